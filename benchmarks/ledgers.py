@@ -12,7 +12,7 @@ from benchmarks.games import Drawn, chunks, draw
 from benchmarks.histories import CHUNK_GAMES, History, game_id, player_id
 from ratings_ledger.cli.main import invoke
 from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.events.records import EventRow, build, chain_hash, leaf_hash
+from ratings_ledger.ledger.events.records import EventRow, build_record, chain_hash, leaf_hash
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store.appending import insert_event_rows
 from ratings_ledger.ledger.store.log import Head, head
@@ -65,7 +65,7 @@ def rows(games: list[Draft], after: Head) -> list[EventRow]:
     """The drafts as rows after a head, recorded at the time of its event."""
     found, chain, recorded_at = [], after.chain_hash, after.recorded_at
     for position, draft in enumerate(games, after.position + 1):
-        record = build(draft, position, recorded_at, BY)
+        record = build_record(draft, position, recorded_at, BY)
         leaf = leaf_hash(record)
         chain = chain_hash(chain, leaf)
         found.append(

@@ -14,7 +14,7 @@ import click
 
 from ratings_ledger.cli.completion.names import named_ledger
 from ratings_ledger.cli.interrupts import INTERRUPTED
-from ratings_ledger.ledger.failures import failure_of, is_lack_of_memory
+from ratings_ledger.ledger.failures import describe_failure, is_out_of_memory
 from ratings_ledger.ledger.rejections import did_you_mean, escape_unprintable, quote
 
 # by name: where a command is in `cli.commands`, and the first sentence of its help, so that a list of them loads none
@@ -241,10 +241,10 @@ def program(arguments: list[str] | None = None) -> None:
 
 
 def _keep_quiet_without_memory() -> None:
-    """Leave it to `failure_of` to tell that there is no memory, also where objects are dropped and threads end."""
+    """Leave reports of a lack of memory to `describe_failure`, also where objects are dropped and threads end."""
     unraisable, of_thread = sys.unraisablehook, threading.excepthook
-    sys.unraisablehook = lambda found: None if is_lack_of_memory(found.exc_value) else unraisable(found)
-    threading.excepthook = lambda found: None if is_lack_of_memory(found.exc_value) else of_thread(found)
+    sys.unraisablehook = lambda found: None if is_out_of_memory(found.exc_value) else unraisable(found)
+    threading.excepthook = lambda found: None if is_out_of_memory(found.exc_value) else of_thread(found)
 
 
 def _open_closed_streams() -> None:
@@ -276,7 +276,7 @@ def invoke(arguments: list[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     except Exception as error:
-        reason, message, exit_code = failure_of(error)
+        reason, message, exit_code = describe_failure(error)
         if reason == "no-space" and isinstance(error, OSError) and error.filename is None:  # files name themselves
             message = f"standard output: {error.strerror}; {NO_ROOM}"
         if reason == "bug" and interrupted():  # an import within a command, for one, turns it into another error

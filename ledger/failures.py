@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ratings_ledger.ledger.errors import LedgerError
-from ratings_ledger.ledger.processes.memory import memory_is_limited
+from ratings_ledger.ledger.processes.memory import is_memory_limited
 from ratings_ledger.ledger.rejections import Refused
 
 # what the libraries say that start threads, make locks and compute hashes
@@ -23,13 +23,13 @@ class CommandFailure(NamedTuple):
     exit_code: int
 
 
-def failure_of(error: Exception) -> CommandFailure:
+def describe_failure(error: Exception) -> CommandFailure:
     """Return what an error means to the caller."""
     if isinstance(error, Refused):
         return CommandFailure(error.code, f"{error.code}: {error.message}", 2)
     if isinstance(error, LedgerError):
         return CommandFailure(error.reason, str(error), error.exit_code)
-    if is_lack_of_memory(error):
+    if is_out_of_memory(error):
         what = str(error) if isinstance(error, MemoryError) and error.args else "there is not enough memory for this"
         return CommandFailure("out-of-memory", f"{what}; nothing was changed by what was under way", 3)
     if isinstance(error, OSError):
@@ -45,7 +45,7 @@ def failure_of(error: Exception) -> CommandFailure:
     )
 
 
-def is_lack_of_memory(error: BaseException | None) -> bool:
+def is_out_of_memory(error: BaseException | None) -> bool:
     """Tell whether an error says that there is no memory: for an object, a process, a thread, or a library."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
@@ -53,7 +53,7 @@ def is_lack_of_memory(error: BaseException | None) -> bool:
         return "failed to map segment" in str(error) or "cannot allocate memory" in str(error)
     if isinstance(error, SystemError):
         # what the interpreter says for want of memory for an error, and what a faulty library comes to
-        return memory_is_limited()
+        return is_memory_limited()
     return isinstance(error, MemoryError) or any(said in str(error) for said in NO_MEMORY.get(type(error), ()))
 
 

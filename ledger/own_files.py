@@ -78,7 +78,7 @@ def refuse_other_accounts(path: str | os.PathLike[str], bits: int = 0o077) -> No
 
 
 @contextmanager
-def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+def name_file_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
     """Makes an `OSError` that names no file, as those of writing do, name this one."""
     try:
         yield
@@ -89,7 +89,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 @contextmanager
-def new_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[IO[bytes]]:
+def create_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[IO[bytes]]:
     """Provide a file that gets its name once it is whole and on disk; until then, and after a failure, there is
     nothing.
 
@@ -127,7 +127,7 @@ def replace_file(path: str, content: bytes, mode: int = 0o600) -> None:
     """
     beside = f"{path}.{_random()}.part"
     try:
-        with new_file(beside, mode) as file:
+        with create_file(beside, mode) as file:
             file.write(content)
         os.replace(beside, path)
     except BaseException as error:

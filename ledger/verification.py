@@ -15,9 +15,9 @@ from sqlalchemy.exc import DBAPIError
 from ratings_ledger.ledger.backups.restoring import NOT_FOLLOWING, Renames
 from ratings_ledger.ledger.errors import NotALedger
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_object
-from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, columns, leaf_hash, refuse_unwritten
-from ratings_ledger.ledger.events.revisions import SUPERSEDING, superseded
-from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, forked
+from ratings_ledger.ledger.events.records import ZERO, EventRow, build_row, chain_hash, leaf_hash, refuse_unwritable
+from ratings_ledger.ledger.events.revisions import SUPERSEDING, find_superseded
+from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, run_forked
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store import catalogue
 from ratings_ledger.ledger.store.exports import Place
@@ -68,7 +68,7 @@ CODES = {
 }
 
 
-class Verified(NamedTuple):
+class VerifiedCounts(NamedTuple):
     """How much of each kind was looked at."""
 
     events: int = 0
@@ -81,7 +81,7 @@ class Verified(NamedTuple):
 
 def verify_log(
     ledger: Ledger, connection: Connection, expected: Place | None = None, since: Place | None = None
-) -> Generator[Finding, None, Verified]:
+) -> Generator[Finding, None, VerifiedCounts]:
     """Yield all findings about the log, in order, or those about what was recorded `since` a place.
 
     Both places must be in the log. Returns how much it looked at. What keeps it from looking is raised: a connection
@@ -92,7 +92,7 @@ def verify_log(
         yield Finding("storage", None, message)
     objects, whole = yield from _schema(connection)
     if not whole:
-        return Verified(objects=objects)
+        return VerifiedCounts(objects=objects)
     for name in ledger.dialect.guards_missing(connection):
         yield Finding(
             "guard", None, f"the guard {name} is missing or altered; anybody could change events unnoticed by it"
@@ -113,7 +113,7 @@ def verify_log(
         if stored is None or stored[0] != place.chain_hash:
             message = f"no history with the chain hash {place.chain_hash.hex()} at position {place.position}"
             yield Finding("head", place.position, message)
-    return Verified(walked, 2 * walked, len(ledger.dialect.GUARDS), objects)
+    return VerifiedCounts(walked, 2 * walked, len(ledger.dialect.GUARDS), objects)
 
 
 def _schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]]:
@@ -184,7 +184,7 @@ def _walk(ledger: Ledger, connection: Connection, after: int, until: int, count:
 
     done: dict[int, Part] = {}
     following = 0
-    with closing(forked(work, len(ranges), cores)) as messages:
+    with closing(run_forked(work, len(ranges), cores)) as messages:
         for message in messages:
             number, rows, findings = marshal.loads(message)
             done[number] = rows, [Finding(*finding) for finding in findings]
@@ -259,7 +259,7 @@ def _row_findings(row: dict[str, Any], before: bytes | None) -> Iterator[Finding
     try:
         event = parse_object(record)
         text_ = record.decode()
-        expected = columns(text_, event, ZERO)
+        expected = build_row(text_, event, ZERO)
         if dump(event) != text_ or format_instant(expected.occurred_at) != event["occurred_at"]:
             raise Refused("restore-mismatch", "it is not in canonical form")
     except Refused as problem:
@@ -269,7 +269,7 @@ def _row_findings(row: dict[str, Any], before: bytes | None) -> Iterator[Finding
     yield from named
     if not named:
         try:
-            refuse_unwritten(expected, event)
+            refuse_unwritable(expected, event)
         except Refused as problem:
             yield Finding("meaning", position, f"no event says this: {problem.message}")
 
@@ -348,7 +348,7 @@ def _lines(ledger: Ledger, connection: Connection, after: int) -> Iterator[Findi
         for position, type_name, record, supersedes in connection.execute(found, {"after": after or -(2**63)}).all():
             try:
                 data = parse_object(record.encode())["data"]
-                expected, _ = superseded(Log(connection, until=position - 1), type_name, data)
+                expected, _ = find_superseded(Log(connection, until=position - 1), type_name, data)
             except Refused as problem:
                 yield Finding("supersedes", position, problem.message)
                 continue

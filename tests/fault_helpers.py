@@ -17,8 +17,8 @@ from builders import draft, event, game, game_data
 from sqlalchemy import make_url
 
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.published_lists import digest_of
-from ratings_ledger.ledger.events.records import EventRow, build, chain_hash, leaf_hash
+from ratings_ledger.ledger.events.published_lists import compute_digest
+from ratings_ledger.ledger.events.records import EventRow, build_record, chain_hash, leaf_hash
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store import postgres, sqlite
 from ratings_ledger.ledger.store.appending import Appended, append
@@ -83,7 +83,7 @@ def forged(url: str, event: int | str | Draft = "new", supersedes: str | None = 
         before = head(connection)
     position = changes.get("position", before.position + 1)
     written = event if isinstance(event, Draft) else numbered(event)
-    record = build(written, position, before.recorded_at, "mallory", supersedes)
+    record = build_record(written, position, before.recorded_at, "mallory", supersedes)
     leaf = leaf_hash(record)
     row = EventRow(
         position, written.event_id, written.type, written.schema_version, written.subject, written.occurred_at,
@@ -159,7 +159,9 @@ def assert_whole(rows: list[tuple[Any, ...]]) -> int | None:
         row |= {} if gold is None else {"gold": gold}
         row |= {} if places is None else {"places": [int(place) for place in places.split(",")]}
         ladders.setdefault(tuple(ladder), []).append(row)
-    assert [digest_of(ruleset, found) for (_, ruleset, _, _), found in ladders.items()] == [key[3] for key in ladders]
+    assert [compute_digest(ruleset, found) for (_, ruleset, _, _), found in ladders.items()] == [
+        key[3] for key in ladders
+    ]
     assert len(ladders) in (0, LADDERS)
     positions = {position for _, _, position, _ in ladders}
     assert len(positions) == min(1, len(ladders))

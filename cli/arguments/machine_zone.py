@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from ratings_ledger.ledger.events.zones import zone
+from ratings_ledger.ledger.events.zones import load_zone
 from ratings_ledger.ledger.rejections import Refused
 
 LOCALTIME, TIMEZONE = Path("/etc/localtime"), Path("/etc/timezone")
@@ -30,7 +30,7 @@ def find_machine_zone() -> str | None:
 
 def _is_zone(name: str) -> bool:
     try:
-        zone(name)
+        load_zone(name)
     except Refused:
         return False
     return True

@@ -13,8 +13,8 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.fields import read_by, read_slug
+from ratings_ledger.ledger.events.zones import load_zone as check_zone
 from ratings_ledger.ledger.events.zones import read_instant
-from ratings_ledger.ledger.events.zones import zone as check_zone
 from ratings_ledger.ledger.intake.tables.dates import typed_time
 from ratings_ledger.ledger.intake.tables.table_games import game_slug
 from ratings_ledger.ledger.rejections import Refused, quote

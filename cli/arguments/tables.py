@@ -32,7 +32,7 @@ from ratings_ledger.ledger.intake.tables.profiles import (
     together,
 )
 from ratings_ledger.ledger.intake.tables.table_games import TIE
-from ratings_ledger.ledger.own_files import new_file, replace_file
+from ratings_ledger.ledger.own_files import create_file, replace_file
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean
 from ratings_ledger.ledger.store.log import read_live
 
@@ -143,7 +143,7 @@ class Kept(NamedTuple):
         if self._is_update:
             replace_file(os.path.realpath(self.save_as), text.encode(), 0o666)
         else:
-            with new_file(self.save_as) as file:
+            with create_file(self.save_as) as file:
                 file.write(text.encode())
         render.note(f"note: {self.save_as} keeps how this table is read")
 

@@ -10,7 +10,7 @@ from ratings_ledger.cli.arguments.views import view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.commands.correct import reason_option
 from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import head
@@ -21,8 +21,8 @@ TYPE = "points.adjusted"
 
 
 @command(context_settings={"ignore_unknown_options": True})
-@click.argument("ladder", type=composed)
-@click.argument("player", type=composed, required=False)
+@click.argument("ladder", type=to_nfc)
+@click.argument("player", type=to_nfc, required=False)
 @click.argument("points", required=False)
 @click.option("--to", metavar="VALUE", help="The points that PLAYER is to have at that time.")
 @click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),

@@ -12,7 +12,7 @@ from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.commands.export import output_file
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import Unknown
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.history import Change, History, Ranks
@@ -30,7 +30,7 @@ def _output(context: click.Context, parameter: click.Parameter, value: str) -> P
 
 
 @command(name="chart")
-@click.argument("names", metavar="PLAYER... LADDER", nargs=-1, required=True, type=composed)
+@click.argument("names", metavar="PLAYER... LADDER", nargs=-1, required=True, type=to_nfc)
 @click.option("--by", type=OneOf(["date", "games"]), default="date", show_default=True,
               help="What lies across: the time, or everybody's number of games.")  # fmt: skip
 @click.option("--rank", "is_ranks", is_flag=True, help="Their ranks over time, not their points.")

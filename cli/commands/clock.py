@@ -7,7 +7,7 @@ from ratings_ledger.cli.arguments.options import format_option, known_at_option
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.clock import print_clock, print_clock_csv, print_clock_lines, print_clock_lines_csv
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 
 at_option = click.option("--at", metavar="MS", type=int, help="The server's time.  [default: the last event]")
 
@@ -18,7 +18,7 @@ def clock() -> None:
 
 
 @clock.command(name="show")
-@click.argument("game_id", metavar="GAME", type=composed)
+@click.argument("game_id", metavar="GAME", type=to_nfc)
 @at_option
 @known_at_option
 @format_option
@@ -30,8 +30,8 @@ def show_(db: str, game_id: str, at: int | None, known_at: str | None, form: str
 
 
 @clock.command(name="explain")
-@click.argument("game_id", metavar="GAME", type=composed)
-@click.argument("player", type=composed)
+@click.argument("game_id", metavar="GAME", type=to_nfc)
+@click.argument("player", type=to_nfc)
 @at_option
 @known_at_option
 @format_option

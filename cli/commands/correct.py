@@ -17,7 +17,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.revisions import RevisedGame, live_game
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.intake.corrections import (
@@ -47,7 +47,7 @@ expect_option = click.option(
 
 
 @command()
-@click.argument("game_id", metavar="[GAME]", type=composed, required=False)
+@click.argument("game_id", metavar="[GAME]", type=to_nfc, required=False)
 @click.argument("players", nargs=-1)
 @click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
               help="Many at once: a table as import reads it, with the games as they should be.")  # fmt: skip
@@ -177,11 +177,11 @@ def _read_game() -> dict[str, Any]:
 
 
 @command()
-@click.argument("game_id", metavar="[GAME]", type=composed, required=False)
-@click.option("--event", metavar="ID|POSITION", type=composed, help="Withdraw an event that is not a game's.")
+@click.argument("game_id", metavar="[GAME]", type=to_nfc, required=False)
+@click.option("--event", metavar="ID|POSITION", type=to_nfc, help="Withdraw an event that is not a game's.")
 @click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
               help="Many games at once: one id per line.")  # fmt: skip
-@click.option("--batch", metavar="NAME|POSITION", type=composed,
+@click.option("--batch", metavar="NAME|POSITION", type=to_nfc,
               help="All games that the imports of that name brought, or the one at a position.")  # fmt: skip
 @reason_option
 @expect_option
@@ -212,7 +212,7 @@ def void(
 
 
 @command()
-@click.argument("game_id", metavar="GAME", type=composed)
+@click.argument("game_id", metavar="GAME", type=to_nfc)
 @reason_option
 @expect_option
 @write_command
@@ -227,8 +227,8 @@ def player() -> None:
 
 
 @player.command()
-@click.argument("player_id", metavar="PLAYER", type=composed)
-@click.argument("new_player", metavar="NEW", type=composed)
+@click.argument("player_id", metavar="PLAYER", type=to_nfc)
+@click.argument("new_player", metavar="NEW", type=to_nfc)
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
 @write_command
 def rename(how: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
@@ -238,8 +238,8 @@ def rename(how: WriteContext, player_id: str, new_player: str, reason: str | Non
 
 
 @player.command()
-@click.argument("player_id", metavar="PLAYER", type=composed)
-@click.argument("new_player", metavar="KEPT", type=composed)
+@click.argument("player_id", metavar="PLAYER", type=to_nfc)
+@click.argument("new_player", metavar="KEPT", type=to_nfc)
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
 @write_command
 def merge(how: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
@@ -260,7 +260,7 @@ def merge(how: WriteContext, player_id: str, new_player: str, reason: str | None
 
 
 @player.command()
-@click.argument("player_id", metavar="PLAYER", type=composed)
+@click.argument("player_id", metavar="PLAYER", type=to_nfc)
 @click.argument("kind", type=OneOf(["premium", "free"]))
 @click.option("--at", metavar="TIME", help="From when on.  [default: now]")
 @zone_option
@@ -276,8 +276,8 @@ def club() -> None:
 
 
 @club.command("rename")
-@click.argument("club_name", metavar="CLUB", type=composed)
-@click.argument("new_club", metavar="NEW", type=composed)
+@click.argument("club_name", metavar="CLUB", type=to_nfc)
+@click.argument("new_club", metavar="NEW", type=to_nfc)
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
 @write_command
 def rename_club(how: WriteContext, club_name: str, new_club: str, reason: str | None) -> int:

@@ -7,7 +7,7 @@ from ratings_ledger.cli.arguments.options import CoordinatesType, format_option
 from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
 from ratings_ledger.cli.output.comparison import print_differences, print_differences_csv
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.projections.diff.comparison import compared
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 
@@ -15,7 +15,7 @@ from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 @command()
 @click.argument("a", type=CoordinatesType())
 @click.argument("b", type=CoordinatesType())
-@click.argument("ladders", nargs=-1, type=composed)
+@click.argument("ladders", nargs=-1, type=to_nfc)
 @format_option
 @click.pass_obj
 def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...], form: str) -> int:

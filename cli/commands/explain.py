@@ -8,15 +8,15 @@ from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, 
 from ratings_ledger.cli.output.explanation import print_game, print_game_csv, print_player, print_player_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.errors import BadArgument, Unknown
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec, parse_coordinates
 from ratings_ledger.projections.queries.explain import GameExplanation, PlayerExplanation
 from ratings_ledger.projections.snapshot import Snapshot
 
 
 @command(name="explain")
-@click.argument("game", metavar="GAME|PLAYER", type=composed)
-@click.argument("ladder", type=composed, required=False)
+@click.argument("game", metavar="GAME|PLAYER", type=to_nfc)
+@click.argument("ladder", type=to_nfc, required=False)
 @click.option("--player", "is_player", is_flag=True, help="Explain a player whose id is also a game's.")
 @click.option("--change", is_flag=True, help="With PLAYER LADDER: what changed their points from --from to --to.")
 @click.option("--from", "before", metavar="COORDS", type=CoordinatesType(), help="With --change: since when.")

@@ -14,8 +14,8 @@ from ratings_ledger.cli.arguments.options import axes, format_of, known_at_optio
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.export import CHANGES, STANDINGS, change_line, standings_lines
-from ratings_ledger.ledger.events.fields import composed
-from ratings_ledger.ledger.own_files import new_file
+from ratings_ledger.ledger.events.fields import to_nfc
+from ratings_ledger.ledger.own_files import create_file
 from ratings_ledger.ledger.store.exports import compressed, export_lines, place_at, read_place
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.projections.queries.coordinates import position_known
@@ -87,7 +87,7 @@ def output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         return
     try:
-        with new_file(output, mode) as file:
+        with create_file(output, mode) as file:
             if not output.endswith(".gz"):
                 yield file
                 return
@@ -107,7 +107,7 @@ def _begun(results: Iterator[T]) -> Iterator[T]:
 
 
 @export.command(name="standings")
-@click.argument("ladders", metavar="[LADDER]...", nargs=-1, type=composed)
+@click.argument("ladders", metavar="[LADDER]...", nargs=-1, type=to_nfc)
 @axes
 @form_option
 @output_option
@@ -141,7 +141,7 @@ def export_standings(
 
 
 @export.command(name="changes")
-@click.argument("ladder", type=composed)
+@click.argument("ladder", type=to_nfc)
 @axes
 @form_option
 @output_option

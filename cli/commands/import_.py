@@ -25,7 +25,7 @@ from ratings_ledger.ledger.intake.intake import Imported, Reject
 from ratings_ledger.ledger.intake.tables.aliases import of_their_own
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.partners import JOINTS
-from ratings_ledger.ledger.own_files import naming
+from ratings_ledger.ledger.own_files import name_file_in_errors
 from ratings_ledger.ledger.processes.forking import available_cores
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.store.exports import Place
@@ -192,14 +192,14 @@ def _rejects(wanted: bool) -> Iterator[Reject]:
         if name not in files:
             files[name] = _new_file(name)
         line = {"line": rejection.line, "code": rejection.code, "message": rejection.message, "input": source}
-        with naming(files[name].name):
+        with name_file_in_errors(files[name].name):
             files[name].write(render.json_text(line) + "\n")
 
     try:
         yield write
     finally:
         for file in files.values():
-            with naming(file.name):
+            with name_file_in_errors(file.name):
                 file.close()
             render.note(f"refused lines are in {file.name}")
 

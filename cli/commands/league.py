@@ -21,7 +21,7 @@ from ratings_ledger.cli.output.leagues import (
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.standings import print_standings, print_standings_csv
 from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.intake import Imported, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
@@ -35,7 +35,7 @@ def league() -> None:
 
 
 @league.command()
-@click.argument("name", metavar="LEAGUE", type=composed)
+@click.argument("name", metavar="LEAGUE", type=to_nfc)
 @click.option("--game", required=True, metavar="NAME", help="Which game is played, such as cartagena.")
 @click.option("--players-per-game", "size", required=True, type=click.IntRange(2, 8), help="How many in each game.")
 @click.option("--version", metavar="TEXT", help="The version of the game.")
@@ -58,8 +58,8 @@ def create(
 
 
 @league.command()
-@click.argument("name", metavar="LEAGUE", type=composed)
-@click.argument("player", type=composed)
+@click.argument("name", metavar="LEAGUE", type=to_nfc)
+@click.argument("player", type=to_nfc)
 @click.option("--seed", metavar="TEXT", help="Draw the schedule with this seed, if this is the last seat.")
 @click.option("--at", metavar="TIME", help="When they subscribed.  [default: now]")
 @zone_option
@@ -81,7 +81,7 @@ def join(how: WriteContext, name: str, player: str, seed: str | None, at: str | 
 
 
 @league.command()
-@click.argument("name", metavar="LEAGUE", type=composed)
+@click.argument("name", metavar="LEAGUE", type=to_nfc)
 @click.option("--seed", metavar="TEXT", help="Draw it with this seed.")
 @write_command
 def schedule(how: WriteContext, name: str, seed: str | None) -> int:
@@ -115,7 +115,7 @@ def list_(db: str, form: str) -> None:
 
 
 @league.command()
-@click.argument("name", metavar="LEAGUE", type=composed)
+@click.argument("name", metavar="LEAGUE", type=to_nfc)
 @format_option
 @click.pass_obj
 def show(db: str, name: str, form: str) -> None:
@@ -124,7 +124,7 @@ def show(db: str, name: str, form: str) -> None:
 
 
 @league.command()
-@click.argument("name", metavar="LEAGUE", type=composed)
+@click.argument("name", metavar="LEAGUE", type=to_nfc)
 @format_option
 @click.pass_obj
 def table(db: str, name: str, form: str) -> None:
@@ -139,8 +139,8 @@ def table(db: str, name: str, form: str) -> None:
 
 
 @league.command(name="unmet")
-@click.argument("ladder", metavar="LEAGUE|LADDER", type=composed)
-@click.argument("player", type=composed)
+@click.argument("ladder", metavar="LEAGUE|LADDER", type=to_nfc)
+@click.argument("player", type=to_nfc)
 @format_option
 @click.pass_obj
 def unmet_(db: str, ladder: str, player: str, form: str) -> None:

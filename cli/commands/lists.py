@@ -14,7 +14,7 @@ from ratings_ledger.cli.output.survey import (
     print_statistics,
     print_statistics_csv,
 )
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 
 
 @command(name="ladders")
@@ -43,7 +43,7 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
 
 
 @command(name="statistics")
-@click.argument("player", type=composed)
+@click.argument("player", type=to_nfc)
 @click.option("--game", metavar="NAME", help="Only games of this name, such as catan.")
 @axes
 @format_option

@@ -7,17 +7,17 @@ from ratings_ledger.cli.arguments.options import as_of_option, format_option, kn
 from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
 from ratings_ledger.cli.output.recorded import print_events, print_events_csv, print_games, print_games_csv
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 
 
 @command()
-@click.argument("subject", metavar="[GAME or PLAYER]", type=composed, required=False)
+@click.argument("subject", metavar="[GAME or PLAYER]", type=to_nfc, required=False)
 @click.option("--since", metavar="TIME|POSITION",
               help="Only what was recorded from then on; a date means its start.")  # fmt: skip
 @click.option("--by", metavar="NAME", help="Only what NAME recorded.")
 @click.option("--type", "types", metavar="TYPE", multiple=True,
               help="Only events of this type, such as game.voided; repeatable.")  # fmt: skip
-@click.option("--batch", metavar="NAME|POSITION", type=composed,
+@click.option("--batch", metavar="NAME|POSITION", type=to_nfc,
               help="Only what the imports of that name brought, or the one at a position.")  # fmt: skip
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(min=0), help="Only the newest N; 0: all.")
 @known_at_option
@@ -34,9 +34,9 @@ def log(
 
 
 @command()
-@click.argument("game_id", metavar="[GAME]", type=composed, required=False)
+@click.argument("game_id", metavar="[GAME]", type=to_nfc, required=False)
 @click.option("--game", metavar="NAME", help="Only games of this name, such as catan.")
-@click.option("--player", metavar="ID", type=composed, help="Only games that this player took part in.")
+@click.option("--player", metavar="ID", type=to_nfc, help="Only games that this player took part in.")
 @click.option("--since", metavar="TIME", help="Only what was played from then on; a date means its start.")
 @click.option("--by", metavar="NAME", help="Only games that NAME recorded.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="Only the newest N; 0: all.")

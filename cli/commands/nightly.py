@@ -22,7 +22,7 @@ from ratings_ledger.cli.output.upkeep import print_night
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.backups import backup_folder
 from ratings_ledger.ledger.errors import StoreUnavailable
-from ratings_ledger.ledger.failures import failure_of
+from ratings_ledger.ledger.failures import describe_failure
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 from ratings_ledger.ledger.store.runs import leave_unreached, running
@@ -159,7 +159,7 @@ def _attempt(name: str, run: Callable[[], Outcome | None]) -> NightPart:
     try:
         exit_code, message = run() or (0, "")
     except Exception as error:
-        reason, message, exit_code = failure_of(error)
+        reason, message, exit_code = describe_failure(error)
     return NightPart(name, exit_code, message, round(time.monotonic() - began, 3), reason)
 
 

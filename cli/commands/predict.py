@@ -10,7 +10,7 @@ from ratings_ledger.cli.arguments.options import axes, close_now_option, format_
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.prediction import print_prediction, print_prediction_csv
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.rejections import quote
 
 
@@ -28,9 +28,9 @@ def read_numbers(context: click.Context, parameter: click.Parameter, values: Seq
 
 
 @command(name="predict")
-@click.argument("ladder", type=composed)
-@click.argument("sides", metavar="SIDE SIDE...", nargs=-1, required=True, type=composed)
-@click.option("--home", metavar="SIDE", type=composed, help="The side that plays at home.")
+@click.argument("ladder", type=to_nfc)
+@click.argument("sides", metavar="SIDE SIDE...", nargs=-1, required=True, type=to_nfc)
+@click.option("--home", metavar="SIDE", type=to_nfc, help="The side that plays at home.")
 @click.option("--set", "numbers", metavar="numbers.N=V", multiple=True, callback=read_numbers,
               help="A custom number of the game that the rule reads; repeatable.")  # fmt: skip
 @click.option("--partners", "separator", metavar="SEP", help="What separates the players of a side, such as +.")

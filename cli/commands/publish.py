@@ -13,7 +13,7 @@ from ratings_ledger.cli.output.appended import print_due_published, print_list_p
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
@@ -30,7 +30,7 @@ SCHEDULED = "list.scheduled"
 
 
 @command()
-@click.argument("ladder", type=composed, required=False)
+@click.argument("ladder", type=to_nfc, required=False)
 @click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
 @click.option(
     "--due", "all_due", is_flag=True,

@@ -16,7 +16,7 @@ from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_rolled_back
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import LedgerError
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.results import ABSENT, Result
@@ -68,7 +68,7 @@ def rebuild_(
         raise click.UsageError("--rollback computes nothing; it takes neither names nor --check, --keep or --history")
     options = RebuildOptions(check=check, keep=keep, keep_history=keep_history, rule_seconds=rule_seconds)
     written = ProgressLog(log or "plain")
-    asked = list(dict.fromkeys(map(composed, names)))
+    asked = list(dict.fromkeys(map(to_nfc, names)))
 
     def last_words() -> str:
         return written.line("interrupted", {}) if log == "json" else "\nratings: interrupted"

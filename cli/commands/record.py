@@ -13,7 +13,7 @@ from ratings_ledger.cli.arguments.writing import WriteContext, taking_games
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.parsing import Joints
@@ -196,7 +196,7 @@ def _put_into_league(ledger: Ledger, event: dict[str, Any], notes: LeagueNotes) 
     if event.get("type") != "game.recorded" or not isinstance(data, dict) or data.get("league") is not None:
         return None
     with ledger.reading() as connection:
-        league = notes.scheduled(connection).get(composed(str(data.get("game_id"))))
+        league = notes.scheduled(connection).get(to_nfc(str(data.get("game_id"))))
     if league is not None:
         data["league"] = league
     return league

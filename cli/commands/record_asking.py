@@ -16,7 +16,7 @@ from ratings_ledger.cli.output.appended import note_homeless, note_new, rejectio
 from ratings_ledger.cli.output.impact import print_impact
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
-from ratings_ledger.ledger.events.fields import composed, read_slug
+from ratings_ledger.ledger.events.fields import read_slug, to_nfc
 from ratings_ledger.ledger.events.zones import local_time, read_instant
 from ratings_ledger.ledger.intake.parsing import Joints
 from ratings_ledger.ledger.intake.tables.dates import typed_time
@@ -109,7 +109,7 @@ def _named(how: WriteContext, typed: Typed, answers: Answers | None, joints: Joi
     meant = answers.aliases
     players = tuple(
         joints.join(
-            side._replace(players=[meant.get(name, name) for name in map(composed, side.players)])
+            side._replace(players=[meant.get(name, name) for name in map(to_nfc, side.players)])
             for side in joints.split(cell)
         )
         for cell in typed.players
@@ -194,7 +194,7 @@ def _players(known: Suggestions, joints: Joints) -> tuple[str, ...]:
         left = [name for name in known.players if name not in there]
         cell = ask_line(f"place {len(there) + 1}: ", left)
         try:
-            sides = [side._replace(players=[*map(composed, side.players)]) for side in joints.split(cell)]
+            sides = [side._replace(players=[*map(to_nfc, side.players)]) for side in joints.split(cell)]
         except Refused as problem:
             render.note(problem.message)
             continue

@@ -14,7 +14,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.decisions import concerned, decisions_page
 from ratings_ledger.cli.output.html_pages import as_html, as_markdown
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 
 WRITERS = {".html": as_html, ".htm": as_html, ".md": as_markdown}
 
@@ -65,8 +65,8 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
 
 
 @report.command(name="player")
-@click.argument("player", type=composed)
-@click.argument("ladder", type=composed, required=False)
+@click.argument("player", type=to_nfc)
+@click.argument("ladder", type=to_nfc, required=False)
 @as_of_option
 @known_at_option
 @click.option("--to", "end", metavar="TIME|POSITION", help="And as known up to then.  [default: the head]")

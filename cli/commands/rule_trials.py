@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import click
 
 from ratings_ledger.ledger.errors import BadArgument, WorkerLost
-from ratings_ledger.ledger.processes.forking import TooSlow, ahead
+from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
 from ratings_ledger.projections.admission.drawn_columns import read_given_columns
 from ratings_ledger.projections.admission.trials import SEED, trial_lines, try_rule
 from ratings_ledger.projections.rulesets.registry import BUILT_IN, contested
@@ -46,10 +46,10 @@ def tried(files: Sequence[str], seconds: float, seed: int = SEED, columns: Seque
     while rest := files[len(found) :]:
         made = (json.dumps(_try(name, seed, columns)).encode() for name in rest)
         try:
-            for message in ahead(made, seconds, apart=True):
+            for message in run_ahead(made, seconds, apart=True):
                 outcome = Tried(*json.loads(message))
                 found.append(outcome._replace(problems=[RulesetProblem(*problem) for problem in outcome.problems]))
-        except (TooSlow, WorkerLost) as error:
+        except (TimeLimitExceeded, WorkerLost) as error:
             found.append(Tried(files[len(found)], None, [], [RulesetProblem("rule", why_lost(error))], [], False))
     return found
 
@@ -62,9 +62,9 @@ def why_not_in_time(work: Callable[[], Any], seconds: float) -> str | None:
         yield from ()
 
     try:
-        for _ in ahead(worked(), seconds, apart=True):
+        for _ in run_ahead(worked(), seconds, apart=True):
             pass
-    except (TooSlow, WorkerLost) as error:
+    except (TimeLimitExceeded, WorkerLost) as error:
         return why_lost(error)
     return None
 

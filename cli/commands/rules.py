@@ -27,7 +27,7 @@ from ratings_ledger.cli.output.rulesets import (
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.fields import read_slug
 from ratings_ledger.ledger.intake.intake import ImportPolicy
-from ratings_ledger.ledger.own_files import new_file
+from ratings_ledger.ledger.own_files import create_file
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.outcomes import rulesets_published
@@ -106,7 +106,7 @@ def new(db: str, file: str | None, rule_id: str | None, package: str | None, gam
         render.echo(text, nl=False)
         return
     try:
-        with new_file(file) as written:
+        with create_file(file) as written:
             written.write(text.encode())
     except FileExistsError:
         raise click.UsageError(f"{file} exists; nothing was written") from None

@@ -8,7 +8,7 @@ from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.commands.correct import reason_option
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.projections.admission.seeding import SeedRow, columns_of, new_seeds, parse_values, read_seeds
@@ -18,8 +18,8 @@ TYPE = "player.seeded"
 
 
 @command(context_settings={"ignore_unknown_options": True})
-@click.argument("ladder", type=composed)
-@click.argument("player", type=composed, required=False)
+@click.argument("ladder", type=to_nfc)
+@click.argument("player", type=to_nfc, required=False)
 @click.argument("values", metavar="[COLUMN=VALUE]...", nargs=-1)
 @click.option("--games", metavar="N", type=int, help="How many games PLAYER has played elsewhere.  [default: 0]")
 @click.option(

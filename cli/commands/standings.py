@@ -11,7 +11,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.history import print_history, print_history_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.standings import print_balance, print_balance_csv, print_standings, print_standings_csv
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.queries.standings import Standings
 from ratings_ledger.projections.snapshot import Snapshot
@@ -21,10 +21,10 @@ SPARKED_ROWS = 200
 
 
 @command(name="standings")
-@click.argument("ladder", type=composed, required=False)
+@click.argument("ladder", type=to_nfc, required=False)
 @click.option("--as-published", is_flag=True, help="The last published list, or the one for --as-of if that is given.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N rows.")
-@click.option("--player", "players", metavar="ID", multiple=True, type=composed, help="Only this player; repeatable.")
+@click.option("--player", "players", metavar="ID", multiple=True, type=to_nfc, help="Only this player; repeatable.")
 @axes
 @close_now_option
 @format_option
@@ -69,8 +69,8 @@ def _note_unranked(view: Snapshot, found: Standings) -> None:
 
 
 @command(name="history")
-@click.argument("player", type=composed)
-@click.argument("ladder", type=composed, required=False)
+@click.argument("player", type=to_nfc)
+@click.argument("ladder", type=to_nfc, required=False)
 @axes
 @close_now_option
 @format_option
@@ -95,7 +95,7 @@ def history_(
 
 
 @command(name="books")
-@click.argument("ladder", type=composed, required=False)
+@click.argument("ladder", type=to_nfc, required=False)
 @axes
 @close_now_option
 @format_option

@@ -14,7 +14,7 @@ from ratings_ledger.cli.output.progress import progress
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.rulesets import problem_line
 from ratings_ledger.cli.output.simulation import print_simulation, print_simulation_csv, settings_told
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.diff.what_if import variants
@@ -40,7 +40,7 @@ def _settings(context: click.Context, parameter: click.Parameter, values: tuple[
 
 @command()
 @click.argument("file", metavar="FILE|RULESET", type=click.Path())
-@click.option("--ladder", "ladders", metavar="LADDER", multiple=True, type=composed, help="Only this one; repeatable.")
+@click.option("--ladder", "ladders", metavar="LADDER", multiple=True, type=to_nfc, help="Only this one; repeatable.")
 @click.option("--set", "settings", metavar="KEY=V1,V2...", multiple=True, callback=_settings,
               help="Other values for a key of it, each tried; without a value the key is left out.")  # fmt: skip
 @click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")

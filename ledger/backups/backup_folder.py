@@ -27,7 +27,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.clock import Clock, is_ahead
 from ratings_ledger.ledger.errors import AlreadyRunning, BadBackupList
 from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, parse_instant
-from ratings_ledger.ledger.own_files import new_file, open_own, replace_file
+from ratings_ledger.ledger.own_files import create_file, open_own, replace_file
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.exports import Place, compressed, export_lines, place_at, read_place
 from ratings_ledger.ledger.store.log import chain_hash_at, head, ledger_id
@@ -183,12 +183,12 @@ def _written(connection: Connection, folder: Path, own: str, now: int) -> Backup
     name = next(name for name in names if not any(os.path.lexists(folder / f"{name}{end}") for end in ("", HEAD)))
     path = folder / name
     try:
-        with new_file(str(path), 0o600) as file:
+        with create_file(str(path), 0o600) as file:
             with compressed(file) as lines:
                 lines.writelines(export_lines(connection, 0, place.position))
             file.flush()
             size = os.fstat(file.fileno()).st_size
-            with new_file(f"{path}{HEAD}", 0o600) as small:
+            with create_file(f"{path}{HEAD}", 0o600) as small:
                 small.write(_head_text(place))
     except BaseException:
         _drop_orphans(folder)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import parse_object
-from ratings_ledger.ledger.events.records import ZERO, EventRow, restored
-from ratings_ledger.ledger.events.revisions import SUPERSEDING, superseded
+from ratings_ledger.ledger.events.records import ZERO, EventRow, restore_row
+from ratings_ledger.ledger.events.revisions import SUPERSEDING, find_superseded
 from ratings_ledger.ledger.intake.files import read_lines
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.spool import Lines
@@ -150,7 +150,7 @@ def _rows_of_file(
                 continue
             if latest is before:
                 _refuse_another_place(line, before, whole)
-            row = restored(line, latest.position + 1, latest.recorded_at, latest.chain_hash)
+            row = restore_row(line, latest.position + 1, latest.recorded_at, latest.chain_hash)
             refuse(row)
         except Refused as problem:
             if backup.incomplete and problem.code in CUT_OFF and next(lines, None) is None:
@@ -242,7 +242,7 @@ def _fitting() -> Iterator[Callable[[EventRow], None]]:
             try:
                 renames.check(row)
                 data = json.loads(row.record)["data"] if row.type in SUPERSEDING else {}
-                supersedes, _ = superseded(seen, row.type, data)
+                supersedes, _ = find_superseded(seen, row.type, data)
             except Refused as problem:
                 raise _mismatch(row, f"{NOT_FOLLOWING}: {problem.message}") from None
             if row.supersedes != supersedes:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from ratings_ledger.ledger.events.fields import BatchName, Members, Text, composed, refuse, written
+from ratings_ledger.ledger.events.fields import BatchName, Members, Text, must_match, refuse, to_nfc
 from ratings_ledger.ledger.rejections import escape_unprintable
 
 NAME_MAX, SOURCE_MAX = 256, 2_000
@@ -33,7 +33,7 @@ class ImportRecorded(Members):
         list[Annotated[list[Position], Field(min_length=2, max_length=2)]], Field(min_length=1, max_length=RANGES_MAX)
     ]
     source: Text
-    sha256: Annotated[str, written(r"[0-9a-f]{64}", "{} is not a SHA-256: 64 digits, a to f in lower case")]
+    sha256: Annotated[str, must_match(r"[0-9a-f]{64}", "{} is not a SHA-256: 64 digits, a to f in lower case")]
     sheet: Text | None = None
 
     @model_validator(mode="after")
@@ -46,7 +46,7 @@ class ImportRecorded(Members):
 
 def batch_name(file: str) -> str:
     """Return what a batch from a file is called: the file's name without its folder."""
-    return composed(escape_unprintable(PurePath(file).name))[-NAME_MAX:].strip() or NAMELESS
+    return to_nfc(escape_unprintable(PurePath(file).name))[-NAME_MAX:].strip() or NAMELESS
 
 
 # what browsers and file managers put around the name of a copy
@@ -68,7 +68,7 @@ def name_of_original(name: str) -> str:
     return f"{stem}.{ending}" if dot else stem
 
 
-def batch_events(
+def build_batch_events(
     file: str, sha256: str, sheet: str | None, ranges: list[list[int]], name: str | None = None
 ) -> Iterable[dict[str, Any]]:
     """Yield the data of the events that tell what was taken from a file: one, unless there are very many ranges. They
@@ -81,7 +81,7 @@ def batch_events(
         }  # fmt: skip
 
 
-def ranges_told(ranges: Iterable[Iterable[int]]) -> str:
+def describe_ranges(ranges: Iterable[Iterable[int]]) -> str:
     """Ranges in words: positions 3 to 92, 95."""
     told = [str(first) if first == last else f"{first} to {last}" for first, last in ranges]
     return f"position{'' if told[0].isdigit() and len(told) == 1 else 's'} {', '.join(told)}"

@@ -65,7 +65,7 @@ def _constant(name: str) -> NoReturn:
     raise Refused("not-a-finite-number", f"{name} is not a JSON number")
 
 
-def without_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def drop_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object without its null members. Raises `Refused` (duplicate-key)."""
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -78,7 +78,7 @@ def without_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _decoder = json.JSONDecoder(
-    object_pairs_hook=without_nulls, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
+    object_pairs_hook=drop_nulls, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
 )
 
 
@@ -137,7 +137,7 @@ def parse_local(text: str) -> tuple[datetime, bool]:
         raise Refused("bad-time", f"{quote(text)} is not a time: {error}; years run from 0001 to 9999") from None
 
 
-def microseconds(value: datetime) -> int:
+def to_microseconds(value: datetime) -> int:
     """Microseconds since 1970 of a time with an offset. Raises `Refused` (bad-time) outside the years 1 to 9999 UTC."""
     since = (value - EPOCH) // MICROSECOND
     if not INSTANT_MIN <= since <= INSTANT_MAX:
@@ -155,7 +155,7 @@ def parse_instant(text: object) -> int:
         raise Refused("wrong-type", f"a time is a string, not {quote(text)}")
     if _PLAIN_INSTANT.fullmatch(text):
         try:
-            return microseconds(datetime.fromisoformat(text))
+            return to_microseconds(datetime.fromisoformat(text))
         except ValueError:
             pass
     return _instant(text)
@@ -166,7 +166,7 @@ def _instant(text: str) -> int:
     value, aware = parse_local(text)
     if not aware:
         raise Refused("naive-time", f"{quote(text)} has no offset; write Z or +01:00 after it")
-    return microseconds(value)
+    return to_microseconds(value)
 
 
 def format_instant(since: int) -> str:
@@ -190,6 +190,6 @@ def _minute(of_day: int) -> str:
     return f"{of_day // 60:02}:{of_day % 60:02}"
 
 
-def record_instant(text: str) -> int:
+def parse_record_instant(text: str) -> int:
     """Return the instant of a time that is known to be in the form records have."""
     return (datetime.fromisoformat(text) - EPOCH) // MICROSECOND

@@ -37,13 +37,13 @@ STRICT = core_schema.CoreConfig(strict=True)
 
 
 @dataclass(frozen=True)
-class Plain:
+class PlainType:
     """Marks an annotated type: a value of this simpler type is valid as it is, with no Python code looking at it."""
 
     type: Any
 
 
-def normalised(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
+def normalise_data(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
     """Return the given members as the model has them, without nulls, in canonical order.
 
     Raises pydantic's `ValidationError`.
@@ -53,15 +53,15 @@ def normalised(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
             return short_way(data)
         except ValidationError:
             pass
-    found: dict[str, Any] = in_order(model.model_validate(data).model_dump(exclude_unset=True, exclude_none=True))
+    found: dict[str, Any] = sort_members(model.model_validate(data).model_dump(exclude_unset=True, exclude_none=True))
     return found
 
 
-def in_order(value: Any) -> Any:
+def sort_members(value: Any) -> Any:
     """Return a JSON value with the members of its objects sorted by name."""
     if isinstance(value, dict):
-        return {name: in_order(value[name]) for name in sorted(value)}
-    return [in_order(item) for item in value] if isinstance(value, list) else value
+        return {name: sort_members(value[name]) for name in sorted(value)}
+    return [sort_members(item) for item in value] if isinstance(value, list) else value
 
 
 @cache
@@ -70,7 +70,7 @@ def _short_way(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, A
     parts = [part for field in model.model_fields.values() if (part := _items(field.annotation)) is not None]
     if not all(map(_checks_members_alone, (model, *parts))):
         return None
-    return SchemaValidator(schema(model)).validate_python
+    return SchemaValidator(build_schema(model)).validate_python
 
 
 def _checks_members_alone(model: type[BaseModel]) -> bool:
@@ -79,8 +79,8 @@ def _checks_members_alone(model: type[BaseModel]) -> bool:
     return not (found.validators or found.field_validators or found.root_validators or found.model_validators)
 
 
-def schema(model: type[BaseModel]) -> core_schema.CoreSchema:
-    """Return the members of a model, in canonical order, as plain types that need no model; see `Plain`."""
+def build_schema(model: type[BaseModel]) -> core_schema.CoreSchema:
+    """Return the members of a model, in canonical order, as plain types that need no model; see `PlainType`."""
     fields = {
         name: core_schema.typed_dict_field(_member(field.annotation, field.metadata), required=field.is_required())
         for name, field in sorted(model.model_fields.items())
@@ -90,17 +90,17 @@ def schema(model: type[BaseModel]) -> core_schema.CoreSchema:
 
 def _member(annotation: Any, metadata: list[Any]) -> core_schema.CoreSchema:
     if (items := _items(annotation)) is not None:
-        return core_schema.list_schema(schema(items))
+        return core_schema.list_schema(build_schema(items))
     if NoneType in get_args(annotation):
         # null is left to the model
         annotation = reduce(or_, (one for one in get_args(annotation) if one is not NoneType))
     is_object = dict in (get_origin(annotation), *map(get_origin, get_args(annotation)[:1]))
     whole: Any = Annotated[(annotation, *metadata)] if metadata else annotation
-    plain = [mark.type for mark in get_args(whole) if isinstance(mark, Plain)]
+    plain = [mark.type for mark in get_args(whole) if isinstance(mark, PlainType)]
     if plain:
         whole = Annotated[reduce(or_, (*plain, whole)), Field(union_mode="left_to_right")]
     found = TypeAdapter(whole).core_schema
-    return core_schema.no_info_after_validator_function(in_order, found) if is_object else found
+    return core_schema.no_info_after_validator_function(sort_members, found) if is_object else found
 
 
 def _items(annotation: Any) -> type[BaseModel] | None:
@@ -130,7 +130,7 @@ def refuse(code: str, message: str) -> PydanticCustomError:
     return PydanticCustomError(code, "{text}", {"text": message})
 
 
-def composed(text: str) -> str:
+def to_nfc(text: str) -> str:
     """Return an id, a label or a name in the composed form (NFC) in which they are recorded."""
     return unicodedata.normalize("NFC", text)
 
@@ -140,7 +140,7 @@ def _identifier(text: str, limit: int, forbidden: str) -> str:
     plain = text.isascii() and text.isprintable() and text == text.strip()
     if plain and 0 < len(text) <= limit and not any(character in text for character in forbidden):
         return text  # as nearly all are
-    found = composed(text)
+    found = to_nfc(text)
     _refuse_surrogates(found)
     if not 1 <= len(found) <= limit:
         raise refuse("bad-identifier", f"{quote(text)} has {len(found)} characters; 1 to {limit} are allowed")
@@ -161,7 +161,7 @@ def _refuse_surrogates(text: str) -> None:
         raise refuse("lone-surrogate", f"{quote(text)} is not UTF-8")
 
 
-def written(pattern: str, wrong: str, code: str = "bad-value") -> AfterValidator:
+def must_match(pattern: str, wrong: str, code: str = "bad-value") -> AfterValidator:
     """Takes texts of a form alone; `wrong` is what is said of any other, with {} in its place."""
 
     def check(text: str) -> str:
@@ -213,10 +213,10 @@ def _text(text: str) -> str:
     return text
 
 
-def _ascii(limit: int, inside: str) -> Plain:
+def _ascii(limit: int, inside: str) -> PlainType:
     """Ids made of a class of printable ASCII characters, with no space at either end."""
     pattern = f"^[{inside}]([ {inside}]*[{inside}])?$"
-    return Plain(Annotated[str, StringConstraints(max_length=limit, pattern=pattern)])
+    return PlainType(Annotated[str, StringConstraints(max_length=limit, pattern=pattern)])
 
 
 @cache
@@ -224,7 +224,7 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def are_written(kind: Any, texts: Iterable[str]) -> bool:
+def are_canonical(kind: Any, texts: Iterable[str]) -> bool:
     """Tell whether all of these texts are values of one of these types, in the form they have in a record."""
     value_of = _adapter(kind).validate_python
     try:
@@ -244,24 +244,24 @@ LadderText = Annotated[str, AfterValidator(lambda text: _identifier(text, 256, "
 BatchName = LadderText  # as long as an index of a store takes
 Slug = Annotated[
     str,
-    written(
+    must_match(
         "(?!.{65})" + _SLUG[1:-1],
         "{} is not a name like blue-max: lower-case letters, digits, single hyphens",
         "bad-slug",
     ),
-    Plain(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)]),
+    PlainType(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)]),
 ]
 DecimalString = Annotated[str, AfterValidator(_decimal)]
 Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
-Score = Annotated[int | str, BeforeValidator(_score), Plain(Whole)]
+Score = Annotated[int | str, BeforeValidator(_score), PlainType(Whole)]
 # the side of a participant: a number, or a name
-Team = Annotated[int | str, BeforeValidator(_team), Plain(Annotated[int, Field(ge=1, le=TEAMS_MAX)])]
+Team = Annotated[int | str, BeforeValidator(_team), PlainType(Annotated[int, Field(ge=1, le=TEAMS_MAX)])]
 Text = Annotated[str, AfterValidator(_text)]
 # of a number that a game or its participants have besides those that every game type knows
 NUMBER_NAME = "[a-z][a-z0-9_]{0,31}"
 NumberName = Annotated[
     str,
-    written(
+    must_match(
         NUMBER_NAME,
         "{} does not name a number: a lower-case letter, then letters, digits and underscores, at most 32 characters",
     ),
@@ -273,12 +273,12 @@ CustomNumbers = Annotated[dict[NumberName, Whole], Field(max_length=NUMBERS_MAX)
 STATE_MAX = 6
 ColumnName = Annotated[
     str,
-    written(
+    must_match(
         "[a-z][a-z0-9_]{0,31}",
         "{} is not a column of a state: letters a to z, digits and _, at most 32, a letter first",
     ),
 ]
-ExtraName = Annotated[str, written("[ -~]{1,64}", "{}: the names in extra have 1 to 64 printable ASCII characters")]
+ExtraName = Annotated[str, must_match("[ -~]{1,64}", "{}: the names in extra have 1 to 64 printable ASCII characters")]
 Extra = dict[ExtraName, str]
 
 
@@ -311,7 +311,7 @@ def _checked(kind: Any, value: object, member: str) -> str:
     try:
         return str(_adapter(kind).validate_python(value, strict=True))
     except ValidationError as error:
-        raise refusal_of(error, member) from None
+        raise to_refusal(error, member) from None
 
 
 # pydantic's error types as this program's codes; all others are a bad value
@@ -338,7 +338,7 @@ _WANTED = {
 }
 
 
-def wanted(problem: ErrorDetails) -> str:
+def describe_requirement(problem: ErrorDetails) -> str:
     """Return what a value must be, in this program's words; types that only packages use keep the library's."""
     limits = problem.get("ctx", {})
     if problem["type"] in ("too_short", "too_long"):
@@ -349,7 +349,7 @@ def wanted(problem: ErrorDetails) -> str:
     return told.format(**limits) if told else re.sub("^Input should", "this should", problem["msg"])
 
 
-def refusal_of(error: ValidationError, member: str = "") -> Refused:
+def to_refusal(error: ValidationError, member: str = "") -> Refused:
     """Return the first thing that is wrong, in this program's words; `member` names what has no name of its own."""
     # unknown members come first: a misspelled one explains a missing one
     problem = min(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
@@ -363,7 +363,7 @@ def refusal_of(error: ValidationError, member: str = "") -> Refused:
     elif code == "missing-member":
         text = "this member must be given"
     elif problem["type"] in ("too_short", "too_long"):
-        text = wanted(problem)
+        text = describe_requirement(problem)
     elif problem["type"] not in CODES:
-        text = f"{wanted(problem)}, not {quote(problem['input'])}"
+        text = f"{describe_requirement(problem)}, not {quote(problem['input'])}"
     return Refused(code, f"{where}: {text}" if where else text)

@@ -73,7 +73,7 @@ def draw_seats(count: int, names: Iterator[str], chance: Random) -> Seats:
     return seats
 
 
-def sat(seats: Seats) -> list[dict[str, Any]]:
+def list_participants(seats: Seats) -> list[dict[str, Any]]:
     """Return the participants of all seats."""
     return [participant for seat in seats for participant in seat]
 
@@ -135,7 +135,7 @@ def check_sides(game: dict[str, Any], shared: tuple[str, ...], places: Callable[
     teams = seat_values(game, methodcaller("get", "team"))
     if any(team is not None for team in teams.values()):
         _check_teams(game, teams, shared, places)
-    homes = {side for side, participant in zip(sides_of(game), game["participants"], strict=True)
+    homes = {side for side, participant in zip(number_sides(game), game["participants"], strict=True)
              if participant.get("home")}  # fmt: skip
     if len(homes) > 1:
         raise Refused("two-homes", "participants of two sides are at home; at most one side is")
@@ -170,7 +170,7 @@ def _check_teams(
                 )
 
 
-def sides_of(game: Mapping[str, Any]) -> list[int]:
+def number_sides(game: Mapping[str, Any]) -> list[int]:
     """Return the number of the side of each participant, from 0 on in the order in which sides first appear.
 
     A side is a team, the `side` of a battle, or else a seat.
@@ -187,7 +187,7 @@ def has_teams(game: Mapping[str, Any]) -> bool:
     return any("team" in participant or "side" in participant for participant in game["participants"])
 
 
-def seats_of(game: Mapping[str, Any]) -> int:
+def count_seats(game: Mapping[str, Any]) -> int:
     """Return the number of seats of a game; one that changed hands counts once."""
     return sum(["replaces" not in participant for participant in game["participants"]])
 

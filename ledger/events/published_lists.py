@@ -18,8 +18,8 @@ from ratings_ledger.ledger.events.fields import (
     Members,
     PlayerId,
     Text,
+    must_match,
     refuse,
-    written,
 )
 from ratings_ledger.ledger.rejections import Refused, quote
 
@@ -44,7 +44,7 @@ def _instant(text: str) -> str:
 
 Exact = Annotated[str, AfterValidator(_exact)]
 Digest = Annotated[
-    str, written(r"sha256:[0-9a-f]{64}", "{} is not a digest: sha256: and 64 digits, a to f in lower case")
+    str, must_match(r"sha256:[0-9a-f]{64}", "{} is not a digest: sha256: and 64 digits, a to f in lower case")
 ]
 Count = Annotated[int, Field(ge=0)]
 Number = Annotated[int, Field(ge=1)]
@@ -106,17 +106,17 @@ class ListScheduled(Members):
     every: Literal["month"]
 
 
-def digest_of(ruleset: str, rows: Iterable[Mapping[str, Any]]) -> str:
+def compute_digest(ruleset: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """SHA-256 over canonical JSON of a ruleset's name and rows: equal on every machine, store and path."""
-    return digest_of_text(dump({"ruleset": ruleset, "rows": list(rows)}))
+    return compute_text_digest(dump({"ruleset": ruleset, "rows": list(rows)}))
 
 
-def digest_of_text(content: str) -> str:
+def compute_text_digest(content: str) -> str:
     """Return the digest of a ruleset and rows that are already canonical JSON."""
     return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
 
 
-def parts_of_rows(rows: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+def split_rows(rows: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
     """Rows split into as many parts as records need."""
     parts: list[list[Mapping[str, Any]]] = []
     size = PART_BYTES

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.events.canonical import (
     format_instant,
     parse_instant,
     parse_object,
-    record_instant,
+    parse_record_instant,
 )
 from ratings_ledger.ledger.events.fields import read_by, read_id
 from ratings_ledger.ledger.events.types import TYPES, Draft, read_data, upcast
@@ -52,9 +52,9 @@ class EventRow(NamedTuple):
     chain_hash: bytes
 
 
-def build(draft: Draft, position: int, recorded_at: int, by: str, supersedes: str | None = None) -> str:
+def build_record(draft: Draft, position: int, recorded_at: int, by: str, supersedes: str | None = None) -> str:
     """Return the record of a draft at its place in the log. Raises `Refused` (record-too-large)."""
-    before, behind = around_position(draft, recorded_at, by, supersedes)
+    before, behind = split_at_position(draft, recorded_at, by, supersedes)
     record = f"{before}{position}{behind}"
     _refuse_large(record)
     return record
@@ -70,7 +70,7 @@ def _refuse_large(record: str) -> None:
         )
 
 
-def around_position(draft: Draft, recorded_at: int, by: str, supersedes: str | None = None) -> tuple[str, str]:
+def split_at_position(draft: Draft, recorded_at: int, by: str, supersedes: str | None = None) -> tuple[str, str]:
     """Return the text of a record before and after its position; the members are in canonical order."""
     superseding = "" if supersedes is None else f'"supersedes":{dump(supersedes)},'
     return (
@@ -83,8 +83,8 @@ def around_position(draft: Draft, recorded_at: int, by: str, supersedes: str | N
 _recorded = lru_cache(maxsize=1)(format_instant)  # a whole batch has one instant
 
 
-def surely_fits(draft: Draft, by: str) -> bool:
-    """Tell whether a draft's record is certainly small enough at any position; if not, `build` decides."""
+def is_surely_small(draft: Draft, by: str) -> bool:
+    """Tell whether a draft's record is certainly small enough at any position; if not, `build_record` decides."""
     # the other members take less than 1,000 bytes, a character at most four, an escaped one six
     return 4 * len(draft.data) + 6 * (len(draft.event_id) + len(draft.by or by)) + 1_000 <= RECORD_BYTES_MAX
 
@@ -94,7 +94,7 @@ def _said(draft: Draft) -> str:
     return f'"data":{draft.data},"id":{dump_text(draft.event_id)},"occurred_at":"{format_instant(draft.occurred_at)}"'
 
 
-def says_the_same(record: str, draft: Draft) -> bool:
+def has_same_data(record: str, draft: Draft) -> bool:
     """Tell whether a record that supersedes nothing has exactly a draft's data; False if it would have to be parsed."""
     # an unescaped quotation mark ends the first member, so what follows is not part of anybody's text
     behind_by = record.find('","data":') + 2
@@ -123,7 +123,7 @@ def is_head(position: object, chain: object, recorded_at: object) -> bool:
     )
 
 
-def columns(record: str, event: dict[str, Any], before: bytes) -> EventRow:
+def build_row(record: str, event: dict[str, Any], before: bytes) -> EventRow:
     """Return the row for a record, given its parsed form and the previous chain hash. Raises `Refused`."""
     members = event.keys()
     if members - {"supersedes"} != RECORD_MEMBERS - {"supersedes"}:
@@ -151,22 +151,22 @@ def columns(record: str, event: dict[str, Any], before: bytes) -> EventRow:
     )  # fmt: skip
 
 
-def restored(line: bytes, position: int, recorded_at_min: int, before: bytes) -> EventRow:
+def restore_row(line: bytes, position: int, recorded_at_min: int, before: bytes) -> EventRow:
     """Return the row that a line of an export was, verbatim. Raises `Refused` if it does not continue the log."""
     if len(line) > RECORD_BYTES_MAX:
         raise Refused("record-too-large", f"the line has {len(line):,} bytes, a record at most {RECORD_BYTES_MAX:,}")
     event = parse_object(line)
     record = line.decode()
-    row = columns(record, event, before)
+    row = build_row(record, event, before)
     if row.position != position:
         raise Refused("restore-mismatch", f"position {row.position} is where {position} belongs")
     if row.recorded_at < recorded_at_min:
         raise Refused("restore-mismatch", f"position {position} was recorded earlier than the previous position")
-    refuse_unwritten(row, event)
+    refuse_unwritable(row, event)
     return row
 
 
-def refuse_unwritten(row: EventRow, event: dict[str, Any]) -> None:
+def refuse_unwritable(row: EventRow, event: dict[str, Any]) -> None:
     """Raises `Refused` for a record that this program would not have written: its event cannot mean that, or is not in
     this form. What an option allows, such as an unlikely date, does not matter here.
     """
@@ -196,10 +196,10 @@ def _is_recorder(text: str) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _is_instant(text: str) -> bool:
-    return format_instant(record_instant(text)) == text
+    return format_instant(parse_record_instant(text)) == text
 
 
-def read(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any]]:
+def read_record(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any]]:
     """Return the members of the event at a position, its instant, and its data in the newest form.
 
     Raises `Refused` for a record that this program would not have written there; it compares what it would have.
@@ -215,7 +215,7 @@ def read(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any
             event = parse_object(record.encode())
         data = read_data(name, upcast(name, version, current, event["data"]))
         said = dump(event["data"]) if version != current else dump_in_order(data) if game else dump(data)
-        event_id, by, instant = event["id"], event["by"], record_instant(event["occurred_at"])
+        event_id, by, instant = event["id"], event["by"], parse_record_instant(event["occurred_at"])
         named = (game and event_id == f"game:{data['game_id']}") or read_id(event_id) == event_id
         if not (named and type(version) is int and _is_recorder(by) and _is_instant(event["recorded_at"])):
             raise Refused("bad-value", "the record has an id, a name, a version or a time that no record has")

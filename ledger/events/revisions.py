@@ -33,7 +33,7 @@ class KnownEvent(NamedTuple):
     position: int | None = None
 
 
-class Events(Protocol):
+class EventLookup(Protocol):
     """Where events are looked up: the log, or what waits to be appended to it."""
 
     def where(self, column: Column, value: str) -> Iterable[KnownEvent]:
@@ -57,11 +57,11 @@ class Events(Protocol):
 
 
 @dataclass
-class Both(Events):
+class CombinedEvents(EventLookup):
     """The log together with what waits to be appended to it."""
 
-    log: Events
-    waiting: Events
+    log: EventLookup
+    waiting: EventLookup
 
     def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Yield the events with this value in a column, in order."""
@@ -97,7 +97,7 @@ def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
     return game
 
 
-def live_games(named: Iterable[KnownEvent], events: Events) -> Iterator[RevisedGame]:
+def live_games(named: Iterable[KnownEvent], events: EventLookup) -> Iterator[RevisedGame]:
     """Yield the games that events record or correct, as they now are, leaving out voided ones."""
     for game_id in dict.fromkeys(
         one.data["game_id"] for one in named if one.type in ("game.recorded", "game.corrected")
@@ -107,7 +107,9 @@ def live_games(named: Iterable[KnownEvent], events: Events) -> Iterator[RevisedG
             yield game
 
 
-def superseded(events: Events, type_name: str, data: Mapping[str, Any]) -> tuple[str | None, RevisedGame | None]:
+def find_superseded(
+    events: EventLookup, type_name: str, data: Mapping[str, Any]
+) -> tuple[str | None, RevisedGame | None]:
     """Return the id of the event that a new one supersedes, and the game as it was before; both None for other types.
 
     Raises `Refused`: game-unknown, game-voided, game-live, event-unknown, event-of-game, event-voided.
@@ -130,7 +132,7 @@ def superseded(events: Events, type_name: str, data: Mapping[str, Any]) -> tuple
     return game.last.event_id, game
 
 
-def _end_of_line(events: Events, event_id: str) -> str:
+def _end_of_line(events: EventLookup, event_id: str) -> str:
     """Return the event that an `event.voided` of this event supersedes. Raises `Refused`."""
     target = events.event(event_id)
     if target is None:
@@ -141,7 +143,7 @@ def _end_of_line(events: Events, event_id: str) -> str:
         raise Refused(
             "event-of-game", f"{quote(event_id)} is a {target.type}; void, reinstate or correct the game by its game_id"
         )
-    root = root_of(events, target)
+    root = find_root(events, target)
     if root is None:
         raise Refused("event-unknown", f"{quote(event_id)} does not count: it withdraws nothing; see: ratings verify")
     last, withdrawn = target, False
@@ -154,17 +156,17 @@ def _end_of_line(events: Events, event_id: str) -> str:
     return last.event_id
 
 
-def withdrawn(events: Events, event_id: str) -> tuple[KnownEvent, bool]:
+def find_withdrawn(events: EventLookup, event_id: str) -> tuple[KnownEvent, bool]:
     """Return what an `event.voided` of this event is ultimately about, and whether that is now withdrawn (otherwise it
-    is back in force). The void itself was checked by `superseded`.
+    is back in force). The void itself was checked by `find_superseded`.
     """
     event = events.event(event_id)
-    root = None if event is None else root_of(events, event)
+    root = None if event is None else find_root(events, event)
     assert root is not None
     return root, is_live(events, root)
 
 
-def is_live(events: Events, event: KnownEvent) -> bool:
+def is_live(events: EventLookup, event: KnownEvent) -> bool:
     """Tell whether an event that is neither a game's nor an `event.voided` is live, that is not withdrawn."""
     live = True
     for successor in successors(events, event):
@@ -172,7 +174,7 @@ def is_live(events: Events, event: KnownEvent) -> bool:
     return live
 
 
-def root_of(events: Events, event: KnownEvent) -> KnownEvent | None:
+def find_root(events: EventLookup, event: KnownEvent) -> KnownEvent | None:
     """Return what an `event.voided` is ultimately about; any other event itself. None if it voids nothing that can be
     voided.
 
@@ -186,7 +188,7 @@ def root_of(events: Events, event: KnownEvent) -> KnownEvent | None:
     return event
 
 
-def successors(events: Events, event: KnownEvent) -> Iterator[KnownEvent]:
+def successors(events: EventLookup, event: KnownEvent) -> Iterator[KnownEvent]:
     """Yield the chain of revisions after an event: what supersedes it, what supersedes that, and so on.
 
     An event that comes before the one it supersedes was put in by SQL, perhaps as a circle, and is in no chain.
@@ -201,13 +203,13 @@ def _stands_before(event: KnownEvent, later: KnownEvent) -> bool:
     return later.position is None or (event.position is not None and event.position < later.position)
 
 
-def _withdraws(events: Events, successor: KnownEvent, root: KnownEvent) -> bool:
+def _withdraws(events: EventLookup, successor: KnownEvent, root: KnownEvent) -> bool:
     """Tell whether an event in the chain after another withdraws that one, or puts it back in force."""
-    found = root_of(events, successor) if successor.type == "event.voided" else None
+    found = find_root(events, successor) if successor.type == "event.voided" else None
     return found is not None and found.event_id == root.event_id
 
 
-def refuse_stale(events: Events, draft: Draft) -> None:
+def refuse_stale(events: EventLookup, draft: Draft) -> None:
     """Raises `Refused` (changed-meanwhile) if what a draft was checked to supersede is no longer last in its chain."""
     if draft.supersedes is None:
         return
@@ -237,7 +239,7 @@ def voided_ids(voids: Iterable[tuple[str, str]]) -> dict[str, str]:
     return withdrawn
 
 
-class DraftBatch(Events):
+class DraftBatch(EventLookup):
     """Drafts on their way into the log, in order."""
 
     def __init__(self) -> None:
@@ -252,7 +254,7 @@ class DraftBatch(Events):
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """Return the drafts whose text holds one of these names as a whole string, in order."""
         texts = [dump(name) for name in names]
-        return (known(draft) for draft in self._drafts if any(text in draft.data for text in texts))
+        return (to_known_event(draft) for draft in self._drafts if any(text in draft.data for text in texts))
 
     def add(self, draft: Draft, supersedes: str | None) -> None:
         """Append a draft."""
@@ -262,10 +264,10 @@ class DraftBatch(Events):
 
     def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Return the drafts with this value in a column, in order."""
-        return map(known, self._found.get((column, value), ()))
+        return map(to_known_event, self._found.get((column, value), ()))
 
 
-def known(draft: Draft) -> KnownEvent:
+def to_known_event(draft: Draft) -> KnownEvent:
     """Return a draft as a known event."""
     return KnownEvent(draft.event_id, draft.type, draft.occurred_at, parse_object(draft.data.encode()))
 

@@ -22,11 +22,11 @@ from ratings_ledger.ledger.events.fields import (
     Slug,
     Text,
     Whole,
+    must_match,
     refuse,
-    written,
 )
 from ratings_ledger.ledger.events.games import Status
-from ratings_ledger.ledger.events.zones import zone
+from ratings_ledger.ledger.events.zones import load_zone
 from ratings_ledger.ledger.rejections import Refused, quote
 
 
@@ -41,23 +41,23 @@ def _date(text: str) -> str:
 
 def _check_zone(name: str) -> str:
     try:
-        zone(name)
+        load_zone(name)
     except Refused as problem:
         raise refuse(problem.code, problem.message) from None
     return name
 
 
 ZoneName = Annotated[str, AfterValidator(_check_zone)]
-_VERSION = written(
+_VERSION = must_match(
     r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", "{} is not a version: letters, digits, dots and hyphens, at most 32"
 )
-_RULE = written(
+_RULE = must_match(
     r"[a-z0-9]+(-[a-z0-9]+)*/[1-9]\d{0,3}", "{} does not name a rule and its number, such as pairwise-elo/1"
 )
-_BAND = written(r"all|[1-9]\d{0,3}(-[1-9]\d{0,3})?", "{} is not a band of numbers of players, such as all, 4 or 3-4")
+_BAND = must_match(r"all|[1-9]\d{0,3}(-[1-9]\d{0,3})?", "{} is not a band of numbers of players, such as all, 4 or 3-4")
 
 
-_PERIOD_BY = written(
+_PERIOD_BY = must_match(
     r"league|season|numbers\.[a-z][a-z0-9_]{0,31}", "{} names no event; league, season or numbers.NAME is needed"
 )
 

@@ -23,10 +23,10 @@ from ratings_ledger.ledger.events.fields import (
     PlayerId,
     Slug,
     Text,
-    normalised,
+    normalise_data,
     read_by,
     read_id,
-    refusal_of,
+    to_refusal,
 )
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
@@ -334,7 +334,7 @@ def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
     try:
         read = TYPES[type_name].model.model_validate(data).model_dump(exclude_unset=True, exclude_none=True)
     except ValidationError as error:
-        raise refusal_of(error) from None
+        raise to_refusal(error) from None
     if type_name == "game.corrected":
         game, dated = _undated(read["game"])
         moved = {"occurred_at": format_instant(parse_instant(dated))} if dated is not None else {}
@@ -353,9 +353,9 @@ def _read_game(data: dict[str, Any]) -> dict[str, Any]:
     if kind is None:
         raise Refused("unknown-kind", f"{quote(name)} is not a game type ({_listed(GAME_TYPES)})")
     try:
-        game = normalised(kind.model, data)
+        game = normalise_data(kind.model, data)
     except ValidationError as error:
-        raise _of_another_kind(refusal_of(error), str(name)) from None
+        raise _of_another_kind(to_refusal(error), str(name)) from None
     kind.check(game)
     check_sides(game, kind.of_side, kind.places)
     return game

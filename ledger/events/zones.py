@@ -6,14 +6,14 @@ from functools import cache
 from importlib import resources
 from zoneinfo import ZoneInfo
 
-from ratings_ledger.ledger.events.canonical import EPOCH, INSTANT_MAX, microseconds, parse_local
+from ratings_ledger.ledger.events.canonical import EPOCH, INSTANT_MAX, parse_local, to_microseconds
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 
 _WITHOUT_DAY = re.compile(r"(?!0000)[0-9]{4}(-(?:0[1-9]|1[0-2]))?")
 
 
 @cache
-def zone(name: str) -> ZoneInfo:
+def load_zone(name: str) -> ZoneInfo:
     """Return the named zone. Raises `Refused` (unknown-zone)."""
     if name in _names():
         with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
@@ -31,14 +31,14 @@ def local_time(instant: int, zone_name: str) -> datetime:
     """Return an instant (microseconds since 1970) as people in a zone see it."""
     moment = EPOCH + timedelta(microseconds=instant)
     try:
-        return moment.astimezone(zone(zone_name))
+        return moment.astimezone(load_zone(zone_name))
     except OverflowError:
         return moment  # on the very first and last day, when the zone's own date has no valid year
 
 
 def local_instant(value: datetime, zone_name: str) -> int:
     """Return a wall-clock time in a zone as an instant. Raises `Refused` (ambiguous-time, bad-time, ...)."""
-    place = zone(zone_name)
+    place = load_zone(zone_name)
     early, late = value.replace(tzinfo=place, fold=0), value.replace(tzinfo=place, fold=1)
     if early.utcoffset() != late.utcoffset():
         # in a gap the earlier offset is the smaller one, in a repeated hour the larger
@@ -46,7 +46,7 @@ def local_instant(value: datetime, zone_name: str) -> int:
         what = "occurs twice" if code == "ambiguous-time" else "does not exist"
         told = f"{value.isoformat(' ')} {what} in {zone_name} (clocks change)"
         raise Refused(code, f"{told}; write the time with its offset, such as {early.isoformat(' ', 'minutes')}")
-    return microseconds(early)
+    return to_microseconds(early)
 
 
 def read_instant(text: str, zone_name: str | None) -> int:
@@ -60,7 +60,7 @@ def read_instant(text: str, zone_name: str | None) -> int:
     else:
         value, aware = parse_local(text)
     if aware:
-        return microseconds(value)
+        return to_microseconds(value)
     if zone_name is None and day is not None:
         zone_name = "UTC"  # a date needs no zone to be one
     if zone_name is None:
@@ -72,7 +72,7 @@ def read_instant(text: str, zone_name: str | None) -> int:
     return local_instant(value, zone_name)
 
 
-def end_of(text: str, zone_name: str) -> int:
+def read_until(text: str, zone_name: str) -> int:
     """Return an instant for "up to": a date means its last microsecond in the zone."""
     if (day := _date(text)) is None:
         return read_instant(text, zone_name)
@@ -81,7 +81,7 @@ def end_of(text: str, zone_name: str) -> int:
     return day_start(day + timedelta(days=1), zone_name) - 1
 
 
-def beginning_of(text: str, zone_name: str) -> int:
+def read_from(text: str, zone_name: str) -> int:
     """Return an instant for "from": a date means its first microsecond in the zone."""
     day = _date(text)
     return read_instant(text, zone_name) if day is None else day_start(day, zone_name)
@@ -89,7 +89,7 @@ def beginning_of(text: str, zone_name: str) -> int:
 
 def day_start(day: date, zone_name: str) -> int:
     """Return the first instant of a day in a zone (after the gap, if clocks change at midnight)."""
-    return microseconds(datetime.combine(day, time(), tzinfo=zone(zone_name)))
+    return to_microseconds(datetime.combine(day, time(), tzinfo=load_zone(zone_name)))
 
 
 def _date(text: str) -> date | None:

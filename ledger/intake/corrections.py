@@ -14,10 +14,10 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.canonical import format_instant, parse_instant, parse_object
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
-from ratings_ledger.ledger.events.games import seats_of
-from ratings_ledger.ledger.events.revisions import Events, RevisedGame, live_game
+from ratings_ledger.ledger.events.games import count_seats
+from ratings_ledger.ledger.events.revisions import EventLookup, RevisedGame, live_game
 from ratings_ledger.ledger.events.types import Draft, meaning
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
@@ -40,7 +40,7 @@ class Many(NamedTuple):
     looked_at: dict[str, str]
 
 
-def voids(log: Events, file: str, reason: str, decided_at: int) -> Many:
+def voids(log: EventLookup, file: str, reason: str, decided_at: int) -> Many:
     """Return the games of a file, one id per line, as events that void them; voided ones are left alone. Raises
     `Refused`.
     """
@@ -48,7 +48,7 @@ def voids(log: Events, file: str, reason: str, decided_at: int) -> Many:
     seen: dict[str, int] = {}
     for number, line in read_lines(file):
         try:
-            name = composed(line.decode("utf-8-sig" if number == 1 else "utf-8").strip())
+            name = to_nfc(line.decode("utf-8-sig" if number == 1 else "utf-8").strip())
         except UnicodeDecodeError:
             found.items.append(Rejection("bad-utf8", "the line is not UTF-8; save the file as UTF-8", file, number))
             continue
@@ -91,7 +91,7 @@ def _void(found: Many, name: str, game: RevisedGame | None, reason: str, decided
 
 
 def corrections(
-    log: Events, people: Identities, file: str, reason: str, decided_at: int, options: TableOptions
+    log: EventLookup, people: Identities, file: str, reason: str, decided_at: int, options: TableOptions
 ) -> Many:  # fmt: skip
     """Return the games of a table as events that correct those recorded differently.
 
@@ -116,12 +116,12 @@ def corrections(
 
 
 def _correct(
-    found: Many, log: Events, people: Identities, item: Item, columns: CsvColumns, reason: str, decided_at: int
+    found: Many, log: EventLookup, people: Identities, item: Item, columns: CsvColumns, reason: str, decided_at: int
 ) -> None:
     """Add what a game in a table asks for."""
     event = item.event
     assert isinstance(event, dict)
-    name = composed(event["data"]["game_id"])
+    name = to_nfc(event["data"]["game_id"])
     if (game := live_game(log.about(f"game:{name}"))) is None:
         told = f"no game {quote(name)} is recorded; new games go in with: ratings import"
         found.items.append(Rejection("game-unknown", told, item.file, item.line))
@@ -168,11 +168,11 @@ def as_it_should_be(
     said_of_player = {"player", "place"} if columns.places else {*columns.player}
     participants = []
     for one in told["participants"]:
-        there = before.get(people.current(composed(str(one.get("player")))), {})
+        there = before.get(people.current(to_nfc(str(one.get("player")))), {})
         one = {**one, **_members("numbers", NUMBERS, there, one, columns)}
         rest = {name: value for name, value in there.items() if name not in (*said_of_player, "numbers")}
         own = {"player": there["player"]} if there else {}
-        replaced = before.get(people.current(composed(str(one.get("replaces")))), {}) if "replaces" in one else {}
+        replaced = before.get(people.current(to_nfc(str(one.get("replaces")))), {}) if "replaces" in one else {}
         participants.append({**rest, **one, **own, **({"replaces": replaced["player"]} if replaced else {})})
     return {**kept, **told, "participants": participants}
 
@@ -227,9 +227,9 @@ def replaced(
     new: list[dict[str, Any]] = []
     cells = Joints(whole=whole).participants(players, low=game.data.get("score_order") == "low")
     for _, sides in groupby(cells, itemgetter("place")):
-        seat = seats_of({"participants": new}) + 1
+        seat = count_seats({"participants": new}) + 1
         for player in sides:
-            there = before.get(people.current(composed(player["player"])), {})
+            there = before.get(people.current(to_nfc(player["player"])), {})
             scored = {"score": player["score"]} if "score" in player else {}
             new.append({**player, **there, **scored, "place": seat})
     try:
@@ -288,7 +288,7 @@ def under_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identitie
     }
 
     def under(name: Any) -> Any:
-        return recorded.get(people.current(composed(name)), name) if isinstance(name, str) else name
+        return recorded.get(people.current(to_nfc(name)), name) if isinstance(name, str) else name
 
     participants = new.get("participants")
     if not people or not isinstance(participants, list) or not all(isinstance(one, dict) for one in participants):

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any
 
-from ratings_ledger.ledger.events.batches import batch_events
+from ratings_ledger.ledger.events.batches import build_batch_events
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.intake.files import STDIN, Entry, FileDigest, FileNote, Item, Progress
@@ -18,7 +18,7 @@ from ratings_ledger.ledger.intake.intake import REJECTIONS_MAX, Imported, Import
 from ratings_ledger.ledger.intake.matching import DayNumbers, is_by_day
 from ratings_ledger.ledger.intake.parsing import ALONE_BLOCKS, BlockEntry, ParsedItem, read_blocks
 from ratings_ledger.ledger.intake.spool import Spool
-from ratings_ledger.ledger.processes.memory import rarely_collecting
+from ratings_ledger.ledger.processes.memory import collect_rarely
 from ratings_ledger.ledger.rejections import Rejection, count, quote
 from ratings_ledger.ledger.store.appending import Appended, Closing
 from ratings_ledger.ledger.store.log import Log
@@ -78,7 +78,7 @@ class FileIntake(Intake):
         self._left_out: set[str] = set()
         self._is_last = False
         self._spool = Spool()
-        with rarely_collecting(), closing(read_blocks(items, policy.keep_going, cores)) as blocks:
+        with collect_rarely(), closing(read_blocks(items, policy.keep_going, cores)) as blocks:
             # the process that reads ahead starts before a connection is opened, which it must not inherit
             first = [*islice(blocks, ALONE_BLOCKS + 1)]
             self._blocks = chain(first, blocks)
@@ -190,7 +190,7 @@ class FileIntake(Intake):
         Raises `BadArgument` the second time, `ClockBehind`, `StoreUnavailable`.
         """
         self._refuse_closed()
-        with rarely_collecting():
+        with collect_rarely():
             # the head when the drafts were looked up, as long as nobody else appends
             absent_at: int | None = self._validator.seen
             left = self._spool.count
@@ -237,7 +237,7 @@ class FileIntake(Intake):
         return [
             read_event({"type": "import.recorded", "occurred_at": at, "data": data})[0]
             for file, ranges in self._ranges_with(chunk, first, fresh).items()
-            for data in batch_events(file, *self._hashes[file], ranges, self._compared)
+            for data in build_batch_events(file, *self._hashes[file], ranges, self._compared)
         ]
 
 

@@ -14,8 +14,8 @@ from ratings_ledger.ledger import clock as system_clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.game_clocks import COUNTED_CLOCK_TYPES
-from ratings_ledger.ledger.events.records import build, surely_fits
-from ratings_ledger.ledger.events.revisions import Column, DraftBatch, Events, KnownEvent, live_game
+from ratings_ledger.ledger.events.records import build_record, is_surely_small
+from ratings_ledger.ledger.events.revisions import Column, DraftBatch, EventLookup, KnownEvent, live_game
 from ratings_ledger.ledger.events.types import TYPES, Draft, default_id
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.parsing import BLOCK_ITEMS, BlockEntry, ParsedItem, parsed
@@ -120,7 +120,7 @@ class WaitingDraft(NamedTuple):
     rows: Any  # the CSV rows that it was put together from, else None
 
 
-class WaitingDrafts(Events, Protocol):
+class WaitingDrafts(EventLookup, Protocol):
     """Checked drafts in order, looked up by id, by game and by what they supersede."""
 
     @property
@@ -372,7 +372,7 @@ class Intake:
         try:
             if item.table and not self.policy.new_game and draft.type == "game.recorded":
                 self._validator.refuse_unknown_game(data["game"])
-            if not surely_fits(draft, self.policy.by):
+            if not is_surely_small(draft, self.policy.by):
                 self._build(draft)
             if (supersedes := self._validator.validate(draft, data)) is not None:
                 self._refuse_other(draft, supersedes)
@@ -401,7 +401,7 @@ class Intake:
         """Build the record that a draft would have, only to see whether that is possible. Raises `Refused`."""
         assert self.result.head is not None
         position = self.result.head.position + self.waiting.count + 1
-        build(draft, position, self._recorded_at, draft.by or self.policy.by, draft.supersedes)
+        build_record(draft, position, self._recorded_at, draft.by or self.policy.by, draft.supersedes)
 
     def _against_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
         """Compare a draft with the one that waits under its id, or for its game."""

@@ -14,12 +14,12 @@ from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.canonical import parse_object
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.types import TYPES, Draft, read_event
 from ratings_ledger.ledger.intake.files import Entry, FileDigest, FileNote, Item, Progress
 from ratings_ledger.ledger.intake.tables.partners import split_partners
 from ratings_ledger.ledger.intake.tables.table_games import TIE, participants_of
-from ratings_ledger.ledger.processes.forking import ahead
+from ratings_ledger.ledger.processes.forking import run_ahead
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.validation.names import is_nobody
 from ratings_ledger.ledger.validation.new_names import First, nobody_refusal, tied_parts, tied_refusal
@@ -58,7 +58,7 @@ def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) ->
             break
     else:
         return
-    with closing(ahead(packed_blocks(entries, sources_wanted))) as messages:
+    with closing(run_ahead(packed_blocks(entries, sources_wanted))) as messages:
         yield from map(unpacked_block, messages)
 
 
@@ -145,7 +145,7 @@ def _outcome(event: bytes | dict[str, Any]) -> Outcome:
 def _names(event: dict[str, Any]) -> Iterator[str]:
     """Yield the names in a refused event, as far as it has the form of an event."""
     with suppress(LookupError, TypeError, AttributeError):
-        yield from (composed(name) for name in TYPES[event["type"]].brings(event["data"]) if isinstance(name, str))
+        yield from (to_nfc(name) for name in TYPES[event["type"]].brings(event["data"]) if isinstance(name, str))
 
 
 def _of_two(problem: Refused, names: Iterable[str], first: First) -> Refused:
@@ -199,9 +199,9 @@ class Joints(NamedTuple):
     def _side(self, text: str) -> TypedSide:
         players, score = self._players(text), None
         scored = _SCORED.fullmatch(text)
-        if scored is not None and composed(players[-1]) not in self.whole:
+        if scored is not None and to_nfc(players[-1]) not in self.whole:
             players, score = self._players(scored[1]), scored[2]
-            if ends_in_score(players[-1]) and composed(players[-1]) not in self.whole:
+            if ends_in_score(players[-1]) and to_nfc(players[-1]) not in self.whole:
                 told = f"{quote(text)} has two scores; no new id ends in a colon and a number"
                 raise Refused("bad-identifier", told)
         return TypedSide(players, score)

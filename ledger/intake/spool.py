@@ -16,7 +16,7 @@ from typing import Any
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.events.canonical import dump
 from ratings_ledger.ledger.events.records import EventRow
-from ratings_ledger.ledger.events.revisions import Column, Events, KnownEvent, known
+from ratings_ledger.ledger.events.revisions import Column, EventLookup, KnownEvent, to_known_event
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.intake.intake import WaitingDraft, WaitingDrafts
 from ratings_ledger.ledger.store.log import known_event
@@ -123,7 +123,7 @@ class Spool(WaitingDrafts):
         found = self._each(_NUMBERS[column], value)
         if column == "subject" and (recorded := self._recorded(value)) is not None:
             found = chain((recorded,), found)
-        return (known(waiting.draft) for waiting in found)
+        return (to_known_event(waiting.draft) for waiting in found)
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """Yield the waiting events whose text holds one of these names as a whole string, in order."""
@@ -132,7 +132,7 @@ class Spool(WaitingDrafts):
         rows = self._ask(f"SELECT * FROM drafts WHERE {holds} ORDER BY first", *(text.encode() for text in texts))
         for waiting in self._all(rows):
             if any(text in waiting.draft.data for text in texts):
-                yield known(waiting.draft)
+                yield to_known_event(waiting.draft)
 
     def remove(self, event_id: str) -> None:
         """Remove a draft."""
@@ -206,7 +206,7 @@ def _waiting(values: tuple[Any, ...]) -> WaitingDraft:
     return WaitingDraft(Draft._make(draft), file, line, rows)
 
 
-class Lines(Events):
+class Lines(EventLookup):
     """The events of a restore, as far as later ones may need them; as many as an export of any size has."""
 
     def __init__(self) -> None:

@@ -25,7 +25,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from ratings_ledger.ledger.errors import LedgerError, WorkerLost
-from ratings_ledger.ledger.processes.memory import memory_is_limited, refuse_threads_without_memory
+from ratings_ledger.ledger.processes.memory import is_memory_limited, refuse_threads_without_memory
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -43,24 +43,24 @@ WAITING_TIMES = 10
 
 def available_cores() -> int:
     """Return the processors that this process may use: one if its memory is limited, as others need threads."""
-    if memory_is_limited():
+    if is_memory_limited():
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class TooSlow(Exception):
+class TimeLimitExceeded(Exception):
     """A process that was killed at its time limit. The message names the time, as in "60 s of processor time"."""
 
 
-def ahead(made: Iterator[bytes], seconds: float | None = None, apart: bool = False) -> Generator[bytes]:
+def run_ahead(made: Iterator[bytes], seconds: float | None = None, apart: bool = False) -> Generator[bytes]:
     """Yield what an iterator gives, made by a forked process that runs some messages ahead.
 
     The process keeps open files open, so no lock may be held that lasts as long as a file does; with `apart` it closes
     all of them. Close the iterator if it is not read to the end: that ends the process. Raises `WorkerLost` when it is
-    killed, `TooSlow` when a message takes more than `seconds` of processor time or far longer by the clock,
+    killed, `TimeLimitExceeded` when a message takes more than `seconds` of processor time or far longer by the clock,
     `RuntimeError` when the iterator raises; errors about a file or a store are raised as they are.
     """
-    with pool(1, partial(next, made, None), apart, (OSError, LedgerError), seconds) as (submitted, watched):
+    with open_pool(1, partial(next, made, None), apart, (OSError, LedgerError), seconds) as (submitted, watched):
         waiting = deque(submitted() for _ in range(MESSAGES_AHEAD))
         while True:
             (unit,) = watched({waiting.popleft()})
@@ -71,18 +71,18 @@ def ahead(made: Iterator[bytes], seconds: float | None = None, apart: bool = Fal
             waiting.append(submitted())
 
 
-def forked(work: Callable[[int], bytes], units: int, cores: int, apart: bool = True) -> Generator[bytes]:
+def run_forked(work: Callable[[int], bytes], units: int, cores: int, apart: bool = True) -> Generator[bytes]:
     """`work(number)` for every number below `units`, computed by `cores` processes, in the order they finish.
 
     Whichever process is free takes the next number; none holds a lock of this one, unless they keep its files open, not
-    `apart`, as `ahead` does. Close the iterator if it is not read to the end: that ends the processes. Raises
+    `apart`, as `run_ahead` does. Close the iterator if it is not read to the end: that ends the processes. Raises
     `WorkerLost` when one of them is killed, `RuntimeError` when `work` raises; errors about a file or a store are
     raised as they are.
     """
     assert 0 < units <= UNITS_MAX
     workers = min(cores, units)
     numbers = iter(range(units))
-    with pool(workers, work, apart, (OSError, LedgerError)) as (submitted, watched):
+    with open_pool(workers, work, apart, (OSError, LedgerError)) as (submitted, watched):
         running = set(map(submitted, islice(numbers, UNITS_AHEAD * workers)))
         while running:
             done = watched(running)
@@ -93,12 +93,12 @@ def forked(work: Callable[[int], bytes], units: int, cores: int, apart: bool = T
 
 
 @contextmanager
-def pool(
+def open_pool(
     workers: int, work: Callable[..., Any], apart: bool, passed: tuple[type[Exception], ...],
     seconds: float | None = None,
 ) -> Iterator[tuple[Callable[..., "Future[Any]"], Callable[..., "set[Future[Any]]"]]]:  # fmt: skip
-    """Provide a function that has processes do some work, and one that waits for it, `_done_of`; see `ahead` and
-    `forked`.
+    """Provide a function that has processes do some work, and one that waits for it, `_done_of`; see `run_ahead` and
+    `run_forked`.
 
     With `seconds`, each unit of work is limited to so much processor time. Errors that are not `passed` on are a
     `RuntimeError`. The processes end with the context.
@@ -119,7 +119,7 @@ def pool(
         executor.shutdown()
         codes = [process.exitcode or 0 for process in processes]
         if seconds is not None and -signal.SIGPROF in codes:
-            raise TooSlow(f"{seconds:g} s of processor time") from None
+            raise TimeLimitExceeded(f"{seconds:g} s of processor time") from None
         raise WorkerLost(f"a worker process {_how_lost(codes)}") from None
     finally:
         for process in processes:
@@ -150,7 +150,7 @@ def _started(executor: Any) -> "list[BaseProcess]":
 def _done_of(
     thread: Any, processes: "list[BaseProcess]", units: "set[Future[Any]]", seconds: float | None = None
 ) -> "set[Future[Any]]":
-    """Those of some units of work that are done, as soon as one is. Raises `BrokenProcessPool`, `TooSlow`,
+    """Those of some units of work that are done, as soon as one is. Raises `BrokenProcessPool`, `TimeLimitExceeded`,
     `WorkerLost`.
 
     The pool's thread hands out their results. If there is no memory for what it does, it ends without a word. It does
@@ -171,7 +171,7 @@ def _done_of(
         if lost:
             raise BrokenProcessPool
         if limit is not None and times * at_once >= limit:
-            raise TooSlow(f"{limit:g} s, most of which it waited")
+            raise TimeLimitExceeded(f"{limit:g} s, most of which it waited")
     raise AssertionError
 
 

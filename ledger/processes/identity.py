@@ -15,12 +15,12 @@ UNSEEN_MICROSECONDS = 24 * 3_600 * 1_000_000
 _PROCESS = re.compile(r"(\S{1,255}) (\d{1,10}) (\d{0,20})", re.ASCII)
 
 
-def this_process() -> str:
+def name_this_process() -> str:
     """This process's name."""
     return f"{_host()} {os.getpid()} {_started(os.getpid()) or ''}"
 
 
-def is_there(process: str, started_at: int, now: int) -> bool:
+def is_process_running(process: str, started_at: int, now: int) -> bool:
     """Tell whether the process of that name, which did something at `started_at`, is still there; times in
     microseconds.
     """

@@ -12,7 +12,7 @@ THREADS_BYTES = 32 << 20
 
 
 @contextmanager
-def rarely_collecting() -> Iterator[None]:
+def collect_rarely() -> Iterator[None]:
     """Let it run only after many more objects are made; otherwise an import spends a fifth of its time on it."""
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], OBJECTS), *before[1:])
@@ -22,7 +22,7 @@ def rarely_collecting() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-def give_back() -> None:
+def trim_heap() -> None:
     """Give freed memory, which the C library of Linux may keep, back to the system."""
     import ctypes
 
@@ -30,7 +30,7 @@ def give_back() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def memory_is_limited() -> bool:
+def is_memory_limited() -> bool:
     """Tell whether this process has a limit of memory, as `ulimit -v` sets it; then it does without threads where it
     can.
 
@@ -42,5 +42,5 @@ def memory_is_limited() -> bool:
 
 def refuse_threads_without_memory() -> None:
     """Raise `MemoryError` where a thread might begin and find no memory: whoever starts it would wait for ever."""
-    if memory_is_limited():
+    if is_memory_limited():
         bytearray(THREADS_BYTES)  # never touched, and gone at once

@@ -17,24 +17,24 @@ from ratings_ledger.ledger.errors import NOT_STORED, ClockBehind, NotEmpty, Stor
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.records import (
     EventRow,
-    around_position,
-    build,
+    build_record,
     chain_hash,
+    has_same_data,
+    is_surely_small,
     leaf_hash,
-    says_the_same,
-    surely_fits,
+    split_at_position,
 )
 from ratings_ledger.ledger.events.revisions import (
     SUPERSEDING,
-    Both,
+    CombinedEvents,
     DraftBatch,
-    Events,
+    EventLookup,
+    find_superseded,
     is_live,
     refuse_stale,
-    superseded,
 )
 from ratings_ledger.ledger.events.types import Draft, Ruleset, meaning
-from ratings_ledger.ledger.processes.memory import memory_is_limited, rarely_collecting
+from ratings_ledger.ledger.processes.memory import collect_rarely, is_memory_limited
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.log import Head, Log, driver_cursor, head, known_event, locked
@@ -69,7 +69,7 @@ class Appended(NamedTuple):
 def lookup(
     connection: Connection,
     drafts: Sequence[Draft],
-    waiting: Events | None = None,
+    waiting: EventLookup | None = None,
     named: Iterable[tuple[str, str, str, str]] | None = None,
 ) -> dict[int, Rejection | None]:
     """Return the drafts, by index, that the log already holds: None for the same content, else the refusal.
@@ -86,12 +86,12 @@ def lookup(
     if not by_id and {draft.type for draft in drafts} == {"game.recorded"}:
         return found
     log, batch = Log(connection), DraftBatch()
-    before = Both(log if waiting is None else Both(log, waiting), batch)
+    before = CombinedEvents(log if waiting is None else CombinedEvents(log, waiting), batch)
     for index, draft in enumerate(drafts):
         if draft.type == "event.voided" and before.event(draft.event_id) is None:
             # a version that is withdrawn first may be published again
             with suppress(Refused):
-                batch.add(draft, superseded(before, draft.type, parse_object(draft.data.encode()))[0])
+                batch.add(draft, find_superseded(before, draft.type, parse_object(draft.data.encode()))[0])
         published, rejection = False, None
         if draft.type == "ruleset.published":
             published, rejection = _published(log, before, draft)
@@ -116,7 +116,7 @@ def _named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[tuple[st
             yield from dialect_of(connection).events_named(cursor, names(drafts[start : start + LOOKUP_SIZE]))
 
 
-def _published(log: Log, before: Events, draft: Draft) -> tuple[bool, Rejection | None]:
+def _published(log: Log, before: EventLookup, draft: Draft) -> tuple[bool, Rejection | None]:
     """Tell whether the log has a ruleset's version, under whatever id and date, and the refusal if its content differs.
 
     `before` is what will have been recorded by then: a version may have been withdrawn.
@@ -162,7 +162,7 @@ def game_exists(draft: Draft, event_id: str) -> Rejection:
 
 def same_content(record: str, draft: Draft) -> bool:
     """Tell whether a record says what the draft says, defaults filled in."""
-    if says_the_same(record, draft):
+    if has_same_data(record, draft):
         return True
     try:
         event = known_event(parse_object(record.encode()).get("position", 0), record)
@@ -217,7 +217,7 @@ def append(
         done = _append_one(ledger, drafts[0], by, clock, None if recheck is None else absent_at)
         if done is not None:
             return done
-    with rarely_collecting(), ledger.writing("writer", appends=True) as connection:
+    with collect_rarely(), ledger.writing("writer", appends=True) as connection:
         # a few are looked up along with the head
         few = len(drafts) <= LOOKUP_SIZE
         before, named = locked(connection, names(drafts) if few else ())
@@ -247,7 +247,7 @@ def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: 
     `head_seen`: the position up to which it was checked against the log, or None if that does not matter.
     """
     plain = draft.type not in SUPERSEDING and draft.type != "ruleset.published" and draft.supersedes is None
-    if not plain or not surely_fits(draft, by):
+    if not plain or not is_surely_small(draft, by):
         return None
     recorded_by = draft.by or by
 
@@ -255,7 +255,7 @@ def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: 
         now = clock()
         return (
             draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, now, recorded_by,
-            *around_position(draft, now, recorded_by), head_seen,
+            *split_at_position(draft, now, recorded_by), head_seen,
         )  # fmt: skip
 
     done = ledger.dialect.append_one(ledger, values)
@@ -271,9 +271,9 @@ def _superseding(
     batch = DraftBatch() if any(draft.type in SUPERSEDING for _, draft in fresh) else None
     for place, (index, draft) in enumerate(fresh, position):
         try:
-            supersedes = None if batch is None else _superseded(Both(log, batch), draft)
-            if supersedes is not None or not surely_fits(draft, by):
-                build(draft, place, recorded_at, draft.by or by, supersedes)
+            supersedes = None if batch is None else _superseded(CombinedEvents(log, batch), draft)
+            if supersedes is not None or not is_surely_small(draft, by):
+                build_record(draft, place, recorded_at, draft.by or by, supersedes)
         except Refused as problem:
             refused.append((index, problem.rejection()))
             continue
@@ -284,10 +284,10 @@ def _superseding(
     return found, refused
 
 
-def _superseded(events: Events, draft: Draft) -> str | None:
+def _superseded(events: EventLookup, draft: Draft) -> str | None:
     """Return the event that a draft supersedes: the one it was checked against, if any. Raises `Refused`."""
     refuse_stale(events, draft)
-    return draft.supersedes or superseded(events, draft.type, parse_object(draft.data.encode()))[0]
+    return draft.supersedes or find_superseded(events, draft.type, parse_object(draft.data.encode()))[0]
 
 
 def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Mapping[int, str]) -> Iterator[EventRow]:
@@ -295,7 +295,7 @@ def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Map
     chain = before.chain_hash
     for position, (index, draft) in enumerate(fresh, before.position + 1):
         recorded_by, superseding = draft.by or by, supersedes.get(index)
-        record = build(draft, position, recorded_at, recorded_by, superseding)
+        record = build_record(draft, position, recorded_at, recorded_by, superseding)
         leaf = leaf_hash(record)
         chain = chain_hash(chain, leaf)
         yield EventRow(
@@ -307,7 +307,7 @@ def _rows(fresh: Fresh, before: Head, recorded_at: int, by: str, supersedes: Map
 def _ahead(rows: Iterator[EventRow]) -> Iterator[EventRow]:
     """Yield the rows; if there are many, a thread builds the next ones while the store inserts the previous ones."""
     few = list(islice(rows, ROWS_AHEAD))
-    if len(few) < ROWS_AHEAD or memory_is_limited():
+    if len(few) < ROWS_AHEAD or is_memory_limited():
         yield from few
         yield from rows
         return

@@ -239,7 +239,7 @@ class Dialect(Protocol):
         """Let others see by its number that a run is in progress, until it ends in whatever way."""
 
     def is_running(self, connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
-        """Tell whether a run is in progress; the process is as `this_process` named it."""
+        """Tell whether a run is in progress; the process is as `name_this_process` named it."""
 
 
 # by the backend that a URL names: what loads the store, which takes long, as SQLAlchemy's part for it does

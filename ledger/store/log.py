@@ -13,8 +13,8 @@ from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, 
 
 from ratings_ledger.ledger.errors import NotALedger, StoreDamaged
 from ratings_ledger.ledger.events.canonical import dump, format_instant
-from ratings_ledger.ledger.events.records import ZERO, is_head, read
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, Column, Events, KnownEvent, voided_ids
+from ratings_ledger.ledger.events.records import ZERO, is_head, read_record
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, Column, EventLookup, KnownEvent, voided_ids
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.dialect import dialect_of
@@ -321,7 +321,7 @@ def known_event(position: int, record: str) -> KnownEvent:
 
     Whoever puts one in by SQL only makes a row that counts for nothing, and that `verify` reports.
     """
-    event, instant, data = read(record, position)
+    event, instant, data = read_record(record, position)
     return KnownEvent(event["id"], event["type"], instant, data, position)
 
 
@@ -338,8 +338,8 @@ def known_of(type_name: str, rows: Iterable[tuple[int, str]]) -> list[KnownEvent
 
 
 @dataclass
-class Log(Events):
-    """The log up to a position, for looking up events one by one (`revisions.Events`).
+class Log(EventLookup):
+    """The log up to a position, for looking up events one by one (`revisions.EventLookup`).
 
     What cannot be read still has its place in a chain: as an event of type `UNREADABLE`, without data.
     """

@@ -37,9 +37,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from ratings_ledger.ledger import clock as own_clock
 from ratings_ledger.ledger.errors import AlreadyRunning, LedgerError
 from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.failures import failure_of
+from ratings_ledger.ledger.failures import describe_failure
 from ratings_ledger.ledger.own_files import is_own_folder, open_own
-from ratings_ledger.ledger.processes.identity import is_there, this_process
+from ratings_ledger.ledger.processes.identity import is_process_running, name_this_process
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.log import ledger_id
 from ratings_ledger.ledger.store.opening import Ledger, busy_seconds
@@ -142,7 +142,7 @@ def running(
     assert _KIND.fullmatch(kind)
     beside = only_if_well and ledger.file is not None
     folder, number = _enter(ledger, beside)
-    begun = Run(number, kind, clock(), None, None, None, None, (by or os_account())[:TEXT_MAX], this_process(), {})
+    begun = Run(number, kind, clock(), None, None, None, None, (by or os_account())[:TEXT_MAX], name_this_process(), {})
     outcome, seconds, is_unreached = RunOutcome(), END_SECONDS, number >= UNREACHED
     with ledger.dialect.shown_running(ledger, begun.run):
         in_ledger = not (beside or is_unreached) and _stored(ledger, begun, BEGIN_SECONDS, only_one=only_one)
@@ -173,7 +173,7 @@ def leave_unreached(ledger: Ledger, kind: str, message: str, clock: own_clock.Cl
     folder, now = _unreached_folder(ledger), clock()
     run = Run(
         _next_number(_in_folder(folder), UNREACHED), kind, now, now, FAILED, message[:TEXT_MAX], None, os_account(),
-        this_process(), {},
+        name_this_process(), {},
     )  # fmt: skip
     _keep_in_folder(folder, run)
 
@@ -188,7 +188,7 @@ def os_account() -> str:
 
 def _told(error: BaseException) -> str:
     """Return what the command tells, too."""
-    return failure_of(error).message if isinstance(error, Exception) else "it was interrupted"
+    return describe_failure(error).message if isinstance(error, Exception) else "it was interrupted"
 
 
 def all_runs(ledger: Ledger, connection: Connection, now: int) -> list[Run]:
@@ -222,7 +222,7 @@ def _enter(ledger: Ledger, beside: bool) -> tuple[Path | None, int]:
         return unreached, _next_number(_in_folder(unreached), UNREACHED)
     number = _next_number(recorded)
     for run in sorted(_in_folder(unreached), key=lambda run: run.order):
-        if run.result is None and is_there(run.process, run.started_at, own_clock.now()):
+        if run.result is None and is_process_running(run.process, run.started_at, own_clock.now()):
             continue
         placed = run._replace(run=number)
         if beside or not _stored(ledger, placed, BEGIN_SECONDS):

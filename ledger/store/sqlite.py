@@ -35,7 +35,7 @@ from ratings_ledger.ledger.errors import (
     StoreUnavailable,
 )
 from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, is_head, leaf_hash
-from ratings_ledger.ledger.processes.identity import is_there
+from ratings_ledger.ledger.processes.identity import is_process_running
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.catalogue import Objects, generated_objects, refuse_difference
 from ratings_ledger.ledger.store.dialect import (
@@ -207,7 +207,7 @@ def shown_running(ledger: Connections, number: int) -> AbstractContextManager[No
 
 def is_running(connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
     """Tell whether the process of a run exists."""
-    return is_there(process, started_at, now)
+    return is_process_running(process, started_at, now)
 
 
 def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.revisions import Events, KnownEvent, live_games
+from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, live_games
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import head, read_live
 
@@ -136,7 +136,7 @@ def clubs_of(event: KnownEvent) -> set[str]:
     return {participant["club"] for participant in participants if "club" in participant}
 
 
-def meeting(candidates: Iterable[KnownEvent], events: Events, some: set[str], others: set[str]) -> str | None:
+def meeting(candidates: Iterable[KnownEvent], events: EventLookup, some: set[str], others: set[str]) -> str | None:
     """Return the id of a live game in which one of `some` met one of `others`, or None.
 
     `candidates` are all events that may be about one; `events` says how the game stands after all corrections.
@@ -149,7 +149,7 @@ def meeting(candidates: Iterable[KnownEvent], events: Events, some: set[str], ot
     return None
 
 
-def finished_games(candidates: Iterable[KnownEvent], events: Events, ids: set[str]) -> list[int]:
+def finished_games(candidates: Iterable[KnownEvent], events: EventLookup, ids: set[str]) -> list[int]:
     """Return when the live games that a player finished ended, in order; `candidates` are all events that may be about
     one.
     """

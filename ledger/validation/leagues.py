@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.revisions import Events, KnownEvent, is_live, live_games
+from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, is_live, live_games
 from ratings_ledger.ledger.rejections import Refused, csv_item, quote
 from ratings_ledger.ledger.store.log import read_live
 
@@ -43,7 +43,7 @@ def scheduled_games(connection: Connection, until: int | None = None) -> dict[st
     return {game["game_id"]: event.data["league"] for event in schedules for game in event.data["games"]}
 
 
-def league_of(events: Events, name: str) -> League | None:
+def league_of(events: EventLookup, name: str) -> League | None:
     """Return the live league of this name, or None."""
     found: League | None = None
     for event in events.about(f"league:{name}"):
@@ -61,7 +61,7 @@ def league_of(events: Events, name: str) -> League | None:
     return found
 
 
-def known_league(events: Events, name: str) -> League:
+def known_league(events: EventLookup, name: str) -> League:
     """Return the live league of this name. Raises `Refused` (league-unknown)."""
     found = league_of(events, name)
     if found is None:
@@ -70,7 +70,7 @@ def known_league(events: Events, name: str) -> League:
     return found
 
 
-def refuse_created(events: Events, name: str, candidates: Iterable[KnownEvent]) -> None:
+def refuse_created(events: EventLookup, name: str, candidates: Iterable[KnownEvent]) -> None:
     """Raises `Refused` (league-exists) if there is such a league, or games have its name as a mere label.
 
     `candidates` are all events that may be about it.
@@ -84,7 +84,7 @@ def refuse_created(events: Events, name: str, candidates: Iterable[KnownEvent]) 
             )
 
 
-def refuse_one_person(events: Events, named: Iterable[KnownEvent], others: set[str]) -> None:
+def refuse_one_person(events: EventLookup, named: Iterable[KnownEvent], others: set[str]) -> None:
     """Raises `Refused` (players-met) if the person named by events is in a league with one of the ids `others`."""
     for event in named:
         if event.type == "league.joined" and is_live(events, event):
@@ -104,7 +104,7 @@ def refuse_joined(league: League, player: str, current: Callable[[str], str]) ->
         raise Refused("league-full", f"the league {quote(league.name)} already has its {PLAYERS} players")
 
 
-def refuse_schedule(events: Events, league: League, games: Sequence[Mapping[str, Any]]) -> None:
+def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping[str, Any]]) -> None:
     """Raises `Refused` (league-not-full, league-scheduled, bad-schedule) if a league cannot get this schedule."""
     name = quote(league.name)
     if league.scheduled is not None:
@@ -153,7 +153,7 @@ def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str]
             )
 
 
-def refuse_withdrawn(events: Events, event: KnownEvent) -> None:
+def refuse_withdrawn(events: EventLookup, event: KnownEvent) -> None:
     """Raises `Refused` (still-needed) if something live depends on a step of a league."""
     league = league_of(events, event.data["league"])
     if league is None or event.type not in TYPES:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import parse_instant, parse_object
-from ratings_ledger.ledger.events.published_lists import digest_of
-from ratings_ledger.ledger.events.revisions import Events, KnownEvent, is_live
+from ratings_ledger.ledger.events.published_lists import compute_digest
+from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, is_live
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import read_live, read_records_at
 
@@ -75,7 +75,7 @@ def latest_lists(lists: Iterable[PublishedList]) -> list[PublishedList]:
     return sorted(last.values(), key=lambda one: (one.ladder, one.as_of is None, one.as_of or 0))
 
 
-def published_rows(events: Events, digest: str, parts: int, before: int = 2**62) -> list[dict[str, Any]]:
+def published_rows(events: EventLookup, digest: str, parts: int, before: int = 2**62) -> list[dict[str, Any]]:
     """Return the rows of a list published at `before`, as JSON. Raises `Refused` (bad-list) if a part is missing."""
     by_part: dict[int, KnownEvent] = {}
     for event in events.about(f"list:{digest}"):
@@ -87,7 +87,7 @@ def published_rows(events: Events, digest: str, parts: int, before: int = 2**62)
     return [{"rank": None, **row} for part in range(1, parts + 1) for row in by_part[part].data["rows"]]
 
 
-def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position: int) -> None:
+def refuse_list(events: EventLookup, data: dict[str, Any], occurred_at: int, position: int) -> None:
     """Raises `Refused` (bad-list, list-exists) if a list cannot be published at an instant and a position."""
     name = quote(data["ladder"])
     if data["known_at"] >= position:
@@ -95,7 +95,7 @@ def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position
     if data["ruleset"].partition("@")[0] != data["ladder"].partition("/")[0]:
         raise Refused("bad-list", f"{quote(data['ruleset'])} does not rank {name}")
     rows = published_rows(events, data["digest"], data["parts"])
-    if len(rows) != data["row_count"] or digest_of(data["ruleset"], rows) != data["digest"]:
+    if len(rows) != data["row_count"] or compute_digest(data["ruleset"], rows) != data["digest"]:
         raise Refused("bad-list", f"the rows of {name} do not have the digest that the list names")
     if len({row["player"] for row in rows}) < len(rows):
         raise Refused("bad-list", f"somebody is on {name} twice")
@@ -110,7 +110,7 @@ def refuse_list(events: Events, data: dict[str, Any], occurred_at: int, position
         raise Refused("list-exists", f"{data['ladder']} is already published with the same content{where}")
 
 
-def refuse_list_schedule(events: Events, data: dict[str, Any]) -> None:
+def refuse_list_schedule(events: EventLookup, data: dict[str, Any]) -> None:
     """Raises `Refused` (schedule-exists) if a ladder is scheduled already."""
     for event in events.about(f"schedule:{data['ladder']}"):
         if event.type == "list.scheduled" and is_live(events, event):
@@ -125,7 +125,7 @@ def scheduled_ladders(connection: Connection, until: int) -> dict[str, str]:
     return {event.data["ladder"]: event.data["every"] for event in found}
 
 
-def refuse_rows_withdrawn(events: Events, data: dict[str, Any]) -> None:
+def refuse_rows_withdrawn(events: EventLookup, data: dict[str, Any]) -> None:
     """Raises `Refused` (still-needed) if rows belong to a live list."""
     for event in events.about(f"ladder:{data['ladder']}"):
         named = event.type == "list.published" and event.data["digest"] == data["digest"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.game_types import places
-from ratings_ledger.ledger.events.revisions import Events, KnownEvent, live_game
+from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, live_game
 from ratings_ledger.ledger.events.types import Draft, meaning
 from ratings_ledger.ledger.rejections import Rejection, csv_item, quote
 from ratings_ledger.ledger.validation.identities import Identities
@@ -18,7 +18,7 @@ from ratings_ledger.ledger.validation.identities import Identities
 SECOND = 1_000_000  # microseconds
 
 
-def resent(log: Events, people: Identities, draft: Draft, conflict: Rejection) -> Rejection | None:
+def resent(log: EventLookup, people: Identities, draft: Draft, conflict: Rejection) -> Rejection | None:
     """None if the game now stands as the draft says, else the refusal, saying what differs.
 
     `conflict` is the refusal based on the game's first record; only a game's `id-conflict` is looked at.
@@ -46,7 +46,7 @@ def is_same_time(here: int, there: int) -> bool:
     return 0 <= there - here < SECOND
 
 
-def is_of_another_day(log: Events, draft: Draft) -> bool:
+def is_of_another_day(log: EventLookup, draft: Draft) -> bool:
     """Tell whether the game that has a draft's id was played on another day."""
     game = live_game(log.about(draft.subject))
     return game is not None and _day(game.occurred_at) != _day(draft.occurred_at)

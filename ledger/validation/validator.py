@@ -9,14 +9,14 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_instant, parse_object
 from ratings_ledger.ledger.events.revisions import (
-    Both,
+    CombinedEvents,
     DraftBatch,
-    Events,
+    EventLookup,
     KnownEvent,
+    find_superseded,
+    find_withdrawn,
     is_live,
     refuse_stale,
-    superseded,
-    withdrawn,
 )
 from ratings_ledger.ledger.events.types import TYPES, Draft, corrected_game
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
@@ -87,7 +87,7 @@ def without_ladders(connection: Connection, position: int) -> LadderChecks:
     return NoLadderChecks()
 
 
-class WaitingEvents(Events, Protocol):
+class WaitingEvents(EventLookup, Protocol):
     """What waits to be appended, which can also be searched by name."""
 
     @property
@@ -130,7 +130,7 @@ class Validator:
         self.seen = seen
         self._connection = connection
         self._waiting = waiting
-        self._events = Both(Log(connection) if self._until is None else Log(connection, self._until), waiting)
+        self._events = CombinedEvents(Log(connection) if self._until is None else Log(connection, self._until), waiting)
         self._identities = identities(connection, seen)
         self._club_identities: Identities | None = None
         self._ladders = self._ladders_of(connection, seen)
@@ -145,7 +145,7 @@ class Validator:
     def validate(self, draft: Draft, data: dict[str, Any]) -> str | None:
         """Return the id of the event that this one supersedes, or None. Raises `Refused` if it does not fit."""
         refuse_stale(self._events, draft)
-        supersedes, game = superseded(self._events, draft.type, data)
+        supersedes, game = find_superseded(self._events, draft.type, data)
         if draft.type == "game.corrected" and game is not None:
             self._refuse_unlikely(draft.occurred_at)
             corrected, played_at = corrected_game(data, game.occurred_at)
@@ -214,7 +214,7 @@ class Validator:
             raise
 
     def _void(self, event_id: str) -> None:
-        root, was_live = withdrawn(self._events, event_id)
+        root, was_live = find_withdrawn(self._events, event_id)
         if not was_live:
             # a publication is back in force, whatever has been published since
             if root.type not in published_lists.TYPES:

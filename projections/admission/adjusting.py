@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from ratings_ledger.ledger.events.fields import composed, read_decimal
+from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
 from ratings_ledger.ledger.intake.files import read_simple_table
 from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, with_point
 from ratings_ledger.ledger.intake.tables.csv_files import SimpleTable
@@ -64,7 +64,7 @@ def _row(
         if delimiter in COMMA_DELIMITERS:
             told |= {name: with_point(name, told[name]) for name in NUMBERS if name in told}
         return usual._replace(
-            player=composed(told["player"]), points=told.get("points"),
+            player=to_nfc(told["player"]), points=told.get("points"),
             to=read_decimal(told["to"]) if "to" in told else None, reason=told.get("reason", usual.reason),
             instant=instant_of(moment_text(told["at"], None, order)) if "at" in told else usual.instant,
         )  # fmt: skip

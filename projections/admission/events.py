@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
-from ratings_ledger.ledger.events.games import seats_of
+from ratings_ledger.ledger.events.games import count_seats
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
@@ -148,7 +148,7 @@ class Admission:
                 self._new_ladders.meet(self._connection, self.versions, alone, occurred_at, data)
             if self.checks_games and data.get("rated", True) and not data.get("aborted", False):
                 labels = (data["game"], *map(data.get, LABELS[1:]))
-                self._playing[seats_of(data), labels].update([p["player"] for p in data["participants"]])
+                self._playing[count_seats(data), labels].update([p["player"] for p in data["participants"]])
         elif type_name == "player.seeded":
             self._seed(data)
         elif type_name == "points.adjusted":
@@ -267,7 +267,7 @@ class Admission:
     def _why_homeless(self, data: dict[str, Any]) -> str | None:
         """Return why a game is on no ladder, judging by its name, type and labels alone; otherwise None."""
         kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
-        seen = (data["game"], kind, labels, seats_of(data), _has_partners(data))
+        seen = (data["game"], kind, labels, count_seats(data), _has_partners(data))
         if seen not in self._homes:
             scored = any(data["game"] in v.ruleset.scope.game for known in self.versions.values() for v in known)
             idle = None if scored else self._idle.get(data["game"])

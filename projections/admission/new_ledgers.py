@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.ledger.events.zones import zone as check_zone
+from ratings_ledger.ledger.events.zones import load_zone as check_zone
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.rejections import Refused

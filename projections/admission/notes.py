@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.revisions import Both, Events
+from ratings_ledger.ledger.events.revisions import CombinedEvents, EventLookup
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log, first_positions, read_live
 from ratings_ledger.ledger.validation.leagues import PLAYERS, league_of, scheduled_games
@@ -227,14 +227,14 @@ class LeagueNotes:
             if name in self._created or name in self._recorded:
                 self._games[game_id] = name, activity
 
-    def notes(self, connection: Connection, waiting: Events) -> list[str]:
+    def notes(self, connection: Connection, waiting: EventLookup) -> list[str]:
         """Return what the waiting events leave open."""
         nameless = [
             f"{game_id} is scheduled in the league {name}, but does not say so; fix it with: "
             f"ratings correct {shlex.quote(game_id)} --league {shlex.quote(name)} --reason TEXT"
             for name, game_id in self._nameless.items()
         ]
-        leagues = [league_of(Both(Log(connection), waiting), name) for name in self._joined]
+        leagues = [league_of(CombinedEvents(Log(connection), waiting), name) for name in self._joined]
         return nameless + [
             f"the league {league.name} has its {PLAYERS} players and no schedule; draw it with: "
             f"ratings league schedule {shlex.quote(league.name)}"

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import format_instant
-from ratings_ledger.ledger.events.published_lists import parts_of_rows
+from ratings_ledger.ledger.events.published_lists import split_rows
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.rejections import Refused, count
 from ratings_ledger.ledger.store.log import head
@@ -44,7 +44,7 @@ def publication(
         raise Refused("period-open", _say_open(ladder, found.closed, now, Times(zone), is_whole=period is not None))
     if not found.rows:
         raise Refused("list-empty", f"nobody is on {ladder}, so there is nothing to publish")
-    digest, parts = found.digest, parts_of_rows(found.json_rows())
+    digest, parts = found.digest, split_rows(found.json_rows())
     rows = [
         ("list.rows", {"ladder": ladder, "digest": digest, "part": part, "parts": len(parts), "rows": rows})
         for part, rows in enumerate(parts, 1)

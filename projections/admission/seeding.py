@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ratings_ledger.ledger.events.fields import composed, read_decimal
+from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
 from ratings_ledger.ledger.intake.files import read_simple_table
 from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, with_point
 from ratings_ledger.ledger.intake.tables.csv_files import SimpleTable
@@ -84,7 +84,7 @@ def _read_row(usual: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
         if not re.fullmatch(r"\d{1,9}", games, re.ASCII):
             raise Refused("not-an-integer", f"games: {quote(games)} is not a number of games")
         return usual._replace(
-            player=composed(cells["player"]),
+            player=to_nfc(cells["player"]),
             state={name: read_decimal(text) for name, text in state.items()},
             games=int(games),
             reason=cells.get("reason", usual.reason),

@@ -13,9 +13,9 @@ from ratings_ledger.ledger.events.revisions import (
     GAME_EVENTS,
     KnownEvent,
     RevisedGame,
+    find_root,
     is_live,
     live_game,
-    root_of,
     successors,
 )
 from ratings_ledger.ledger.events.types import meaning
@@ -109,7 +109,7 @@ class _Undoing:
                 self._game(subject)
             self._seen.add(subject)
         elif event.type != "list.rows":
-            root = root_of(self._log, event)
+            root = find_root(self._log, event)
             if root is not None and root.event_id not in self._seen:
                 self._seen.add(root.event_id)
                 self._other(root)

@@ -18,7 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from ratings_ledger.ledger.errors import BadArgument, LedgerError, StoreUnavailable
-from ratings_ledger.ledger.processes.forking import available_cores, pool
+from ratings_ledger.ledger.processes.forking import available_cores, open_pool
 from ratings_ledger.projections.cluster.columnar import DamagedObject
 
 START_SECONDS = 20
@@ -116,7 +116,7 @@ class _Process:
 
     def __init__(self) -> None:
         with ExitStack() as stack:
-            self.submitted, _ = stack.enter_context(pool(1, _call, True, PASSED))
+            self.submitted, _ = stack.enter_context(open_pool(1, _call, True, PASSED))
             self.close = stack.pop_all().close
 
 

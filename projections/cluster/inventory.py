@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import AlreadyRunning
-from ratings_ledger.ledger.processes.identity import is_there
+from ratings_ledger.ledger.processes.identity import is_process_running
 from ratings_ledger.ledger.store.log import chain_hash_at, head, ledger_id
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
@@ -205,7 +205,7 @@ def _goes_on(objects: Objects, nonce: str) -> bool:
     if is_old(objects, nonce):
         return False
     written_at, now = objects.written_at(nonce), clock.now()
-    return not process or is_there(process, now if written_at is None else written_at * 1_000_000, now)
+    return not process or is_process_running(process, now if written_at is None else written_at * 1_000_000, now)
 
 
 def _disused(objects: Objects, own: list[SegmentName]) -> Iterator[DisusedObject]:

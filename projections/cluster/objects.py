@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ratings_ledger.ledger.errors import StoreUnavailable
-from ratings_ledger.ledger.own_files import is_own_folder, new_file, open_own, refuse_other_accounts
+from ratings_ledger.ledger.own_files import create_file, is_own_folder, open_own, refuse_other_accounts
 from ratings_ledger.projections.facts.stored_columns import Bytes
 
 # objects that are of use for ever, and forced to the disk; what others lose is noticed, and made again
@@ -68,7 +68,7 @@ class Folder:
         if not is_own_folder(self._path):
             raise PermissionError(errno.EPERM, "not a folder of this account", str(self._path))
         with suppress(FileExistsError):
-            with new_file(str(path), 0o600, forced=name.startswith(LASTING)) as file:
+            with create_file(str(path), 0o600, forced=name.startswith(LASTING)) as file:
                 for part in parts:
                     file.write(part)
             return True

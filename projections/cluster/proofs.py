@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ratings_ledger.ledger.errors import StoreUnavailable
-from ratings_ledger.ledger.processes.identity import this_process
+from ratings_ledger.ledger.processes.identity import name_this_process
 from ratings_ledger.projections.cluster.engines import Unfit
 from ratings_ledger.projections.cluster.objects import (
     Objects,
@@ -90,7 +90,7 @@ def prove(objects: Objects) -> str:
     """
     name = f"nonce-{secrets.token_hex(16)}"
     try:
-        written = f"{name} {this_process()}".encode()
+        written = f"{name} {name_this_process()}".encode()
         first, second = (objects.create(name, [content]) for content in (written, b"another"))
         stored = bytes(objects.read(name, 0, len(written)))
     except OSError as problem:

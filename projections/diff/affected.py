@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.canonical import parse_object
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, known
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, to_known_event
 from ratings_ledger.ledger.events.types import TYPES, Draft, Ruleset
 from ratings_ledger.ledger.store.log import known_events, known_of, read_records, read_where
 from ratings_ledger.projections import arrays
@@ -89,7 +89,7 @@ def with_drafts(
                 with suppress(Unknown):
                     facts.rows[data["game_id"]] = row_of_game(connection, facts, data["game_id"])
         affected |= affected_by(facts, draft.type, data)
-        apply(facts, facts.position + number, known(draft))
+        apply(facts, facts.position + number, to_known_event(draft))
         if draft.type == "player.renamed":
             renames.append((data["player"], data["new_player"]))
     settle_facts(facts)

@@ -14,8 +14,8 @@ from typing import ClassVar
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import RuleFailed, Unknown
-from ratings_ledger.ledger.events.canonical import record_instant
-from ratings_ledger.ledger.events.revisions import KnownEvent, root_of
+from ratings_ledger.ledger.events.canonical import parse_record_instant
+from ratings_ledger.ledger.events.revisions import KnownEvent, find_root
 from ratings_ledger.ledger.store.log import Log, head, known_event, read_records_at
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.published_lists import published_lists
@@ -178,11 +178,11 @@ def _with_event(log: Log, cause: Cause, record: str | None) -> AttributedCause:
         named,
         event_id=event["id"],
         game_id=event["data"].get("game_id"),
-        occurred_at=moment(record_instant(event["occurred_at"])),
-        recorded_at=moment(record_instant(event["recorded_at"])),
+        occurred_at=moment(parse_record_instant(event["occurred_at"])),
+        recorded_at=moment(parse_record_instant(event["recorded_at"])),
         by=event["by"],
         reason=event["data"].get("reason"),
-        what=_what(root_of(log, known) or known),
+        what=_what(find_root(log, known) or known),
     )
 
 

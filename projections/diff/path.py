@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, root_of
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, find_root
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import Log
@@ -357,7 +357,7 @@ class _Path:
 
     def _disturbed(self, event: KnownEvent, record: str, is_late: bool) -> Iterator[Cause]:
         """Yield what an event does to the points of games that were there before it."""
-        root = root_of(Log(self.connection), event) or event
+        root = find_root(Log(self.connection), event) or event
         touched, is_theirs = self._touches(event), self._is_theirs(event, root)
         apply_event(self.facts, event.position or 0, record)
         settle_facts(self.facts)

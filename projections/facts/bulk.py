@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import StoreDamaged
-from ratings_ledger.ledger.events.fields import GameId, Label, PlayerId, Slug, are_written
+from ratings_ledger.ledger.events.fields import GameId, Label, PlayerId, Slug, are_canonical
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.log import read_page
 from ratings_ledger.projections import arrays, compiling
@@ -150,9 +150,9 @@ class Scanner:
         new_names, new_cells = names.told(before[0]), self._new_cells(before[2])
         unsure = game_id[:games][plain[plain != 0] == scanning.LOOKED_AT].tolist()
         sound = (
-            are_written(PlayerId, new_names)
+            are_canonical(PlayerId, new_names)
             and all(_is_cell(cell) for cell in new_cells)
-            and are_written(GameId, [_decoded(text[begin:end]) for begin, end in unsure])
+            and are_canonical(GameId, [_decoded(text[begin:end]) for begin, end in unsure])
         )
         return ScannedPage(
             text, after, line, plain != 0,
@@ -270,7 +270,7 @@ def pages_of(text: Any, size: int = PAGE_BYTES) -> Iterator[bytes]:
 def _is_cell(cell: tuple[Any, ...]) -> bool:
     """Tell whether an event can have the labels of a cell."""
     game, _, *labels = cell[: len(LABELS)]
-    return are_written(Slug, [game]) and are_written(Label, [label for label in labels if label is not None])
+    return are_canonical(Slug, [game]) and are_canonical(Label, [label for label in labels if label is not None])
 
 
 @cache

@@ -31,7 +31,7 @@ from typing import Any
 from weakref import WeakValueDictionary, finalize
 
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.own_files import is_own_folder, new_file, open_own
+from ratings_ledger.ledger.own_files import create_file, is_own_folder, open_own
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import Column
 from ratings_ledger.projections.facts.stored_columns import (
@@ -237,7 +237,7 @@ def write_file(path: Path, content: Iterable[Bytes]) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_own_folder(path.parent):
         raise PermissionError(errno.EPERM, "not a folder of this account", str(path.parent))
-    with suppress(FileExistsError), new_file(str(path), 0o600, forced=False) as file:  # or somebody was faster
+    with suppress(FileExistsError), create_file(str(path), 0o600, forced=False) as file:  # or somebody was faster
         for data in content:
             file.write(data)
 

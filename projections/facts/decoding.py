@@ -16,12 +16,12 @@ from pydantic_core import from_json
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import StoreDamaged
-from ratings_ledger.ledger.events.canonical import INSTANT_MAX, record_instant
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX, parse_record_instant
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent
 from ratings_ledger.ledger.events.types import TYPES, Ruleset
-from ratings_ledger.ledger.processes.memory import give_back
+from ratings_ledger.ledger.processes.memory import trim_heap
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import (
     chain_hash_at,
@@ -161,7 +161,7 @@ def _grown(connection: Connection, root: Path, newest: int, position: int, lazil
                 if cache is None or not position:
                     return None
                 cache.merge(column_cache.TIMES_AS_LONG)
-                give_back()  # otherwise a fifth more memory for a long history
+                trim_heap()  # otherwise a fifth more memory for a long history
                 return _completed(connection, cache, position, lazily)
             except Damaged as problem:
                 problem.discard()
@@ -239,7 +239,7 @@ def note_time(facts: Facts, connection: Connection) -> None:
     """Note when the last record was written, if a ruleset closes rating periods by that."""
     if any(version.ruleset.period != "game" for versions in facts.rulesets.values() for version in versions):
         record = read_records_at(connection, [facts.position]).get(facts.position)
-        facts.recorded_until = INSTANT_MAX if record is None else record_instant(from_json(record)["recorded_at"])
+        facts.recorded_until = INSTANT_MAX if record is None else parse_record_instant(from_json(record)["recorded_at"])
 
 
 def follow_log(facts: Facts, connection: Connection, until: int) -> Facts:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ratings_ledger.ledger.events.canonical import INTEGER_MAX
 from ratings_ledger.ledger.events.game_types import places
-from ratings_ledger.ledger.events.games import STATUSES, seats_of, sides_of
+from ratings_ledger.ledger.events.games import STATUSES, count_seats, number_sides
 from ratings_ledger.ledger.events.types import corrected_game
 from ratings_ledger.projections.contract import MISSING, NUMBERS, OPTIONAL_COLUMNS
 from ratings_ledger.projections.facts.columns import (
@@ -99,7 +99,7 @@ def _tell(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
         facts.of_kind[name].extend(of_kind)
     labels = (game.get(name, "placing" if name == "kind" else None) for name in LABELS)
     flags = UNRATED * (not game.get("rated", True)) + ABORTED * game.get("aborted", False)
-    cell = cell_number(facts, labels, seats_of(game), flags)
+    cell = cell_number(facts, labels, count_seats(game), flags)
     return start + (facts.base.slots if facts.base else 0), len(participants), cell, kind_start
 
 
@@ -114,7 +114,7 @@ def _rare_columns(facts: Facts, game: dict[str, Any]) -> Iterator[tuple[str, lis
             yield "score_decimals", [decimals for _, decimals in scores]
     if "numbers" not in game and members.isdisjoint(_RARE):
         return
-    sides = sides_of(game)
+    sides = number_sides(game)
     if "team" in members:
         yield "team", sides
     if "club" in members:

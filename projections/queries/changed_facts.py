@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.games import seats_of
+from ratings_ledger.ledger.events.games import count_seats
 from ratings_ledger.ledger.events.types import corrected_game
 from ratings_ledger.ledger.store.log import first_positions, known_event, known_of, read_records_at, read_where
 from ratings_ledger.ledger.validation.identities import following
@@ -171,4 +171,4 @@ def _cell(facts: Facts, game: dict[str, Any]) -> Cell:
     """Return the cell of a game that is in the facts no longer, without what only decides whether it counts."""
     labels = (game.get(name, "placing" if name == "kind" else None) for name in LABELS)
     slug, kind, group, city, league, season = (NONE if label is None else facts.text_numbers[label] for label in labels)
-    return Cell(slug, kind, group, city, league, season, seats_of(game), 0)
+    return Cell(slug, kind, group, city, league, season, count_seats(game), 0)

@@ -24,9 +24,9 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
-from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, record_instant
+from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, parse_record_instant
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.events.zones import beginning_of, end_of, local_time
+from ratings_ledger.ledger.events.zones import local_time, read_from, read_until
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import (
     has_games_before,
@@ -146,7 +146,9 @@ class Times(NamedTuple):
         if self.home is None:
             text = instant if isinstance(instant, str) else format_instant(instant)
         else:
-            text = local_time(record_instant(instant) if isinstance(instant, str) else instant, self.home).isoformat()
+            text = local_time(
+                parse_record_instant(instant) if isinstance(instant, str) else instant, self.home
+            ).isoformat()
         return text.replace("T", " ")
 
 
@@ -228,7 +230,7 @@ def instant_since(since: str, time_zone: str, nor: str = "", argument: str = "si
     `BadArgument`.
     """
     try:
-        return beginning_of(since, time_zone)
+        return read_from(since, time_zone)
     except Refused as problem:
         raise BadArgument(problem.message + nor, argument) from None
 
@@ -243,7 +245,7 @@ def instant_played(as_of: str | None, time_zone: str, argument: str = "as_of") -
 def state_moment(instant: int, time_zone: str) -> str:
     """Return an instant as an option takes it that means an end: as a date, if the day ends with it in the zone."""
     day = local_time(instant, time_zone).date().isoformat()
-    return day if end_of(day, time_zone) == instant else format_instant(instant)
+    return day if read_until(day, time_zone) == instant else format_instant(instant)
 
 
 def note_ahead(as_of: str | None, time_zone: str, note: Note) -> None:
@@ -253,12 +255,12 @@ def note_ahead(as_of: str | None, time_zone: str, note: Note) -> None:
 
 
 def _lies_ahead(text: str, time_zone: str) -> bool:
-    return beginning_of(text, time_zone) > clock.now()
+    return read_from(text, time_zone) > clock.now()
 
 
 def _end(text: str, time_zone: str, argument: str, nor: str = "") -> int:
     try:
-        return end_of(text, time_zone)
+        return read_until(text, time_zone)
     except Refused as problem:
         raise BadArgument(problem.message + nor, argument) from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from ratings_ledger.ledger.events.batches import ranges_told
+from ratings_ledger.ledger.events.batches import describe_ranges
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.game_types import places
@@ -14,8 +14,8 @@ from ratings_ledger.ledger.events.revisions import (
     UNREADABLE,
     KnownEvent,
     RevisedGame,
+    find_root,
     live_game,
-    root_of,
 )
 from ratings_ledger.ledger.rejections import csv_item
 from ratings_ledger.ledger.store.log import (
@@ -76,7 +76,7 @@ def describe_seed(data: dict[str, Any]) -> str:
 
 def _withdrawn(before: Log, void: KnownEvent, times: Times, people: Identities) -> str:
     """Return what a withdrawal withdraws: an event, or the withdrawal of one, which counts again."""
-    root, again = root_of(before, void), False
+    root, again = find_root(before, void), False
     if root is None:  # a void that does not count
         return str(void.data["id"])
     target = before.event(void.data["id"])
@@ -197,7 +197,7 @@ def what_it_says(type_name: str, data: dict[str, Any], times: Times) -> str:
     if type_name == "league.scheduled":
         return f"{data['league']}: {len(data['games'])} games, drawn with the seed {data['seed']}"
     if type_name == "import.recorded":
-        return f"{data['name']}: {ranges_told(data['ranges'])}"
+        return f"{data['name']}: {describe_ranges(data['ranges'])}"
     if type_name == "list.rows":
         return f"{data['ladder']}: part {data['part']} of {data['parts']}, {len(data['rows'])} rows"
     if type_name == "list.published":

@@ -29,11 +29,11 @@ from typing import Any, Literal, NamedTuple, overload
 from pydantic_core import from_json
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.canonical import record_instant
+from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
 from ratings_ledger.ledger.events.types import corrected_game
-from ratings_ledger.ledger.events.zones import end_of, local_time
+from ratings_ledger.ledger.events.zones import local_time, read_until
 from ratings_ledger.ledger.store.log import Log, read_records_at
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.published_lists import published_lists
@@ -85,7 +85,9 @@ def change_of(person: int, step: Step, game: LookedUp, scale: int, event: dict[s
         None if step.version is None else step.version.ruleset.name,
         ABSENT if is_game else CAUSES.get(step.cause) or event["data"]["reason"],
         cause=step.cause or ABSENT,
-        revised_at=moment(record_instant(event["recorded_at"])) if is_game and event["type"] in REVISIONS else None,
+        revised_at=moment(parse_record_instant(event["recorded_at"]))
+        if is_game and event["type"] in REVISIONS
+        else None,
     )
 
 
@@ -349,7 +351,7 @@ def _month_end(year: int, month: int, zone: str) -> int:
 
 
 END_OF: dict[Unit, Callable[[date, str], int]] = {
-    "day": lambda day, zone: end_of(day.isoformat(), zone),
+    "day": lambda day, zone: read_until(day.isoformat(), zone),
     "month": lambda day, zone: _month_end(day.year, day.month, zone),
     "year": lambda day, zone: _month_end(day.year, 12, zone),
 }

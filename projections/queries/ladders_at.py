@@ -21,10 +21,10 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import RulesetUnusable, Unknown
 from ratings_ledger.ledger.events.canonical import dump, dump_text
-from ratings_ledger.ledger.events.published_lists import digest_of_text
+from ratings_ledger.ledger.events.published_lists import compute_text_digest
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.processes.memory import give_back
+from ratings_ledger.ledger.processes.memory import trim_heap
 from ratings_ledger.ledger.rejections import did_you_mean, find_closest, quote
 from ratings_ledger.ledger.store.log import chain_hash_at, head
 from ratings_ledger.projections import arrays, compiling
@@ -225,9 +225,9 @@ class Ranking:
 
     @cached_property
     def digest(self) -> str:
-        """Return the hash of ruleset and rows, as `digest_of` defines it; of a long ladder it takes a while."""
+        """Return the hash of ruleset and rows, as `compute_digest` defines it; of a long ladder it takes a while."""
         rows = ",".join(_canonical_row(row, self.scale, self.columns) for row in self.rows)
-        return digest_of_text(f'{{"rows":[{rows}],"ruleset":{dump(self.ruleset)}}}')
+        return compute_text_digest(f'{{"rows":[{rows}],"ruleset":{dump(self.ruleset)}}}')
 
     def json_rows(self) -> list[dict[str, Any]]:
         """Return the rows as the contract writes them."""
@@ -492,7 +492,7 @@ class Ladders:
         every = self.every(ladder, light=True)
         stream = every[ladder]
         if stream.known is None and len(stream.row) >= compiling.COMPILED_GAMES and self._is_worth_keeping(ladder):
-            give_back()  # before the replay, which needs the most
+            trim_heap()  # before the replay, which needs the most
             with suppress(RuleFailure):  # whoever replays it says so
                 every[ladder] = replace(stream, known=self.trace(ladder))
 

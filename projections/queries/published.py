@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import StoreDamaged
-from ratings_ledger.ledger.events.canonical import record_instant
+from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
@@ -113,7 +113,7 @@ def compared_at(one: PublishedList, ruleset: Ruleset) -> int | None:
     """
     if one.as_of is not None or period_of(ruleset, parse_name(one.ladder).values) is not None:
         return one.as_of
-    return record_instant(one.recorded_at)
+    return parse_record_instant(one.recorded_at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from ratings_ledger.ledger.events.canonical import without_nulls
+from ratings_ledger.ledger.events.canonical import drop_nulls
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.projections.rulesets.versions import (
@@ -56,7 +56,7 @@ def _parsed(name: str, text: str) -> tuple[dict[str, Any] | None, list[RulesetPr
             RulesetProblem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters, this text {len(text):,}")
         ]
     try:
-        data = json.loads(text, object_pairs_hook=without_nulls)
+        data = json.loads(text, object_pairs_hook=drop_nulls)
     except Refused as problem:
         return None, [RulesetProblem("", problem.message)]
     except ValueError as error:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
-from ratings_ledger.ledger.events.fields import NUMBER_NAME, wanted
+from ratings_ledger.ledger.events.fields import NUMBER_NAME, describe_requirement
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import day_start
@@ -505,7 +505,7 @@ def _needed(problem: ErrorDetails) -> str:
     if problem["loc"][0] == "assumed":
         return "the reason why it is assumed is needed, a text in quotes"
     plain = NEEDED.get(problem["type"].partition("_")[0]) if problem["type"].endswith(("_type", "_parsing")) else None
-    return plain or wanted(problem).removeprefix("Value error, ")
+    return plain or describe_requirement(problem).removeprefix("Value error, ")
 
 
 def _whose(key: str, table: str, model: type[BaseModel]) -> str:

@@ -181,7 +181,7 @@ def _all_of(
     ladders: Ladders, planned: ComputePlan, build: Build, cores: int | None, changes: bool
 ) -> Generator[Built | LadderFailure]:
     # imported only here: commands that only read do not need it
-    from ratings_ledger.ledger.processes.forking import available_cores, forked
+    from ratings_ledger.ledger.processes.forking import available_cores, run_forked
 
     yield from planned.failures
     replay_together(planned.streams.values(), changes)
@@ -195,7 +195,7 @@ def _all_of(
     def work(number: int) -> bytes:
         return packed(build(ladders, stream) for stream in units[number])
 
-    with closing(forked(work, len(units), cores)) as messages:
+    with closing(run_forked(work, len(units), cores)) as messages:
         for message in messages:
             yield from unpacked(message)
 

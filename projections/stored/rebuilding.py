@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row
 
 from ratings_ledger.ledger.clock import Clock
 from ratings_ledger.ledger.errors import StoreDamaged
-from ratings_ledger.ledger.events.published_lists import digest_of
+from ratings_ledger.ledger.events.published_lists import compute_digest
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.store.log import chain_hash_at, head, read_records_at
 from ratings_ledger.ledger.store.opening import Ledger
@@ -422,4 +422,4 @@ def _plainly(ledger: Ledger, position: int) -> Facts:
 
 
 def _digest_by_definition(ranking: Ranking) -> str:
-    return digest_of(ranking.ruleset, ranking.json_rows())
+    return compute_digest(ranking.ruleset, ranking.json_rows())

@@ -10,7 +10,7 @@ from typing import Any
 
 from ratings_ledger.ledger.errors import WorkerLost
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.processes.forking import TooSlow, ahead
+from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
 from ratings_ledger.ledger.store.log import head, read_live
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -35,9 +35,9 @@ RULE_SECONDS = 60
 BEGUN = b">"
 
 
-def why_lost(error: TooSlow | WorkerLost) -> str:
+def why_lost(error: TimeLimitExceeded | WorkerLost) -> str:
     """Say why the process of a rule gave no result."""
-    if isinstance(error, TooSlow):
+    if isinstance(error, TimeLimitExceeded):
         return f"the rule gave no result in {error}; --rule-seconds N allows it more"
     return f"the rule ended its process: {error}"
 
@@ -57,21 +57,21 @@ def try_to_load(ledger: Ledger, seconds: float) -> None:
             yield from ()
 
         try:
-            for _ in ahead(load(), seconds, apart=True):
+            for _ in run_ahead(load(), seconds, apart=True):
                 pass
-        except (TooSlow, WorkerLost) as error:
+        except (TimeLimitExceeded, WorkerLost) as error:
             give_up_rule(ruleset.rule, f"{ruleset.rule}: {why_lost(error)}")
 
 
 def one_ladder(ladders: Ladders, name: str, seconds: float) -> Built | LadderFailure:
     """Return a single ladder; with the rule of a package, in a process of its own.
 
-    Raises `UnknownLadder`, `RulesetUnusable`, and `TooSlow` or `WorkerLost` for a rule that gives no result.
+    Raises `UnknownLadder`, `RulesetUnusable`, and `TimeLimitExceeded` or `WorkerLost` for a rule that gives no result.
     """
     ladders.versions(name)
     if parse_name(name).ruleset_id not in of_packages(ladders.facts):
         return _one(ladders, name)
-    with closing(ahead((packed([_one(ladders, name)]) for _ in range(1)), seconds, apart=True)) as messages:
+    with closing(run_ahead((packed([_one(ladders, name)]) for _ in range(1)), seconds, apart=True)) as messages:
         return next(unpacked(next(messages)))
 
 
@@ -109,7 +109,7 @@ def _guarded(
     while True:
         current: str | None = None
         try:
-            with closing(ahead(work(), seconds, apart=True)) as messages:
+            with closing(run_ahead(work(), seconds, apart=True)) as messages:
                 for message in messages:
                     if message.startswith(BEGUN):
                         current = message[1:].decode()
@@ -119,7 +119,7 @@ def _guarded(
                     current = None
                     yield from unpacked(message)
             return
-        except (TooSlow, WorkerLost) as error:
+        except (TimeLimitExceeded, WorkerLost) as error:
             if current is None and not (done and together):
                 yield _lost(ladders, ruleset_id, ruleset_id, why_lost(error))
                 return

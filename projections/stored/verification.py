@@ -13,14 +13,14 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import RulesetUnusable, StoreDamaged, WorkerLost
 from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.events.records import ZERO
-from ratings_ledger.ledger.processes.forking import TooSlow
+from ratings_ledger.ledger.processes.forking import TimeLimitExceeded
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.exports import Place, read_place
 from ratings_ledger.ledger.store.log import chain_hash_at, head, read_where
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import DONE, RUNNING, all_runs, running
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
-from ratings_ledger.ledger.verification import Finding, Verified, verify_log, verify_order
+from ratings_ledger.ledger.verification import Finding, VerifiedCounts, verify_log, verify_order
 from ratings_ledger.projections.admission.events import RecordedChecks
 from ratings_ledger.projections.facts.column_files import TRACES, files_in
 from ratings_ledger.projections.facts.columns import NONE, Facts
@@ -138,7 +138,7 @@ def _recomputed(facts: Facts, published: PublishedList, rule_seconds: float, los
         return lost[ruleset_id]
     try:
         built = one_ladder(Ladders(facts, published.as_of), published.ladder, rule_seconds)
-    except (TooSlow, WorkerLost) as error:
+    except (TimeLimitExceeded, WorkerLost) as error:
         lost[ruleset_id] = why_lost(error)
         return lost[ruleset_id]
     except (UnknownLadder, RulesetUnusable) as problem:
@@ -308,7 +308,7 @@ class Verification(Result):
     """What is wrong with what is stored, or was recorded or computed `since`; how much of each kind was looked at."""
 
     findings: tuple[Finding, ...]
-    checked: Verified
+    checked: VerifiedCounts
     since: Place | None = field(metadata=HIDDEN)
 
 
@@ -403,7 +403,7 @@ class _Computed(NamedTuple):
     at: WorkAt | None
     after: int
 
-    def verify(self, checked: Verified, findings: Sequence[Finding]) -> Generator[Finding, None, Verified]:
+    def verify(self, checked: VerifiedCounts, findings: Sequence[Finding]) -> Generator[Finding, None, VerifiedCounts]:
         """Yield what is wrong; `findings` are those so far, extended by what is yielded."""
         ledger, connection, rule_seconds, at, after = self
         try:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ratings_ledger.ledger.errors import Unknown
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.revisions import UNREADABLE
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.projections.queries.event_texts import words_of
@@ -24,7 +24,7 @@ def log_page(visit: Visit) -> Page:
     filters = {name: value for name in FILTERS if (value := visit.one(name)) is not None}
     about, type_name = filters.get("about"), filters.get("type")
     found = visit.view.events(
-        None if about is None else composed(about), by=filters.get("by"), types=[type_name] if type_name else (),
+        None if about is None else to_nfc(about), by=filters.get("by"), types=[type_name] if type_name else (),
         limit=PAGE_EVENTS,
     )  # fmt: skip
     older: Older = None

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from ratings_ledger import Ledger
 from ratings_ledger.ledger.errors import BadArgument, RuleFailed
-from ratings_ledger.ledger.own_files import naming, open_own
-from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, forked
+from ratings_ledger.ledger.own_files import name_file_in_errors, open_own
+from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, run_forked
 from ratings_ledger.ledger.store.log import chain_hash_at, types_after
 from ratings_ledger.web import addresses
 from ratings_ledger.web.games import GAMES, game_lines, page_of_story
@@ -170,7 +170,7 @@ def _write_games(writing: _Writing, visit: Visit, basis: str) -> None:
     after = _continued(visit, made_of, basis)
     if after and _hash_of(there) != before:
         after = 0
-    with naming(there), _or_nothing(beside), open_own(beside, "wb") as file:
+    with name_file_in_errors(there), _or_nothing(beside), open_own(beside, "wb") as file:
         if after:
             with there.open("rb") as made:
                 copyfileobj(made, file)
@@ -229,7 +229,7 @@ def _add_all(writing: _Writing, visit: Visit, due: Sequence[Due], games: Sequenc
             for page in pages(number):
                 writing.add(page)
         return
-    with closing(forked(work, parts, cores, apart=False)) as messages:
+    with closing(run_forked(work, parts, cores, apart=False)) as messages:
         for message in messages:
             files, written = marshal.loads(message)
             writing.files |= files
@@ -318,7 +318,7 @@ def _write_new(path: Folder, name: str, folder: int, content: bytes) -> None:
     except OSError as error:
         error.filename = str(path)
         raise
-    with naming(path), _or_nothing(name, folder), file:
+    with name_file_in_errors(path), _or_nothing(name, folder), file:
         file.write(content)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ratings_ledger.ledger.errors import WorkerLost
 from ratings_ledger.ledger.processes.forking import WAITING_TIMES as POOL_WAITING_TIMES
-from ratings_ledger.ledger.processes.forking import TooSlow, pool
+from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, open_pool
 from ratings_ledger.projections.rulesets import faults
 from ratings_ledger.projections.rulesets.registry import give_up_rule
 
@@ -42,7 +42,7 @@ class Worker:
         self.given_up, self._seconds, self._note = dict(given_up), seconds, mmap(-1, NOTE_BYTES)
         self._ending = ExitStack()
         limited = _Limited(work, seconds, self.given_up, self._note)
-        self._submitted, self._watched = self._ending.enter_context(pool(1, limited, apart=True, passed=()))
+        self._submitted, self._watched = self._ending.enter_context(open_pool(1, limited, apart=True, passed=()))
 
     def end(self) -> None:
         """Kill the process."""
@@ -56,12 +56,12 @@ class Worker:
                 (unit,) = self._wait(self._submitted(*arguments))
                 result = unit.result()
                 failing.pop_all()
-        except (TooSlow, WorkerLost) as error:
+        except (TimeLimitExceeded, WorkerLost) as error:
             names = _read(self._note)[1]
             if not names:
                 raise WorkerLost(str(error)) from None
             why = f"the rule ended its process: {error}"
-            if isinstance(error, TooSlow):
+            if isinstance(error, TimeLimitExceeded):
                 why = f"the rule waited for more than {self._seconds * WAITING_TIMES:g} s; {MORE}"
             elif f"signal {signal.SIGPROF:d};" in str(error):
                 why = f"the rule gave no result in {self._seconds:g} s of processor time; {MORE}"
@@ -69,12 +69,12 @@ class Worker:
         return result
 
     def _wait(self, unit: Any) -> Any:
-        """Wait until a unit is done. Raises `TooSlow` if a single call of a rule lasts too long."""
+        """Wait until a unit is done. Raises `TimeLimitExceeded` if a single call of a rule lasts too long."""
         call, waited = _read(self._note), 0
         for seconds in count(1):
             try:
                 return self._watched({unit}, seconds=SECOND)
-            except TooSlow:
+            except TimeLimitExceeded:
                 latest = _read(self._note)
                 waited = waited + 1 if latest == call and latest[1] else 0
                 call = latest

@@ -6,7 +6,7 @@ from typing import Any
 
 from correction_helpers import Ratings, catan, new_ledger, read, take_in
 
-from ratings_ledger.ledger.events.published_lists import digest_of
+from ratings_ledger.ledger.events.published_lists import compute_digest
 
 RULESETS = ("galactic-points-1", "catan-elo-2009-01", "catan-monthly-2008-03", "catan-annual-2008-03")
 BASIC, MARCH, YEAR = "catan-elo/basic", "catan-monthly/7/basic/2010-03", "catan-annual/7/basic/2010"
@@ -40,7 +40,7 @@ def published(ratings: Ratings, db: str, ladder: str, *options: object) -> dict[
 
 def forged(rows: list[dict[str, Any]], ruleset: str, **members: Any) -> list[str]:
     """The events of a list with any rows, as lines of JSON, whose digest is right; `members` of the head."""
-    digest = digest_of(ruleset, rows)
+    digest = compute_digest(ruleset, rows)
     stored = [{key: value for key, value in row.items() if value is not None} for row in rows]
     ladder = members.setdefault("ladder", BASIC)
     part = {"ladder": ladder, "digest": digest, "part": 1, "parts": 1, "rows": stored}

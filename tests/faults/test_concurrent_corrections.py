@@ -14,7 +14,7 @@ from fault_helpers import append_games, corrected, decision, findings, fork, num
 from ledgers import records, run_command
 
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.revisions import Events
+from ratings_ledger.ledger.events.revisions import EventLookup
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
@@ -39,7 +39,7 @@ def together(*work: Callable[[], None]) -> None:
 # the same game, the same event
 
 
-def next_of_game(events: Events, number: int, worker: int) -> Draft:
+def next_of_game(events: EventLookup, number: int, worker: int) -> Draft:
     """What a worker does about g-1 as it finds it: reinstate, void now and then, else correct."""
     last = events.about("game:g-1")[-1]
     why = {"game_id": "g-1", "reason": f"worker {worker}, round {number}"}
@@ -53,7 +53,7 @@ def next_of_game(events: Events, number: int, worker: int) -> Draft:
     return draft._replace(supersedes=last.event_id)
 
 
-def next_of_event(events: Events, number: int, worker: int) -> Draft:
+def next_of_event(events: EventLookup, number: int, worker: int) -> Draft:
     """What a worker does about the adjustment `gift` as it finds it: take it back, or bring it back."""
     last, withdrawn = events.event("gift"), False
     assert last is not None
@@ -65,7 +65,7 @@ def next_of_event(events: Events, number: int, worker: int) -> Draft:
 
 
 def put_right(
-    url: str, worker: int, rounds: int, meet: Barrier, following: Callable[[Events, int, int], Draft], told: Path
+    url: str, worker: int, rounds: int, meet: Barrier, following: Callable[[EventLookup, int, int], Draft], told: Path
 ) -> None:
     """Round by round: look, meet the others, append what follows from the look."""
     ledger = open_ledger(url, keep_open=True)
@@ -84,7 +84,7 @@ def put_right(
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("following", [next_of_game, next_of_event])
 def test_one_of_two_concurrent_changes_wins(
-    following: Callable[[Events, int, int], Draft], ledger_url: str, tmp_path: Path, at_length: bool
+    following: Callable[[EventLookup, int, int], Draft], ledger_url: str, tmp_path: Path, at_length: bool
 ) -> None:
     """Of two who change the same thing at once, exactly one succeeds."""
     rounds, workers = 500 if at_length else 25, 2

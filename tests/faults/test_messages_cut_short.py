@@ -14,7 +14,7 @@ import pytest
 from fault_helpers import fork, wait_for, wait_until
 
 from ratings_ledger.ledger.errors import WorkerLost
-from ratings_ledger.ledger.processes.forking import forked
+from ratings_ledger.ledger.processes.forking import run_forked
 
 # the library sends so much in one piece, after its length
 LONG_BYTES = 100_000
@@ -58,7 +58,7 @@ def end_of(work: Callable[[Generator[bytes]], object], folder: Path) -> int:
     def timed() -> None:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(PATIENCE_SECONDS)
-        with closing(forked(message, 4, cores=2)) as messages:
+        with closing(run_forked(message, 4, cores=2)) as messages:
             assert next(messages) == b"short"
             (folder / "read").touch()
             work(messages)

@@ -23,7 +23,7 @@ from ratings_ledger.ledger.intake.files import read_items
 from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.ledger.processes.forking import TooSlow, ahead
+from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.events import Admission
 
@@ -219,7 +219,7 @@ def test_failure_while_reading_ahead_is_raised() -> None:
         ("kill", WorkerLost, "killed by signal 9"),
         ("end", WorkerLost, "ended without a word"),
     ):
-        messages = ahead(broken(kind))
+        messages = run_ahead(broken(kind))
         assert next(messages) == b"first"
         with pytest.raises(error, match=told):
             next(messages)
@@ -236,7 +236,7 @@ def test_lack_of_memory_for_a_thread_is_no_wait(where: str, monkeypatch: pytest.
 
     monkeypatch.setattr(where, start)
     with pytest.raises((WorkerLost, RuntimeError), match=r"is not handed on|can't start new thread"):
-        next(ahead(iter([b"first"])))
+        next(run_ahead(iter([b"first"])))
 
 
 @pytest.mark.slow
@@ -252,8 +252,8 @@ def test_time_limit_counts_processor_time() -> None:
             pass
         yield b"never"
 
-    assert [*ahead(waits(0.4), seconds=0.2, apart=True)] == [b"sound"]
-    with pytest.raises(TooSlow, match=r"^0\.2 s of processor time$"):
-        next(ahead(works(), seconds=0.2, apart=True))
-    with pytest.raises(TooSlow, match=r"^1 s, most of which it waited$"):
-        next(ahead(waits(60), seconds=0.1, apart=True))
+    assert [*run_ahead(waits(0.4), seconds=0.2, apart=True)] == [b"sound"]
+    with pytest.raises(TimeLimitExceeded, match=r"^0\.2 s of processor time$"):
+        next(run_ahead(works(), seconds=0.2, apart=True))
+    with pytest.raises(TimeLimitExceeded, match=r"^1 s, most of which it waited$"):
+        next(run_ahead(waits(60), seconds=0.1, apart=True))

@@ -18,7 +18,7 @@ from stores import without_events
 from thresholds import set_thresholds
 
 from ratings_ledger import AlreadyRunning, StoreUnavailable
-from ratings_ledger.ledger.processes.identity import is_there, this_process
+from ratings_ledger.ledger.processes.identity import is_process_running, name_this_process
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.runs import Run, all_runs, latest_runs, running, runs_ahead
 
@@ -320,22 +320,22 @@ def test_process_is_known_by_its_start() -> None:
 
     A process on another machine cannot be seen and counts as running for a day.
     """
-    mine = this_process()
+    mine = name_this_process()
     host, number, started = mine.split(" ")
     child = fork(time.sleep, 600)
-    there = is_there(f"{host} {child} ", 0, HOUR)
+    there = is_process_running(f"{host} {child} ", 0, HOUR)
     os.kill(child, signal.SIGKILL)
     assert wait_for([child]) == [-signal.SIGKILL]
 
-    assert (is_there(mine, 0, HOUR), there) == (True, True)
-    assert not is_there(f"{host} {child} ", 0, HOUR)
+    assert (is_process_running(mine, 0, HOUR), there) == (True, True)
+    assert not is_process_running(f"{host} {child} ", 0, HOUR)
     if started:
-        assert not is_there(f"{host} {number} 1", 0, HOUR)
+        assert not is_process_running(f"{host} {number} 1", 0, HOUR)
     # what runs on another machine cannot be seen
-    assert is_there(f"elsewhere {number} 1", 0, HOUR)
-    assert not is_there(f"elsewhere {number} 1", 0, 25 * HOUR)
+    assert is_process_running(f"elsewhere {number} 1", 0, HOUR)
+    assert not is_process_running(f"elsewhere {number} 1", 0, 25 * HOUR)
     for strange in ("", "x", "a b c", f"{host} 99999999999999999999 "):
-        assert not is_there(strange, 0, HOUR)
+        assert not is_process_running(strange, 0, HOUR)
 
 
 # a wrong clock
@@ -401,5 +401,5 @@ def test_dates_ahead_end_with_a_good_run(ledger_url: str) -> None:
 
 def test_process_of_another_machine_dated_ahead_is_gone() -> None:
     """A process that cannot be seen does not count as running for as long as its date is ahead."""
-    assert is_there("elsewhere 1 1", HOUR, 0)
-    assert not is_there("elsewhere 1 1", YEAR, 0)
+    assert is_process_running("elsewhere 1 1", HOUR, 0)
+    assert not is_process_running("elsewhere 1 1", YEAR, 0)

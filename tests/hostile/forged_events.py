@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_instant
 from ratings_ledger.ledger.events.records import chain_hash, leaf_hash
-from ratings_ledger.ledger.events.revisions import superseded
+from ratings_ledger.ledger.events.revisions import find_superseded
 from ratings_ledger.ledger.events.types import TYPES, default_id
 from ratings_ledger.ledger.store.log import Log, head
 
@@ -25,7 +25,7 @@ def append(
     if type_name == "game.recorded":
         event["id"] = default_id(type_name, 0, data)
     try:
-        supersedes, _ = superseded(Log(connection), type_name, data)
+        supersedes, _ = find_superseded(Log(connection), type_name, data)
     except Refused:
         supersedes = None
     if supersedes is not None:

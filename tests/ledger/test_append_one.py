@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from ratings_ledger import Rejection
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
-from ratings_ledger.ledger.events.records import EventRow, build
+from ratings_ledger.ledger.events.records import EventRow, build_record
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.store.appending import Appended, append
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
@@ -76,7 +76,7 @@ def test_any_script_is_stored_as_built(
         done = append(ledger, [one], by="referee", clock=partial(int, now))
         last = rows(ledger)[-1]
         assert (done.appended, done.head) == (1, (position, bytes(last.chain_hash), now))
-        assert last.record == build(one, position, now, one.by or "referee")
+        assert last.record == build_record(one, position, now, one.by or "referee")
         assert last[:9] == (
             position, one.event_id, one.type, 1, one.subject, one.occurred_at, now, one.by or "referee", None,
         )  # fmt: skip

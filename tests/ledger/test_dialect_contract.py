@@ -29,9 +29,9 @@ from ratings_ledger import LedgerError, NotALedger, StoreDamaged, StoreUnavailab
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import REASONS
 from ratings_ledger.ledger.events.canonical import parse_instant
-from ratings_ledger.ledger.events.records import around_position, chain_hash, leaf_hash
+from ratings_ledger.ledger.events.records import chain_hash, leaf_hash, split_at_position
 from ratings_ledger.ledger.events.types import Draft, read_event
-from ratings_ledger.ledger.processes.identity import this_process
+from ratings_ledger.ledger.processes.identity import name_this_process
 from ratings_ledger.ledger.store import postgres
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.catalogue import missing_views, object_differences
@@ -40,7 +40,7 @@ from ratings_ledger.ledger.store.log import Head, driver_cursor, head, read_page
 from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 
 # a process that had this one's number before
-GONE = f"{this_process().split()[0]} {os.getpid()} 1"
+GONE = f"{name_this_process().split()[0]} {os.getpid()} 1"
 COLUMNS = ("run", "kind", "started_at", "run_by", "process", "message")
 
 
@@ -58,7 +58,7 @@ def add(ledger: Ledger, *drafts: Draft, now: int = 5) -> Head:
 
 def append_one(ledger: Ledger, draft: Draft, now: int = 5, head_seen: int | None = None) -> Any:
     columns = (draft.event_id, draft.type, draft.schema_version, draft.subject, draft.occurred_at, now, "referee")
-    return ledger.dialect.append_one(ledger, lambda: (*columns, *around_position(draft, now, "referee"), head_seen))
+    return ledger.dialect.append_one(ledger, lambda: (*columns, *split_at_position(draft, now, "referee"), head_seen))
 
 
 def records(ledger: Ledger) -> list[str]:
@@ -493,7 +493,7 @@ class DialectContract:
         now = clock.now()
         with ledger.reading() as connection:
             with ledger.dialect.shown_running(ledger, 2**61 + 7):
-                assert ledger.dialect.is_running(connection, 2**61 + 7, this_process(), now, now)
+                assert ledger.dialect.is_running(connection, 2**61 + 7, name_this_process(), now, now)
             assert not ledger.dialect.is_running(connection, 2**61 + 7, GONE, now, now)
 
     def test_is_running_tells_runs_apart(self, ledger: Ledger) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import EPOCH, INSTANT_MAX, INSTANT_MIN, format_instant, parse_instant
-from ratings_ledger.ledger.events.zones import day_start, end_of, read_instant, zone
+from ratings_ledger.ledger.events.zones import day_start, load_zone, read_instant, read_until
 
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
@@ -144,7 +144,7 @@ def test_accepted_local_time_round_trips(value: datetime, zone_name: str) -> Non
     except Refused as problem:
         code, shown = problem.code, value
     else:
-        local = (EPOCH + timedelta(microseconds=instant)).astimezone(zone(zone_name))
+        local = (EPOCH + timedelta(microseconds=instant)).astimezone(load_zone(zone_name))
         code, shown = None, local.replace(tzinfo=None)
 
     assert code in (None, "ambiguous-time", "nonexistent-time")
@@ -163,7 +163,7 @@ def test_accepted_local_time_round_trips(value: datetime, zone_name: str) -> Non
 )
 def test_date_ends_at_its_last_microsecond(text: str, zone_name: str, utc: str) -> None:
     """A date used as an end is its last microsecond in the given zone."""
-    assert format_instant(end_of(text, zone_name)) == utc
+    assert format_instant(read_until(text, zone_name)) == utc
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_date_ends_at_its_last_microsecond(text: str, zone_name: str, utc: str) 
 )
 def test_clock_change_day_has_own_length(day: date, hours: int) -> None:
     """A day on which clocks change has 23 or 25 hours, any other day 24."""
-    assert end_of(day.isoformat(), "Europe/Berlin") + 1 - day_start(day, "Europe/Berlin") == hours * HOUR
+    assert read_until(day.isoformat(), "Europe/Berlin") + 1 - day_start(day, "Europe/Berlin") == hours * HOUR
 
 
 def test_skipped_midnight_starts_after_gap() -> None:
@@ -182,10 +182,10 @@ def test_skipped_midnight_starts_after_gap() -> None:
 
 def test_zones_come_from_tzdata_package() -> None:
     """On a host without zone files, zones come from the tzdata package."""
-    zone.cache_clear()
+    load_zone.cache_clear()
     ZoneInfo.clear_cache()
     reset_tzpath(to=())
     try:
-        assert datetime(2010, 7, 5, tzinfo=zone("Europe/Berlin")).astimezone(UTC).hour == 22
+        assert datetime(2010, 7, 5, tzinfo=load_zone("Europe/Berlin")).astimezone(UTC).hour == 22
     finally:
         reset_tzpath()

@@ -8,7 +8,7 @@ from ledgers import create_ledger
 from sqlalchemy import event
 
 from ratings_ledger import NoLedger
-from ratings_ledger.ledger.processes.forking import forked
+from ratings_ledger.ledger.processes.forking import run_forked
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 
@@ -43,7 +43,7 @@ def test_forked_process_inherits_no_connection(tmp_path: Path) -> None:
     with ledger.reading() as connection:
         head(connection)
     assert open_files(tmp_path / "ratings.db") == 2
-    (inherited,) = forked(lambda _: str(open_files(tmp_path / "ratings.db")).encode(), 1, 1, apart=False)
+    (inherited,) = run_forked(lambda _: str(open_files(tmp_path / "ratings.db")).encode(), 1, 1, apart=False)
     assert inherited == b"0"
     with ledger.reading() as connection:
         assert head(connection).position == 0

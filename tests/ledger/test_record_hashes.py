@@ -6,7 +6,15 @@ import pytest
 
 from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump, parse_instant, parse_object
-from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, ZERO, build, chain_hash, columns, leaf_hash, restored
+from ratings_ledger.ledger.events.records import (
+    RECORD_BYTES_MAX,
+    ZERO,
+    build_record,
+    build_row,
+    chain_hash,
+    leaf_hash,
+    restore_row,
+)
 from ratings_ledger.ledger.events.types import Draft, read_event
 
 LINE = """{"type":"game.recorded","occurred_at":"2010-03-05T20:30:00+01:00","data":{
@@ -21,7 +29,7 @@ RECORD = (
 
 def example_record() -> str:
     draft, _ = read_event(parse_object(LINE.encode()))
-    return build(draft, 19, parse_instant("2010-03-05T19:31:02.5Z"), "referee")
+    return build_record(draft, 19, parse_instant("2010-03-05T19:31:02.5Z"), "referee")
 
 
 def draft_of(data: str, event_id: str = "player:1") -> Draft:
@@ -47,7 +55,7 @@ def test_hashes_follow_rfc_and_design() -> None:
 def test_canonical_record_gives_its_columns() -> None:
     """A record is canonical JSON, and its columns can be read back from it."""
     record = example_record()
-    row = columns(record, parse_object(record.encode()), ZERO)
+    row = build_row(record, parse_object(record.encode()), ZERO)
 
     assert dump(parse_object(record.encode())) == record
     assert (row.position, row.event_id, row.subject, row.supersedes) == (19, "game:g-1001", "game:g-1001", None)
@@ -56,7 +64,7 @@ def test_canonical_record_gives_its_columns() -> None:
 
 def test_superseded_event_is_in_the_record() -> None:
     """The record of an event that supersedes another names that event, in canonical order."""
-    record = build(draft_of('{"player":"anna"}'), 2, 0, "referee", supersedes='"x"')
+    record = build_record(draft_of('{"player":"anna"}'), 2, 0, "referee", supersedes='"x"')
 
     assert dump(parse_object(record.encode())) == record
     assert parse_object(record.encode())["supersedes"] == '"x"'
@@ -65,19 +73,19 @@ def test_superseded_event_is_in_the_record() -> None:
 @pytest.mark.parametrize("letter", ["a", "ü", "€", "😀"])
 def test_record_size_limit_is_exact(letter: str) -> None:
     """A record of exactly the maximum size is built, and one byte more is refused."""
-    empty = len(build(draft_of('{"player":""}'), 1, 0, "referee").encode())
+    empty = len(build_record(draft_of('{"player":""}'), 1, 0, "referee").encode())
     count, rest = divmod(RECORD_BYTES_MAX - empty, len(letter.encode()))
     text = letter * count + "a" * rest
 
-    assert len(build(draft_of(dump({"player": text})), 1, 0, "referee").encode()) == RECORD_BYTES_MAX
+    assert len(build_record(draft_of(dump({"player": text})), 1, 0, "referee").encode()) == RECORD_BYTES_MAX
     with pytest.raises(Refused) as refusal:
-        build(draft_of(dump({"player": text + "a"})), 1, 0, "referee")
+        build_record(draft_of(dump({"player": text + "a"})), 1, 0, "referee")
     assert refusal.value.code == "record-too-large"
 
 
 def test_restored_row_keeps_the_line_verbatim() -> None:
     """A row restored from an exported line holds that line verbatim."""
-    row = restored(RECORD.encode(), 19, 0, ZERO)
+    row = restore_row(RECORD.encode(), 19, 0, ZERO)
 
     assert row.record == RECORD
     assert row.leaf_hash.hex().startswith("c29d57a8")
@@ -110,7 +118,7 @@ ALTERED = {
 def test_line_no_export_wrote_is_refused(line: str, code: str) -> None:
     """Restoring a line that no export can have written is refused with its code."""
     with pytest.raises(Refused) as refusal:
-        restored(line.encode(), 19, 0, ZERO)
+        restore_row(line.encode(), 19, 0, ZERO)
 
     assert refusal.value.code == code
 
@@ -118,6 +126,6 @@ def test_line_no_export_wrote_is_refused(line: str, code: str) -> None:
 def test_restored_times_may_not_decrease() -> None:
     """Restoring a line that was recorded before the previous one is refused."""
     with pytest.raises(Refused) as refusal:
-        restored(RECORD.encode(), 19, parse_instant("2010-03-05T19:31:02.500001Z"), ZERO)
+        restore_row(RECORD.encode(), 19, parse_instant("2010-03-05T19:31:02.500001Z"), ZERO)
 
     assert refusal.value.code == "restore-mismatch"

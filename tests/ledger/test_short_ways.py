@@ -13,9 +13,9 @@ from thresholds import set_thresholds
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import dump, dump_in_order
-from ratings_ledger.ledger.events.fields import _short_way, normalised
+from ratings_ledger.ledger.events.fields import _short_way, normalise_data
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
-from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build, says_the_same, surely_fits
+from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build_record, has_same_data, is_surely_small
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.importing import FileIntake
@@ -105,7 +105,7 @@ def test_short_normalising_matches_model(kind: str, at_length: bool) -> None:
     taken, games = 0, 4_000 if at_length else 900
     for _ in range(games):
         game = changed(chance, GAMES[kind])
-        short = outcome(lambda given: normalised(GAME_TYPES[kind].model, given), game)
+        short = outcome(lambda given: normalise_data(GAME_TYPES[kind].model, given), game)
         assert repr(short) == repr(outcome(lambda given: in_order(long_way(kind, given)), game))
         # half a surrogate pair is refused before
         if isinstance(short, dict) and "\\ud800" not in repr(short):
@@ -141,12 +141,12 @@ def draft(**members: Any) -> Draft:
 @pytest.mark.parametrize("by", ["ref", 'x","data":{"game":"catan"', 'x\\","data":', "\\", '"'])
 def test_record_says_the_same_as_draft(by: str) -> None:
     """A record says the same as the draft it was built from, whoever wrote it."""
-    assert says_the_same(build(draft(), 7, 0, by), draft())
+    assert has_same_data(build_record(draft(), 7, 0, by), draft())
 
 
 def test_different_record_is_not_the_same() -> None:
     """A record that differs from a draft in anything it states does not count as the same."""
-    record = build(draft(), 7, 0, "ref")
+    record = build_record(draft(), 7, 0, "ref")
     for other in (
         draft(id="other"),
         draft(occurred_at="2010-03-05T19:30:01Z"),
@@ -155,8 +155,8 @@ def test_different_record_is_not_the_same() -> None:
         draft()._replace(type="game.corrected"),
         draft()._replace(schema_version=2),
     ):
-        assert not says_the_same(record, other)
-    assert not says_the_same(build(draft(), 7, 0, "ref", "earlier"), draft())
+        assert not has_same_data(record, other)
+    assert not has_same_data(build_record(draft(), 7, 0, "ref", "earlier"), draft())
 
 
 @pytest.mark.parametrize("letter", ["a", "ü", "😀", '"', "\n"])
@@ -164,8 +164,8 @@ def test_surely_fitting_draft_fits(letter: str) -> None:
     """A draft that surely fits gives a record within the size limit."""
     for length in (1_000, 5_000, 10_000, 16_000, 16_130, 21_000):
         made = draft()._replace(data=dump({"game_id": letter * length}), event_id=letter * 128)
-        if surely_fits(made, letter * 2_000):
-            record = build(made, 2**62, 2**55, letter * 2_000, "superseded" * 12)
+        if is_surely_small(made, letter * 2_000):
+            record = build_record(made, 2**62, 2**55, letter * 2_000, "superseded" * 12)
             assert len(record.encode()) <= RECORD_BYTES_MAX
 
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from ratings_ledger import Refused
-from ratings_ledger.ledger.events.fields import Members, refusal_of
+from ratings_ledger.ledger.events.fields import Members, to_refusal
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import TYPES, read_event
 
@@ -97,4 +97,4 @@ def refusals(model: type[Members]) -> Iterator[str]:
             try:
                 member.validate_python(value, strict=True)
             except ValidationError as error:
-                yield refusal_of(error, name).message
+                yield to_refusal(error, name).message

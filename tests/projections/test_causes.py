@@ -16,7 +16,7 @@ from oracle.rulesets import versions_of
 from time_histories import LADDERS, World, base_log, history, question
 from time_ledgers import enter
 
-from ratings_ledger.ledger.events.canonical import microseconds
+from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.diff.path import Attribution, attribute
 from ratings_ledger.projections.queries.coordinates import Coordinates
@@ -47,7 +47,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def coordinates(question: Question) -> Coordinates:
     """A question as the program takes it."""
     return Coordinates(
-        None if question.upto is None else microseconds(question.upto), question.known_at, question.rules
+        None if question.upto is None else to_microseconds(question.upto), question.known_at, question.rules
     )
 
 

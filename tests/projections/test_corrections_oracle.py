@@ -26,7 +26,7 @@ from oracle.rulesets import BOOK, ruleset_of
 from oracle.running import Ladder, Played
 from oracle.times import instant
 
-from ratings_ledger.ledger.events.canonical import microseconds, parse_object
+from ratings_ledger.ledger.events.canonical import parse_object, to_microseconds
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.store.log import read_records
@@ -121,7 +121,7 @@ def go_through(ledger: Ledger, steps: list[Step], log: Log) -> Log:
 def agree(ledger: Ledger, log: Log, known_at: int, as_of: str | None) -> dict[str, Ladder]:
     """Compare every ladder at a position and an instant with the oracle; returns what the oracle says."""
     upto = None if as_of is None else instant(as_of)
-    since = None if upto is None else microseconds(upto)
+    since = None if upto is None else to_microseconds(upto)
     known = [event for event in log if event["position"] <= known_at]
     with ledger.reading() as connection:
         facts = decode(connection, known_at)
@@ -143,7 +143,7 @@ def agree(ledger: Ledger, log: Log, known_at: int, as_of: str | None) -> dict[st
 
 def agree_in_detail(ledger: Ledger, name: str, wanted: Ladder, as_of: str | None) -> None:
     """Compare what every game did on a ladder, and everybody's history, with the oracle."""
-    since = None if as_of is None else microseconds(instant(as_of))
+    since = None if as_of is None else to_microseconds(instant(as_of))
     with ledger.reading() as connection:
         facts = decode(connection)
         for game_id, played in wanted.played.items():

@@ -17,7 +17,7 @@ from paths import NEVER, set_paths
 from time_histories import INSTANTS, LADDERS, history
 from time_ledgers import enter
 
-from ratings_ledger.ledger.events.canonical import record_instant
+from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.store.log import read_records_at
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
@@ -172,7 +172,7 @@ def look(
     for ladder in asked:
         if ladder.split("/")[0] not in plain.rulesets:
             continue
-        as_of = chance.choice([None, *map(record_instant, INSTANTS)])
+        as_of = chance.choice([None, *map(parse_record_instant, INSTANTS)])
         found = kept(facts, ladder)
         met["replayed" if found is None else "continued" if found.earlier else "as it was"] += 1
         met["proposed"] += behind.proposed and (kept(behind, ladder) is not None)
@@ -260,7 +260,7 @@ def test_another_version_does_not_take_the_place_of_a_trace(
     Ladders(facts).trace("galactic-points")
     (path,) = traces.rglob("traces/*-*-*")
     rules = facts.rulesets["galactic-points"][0].ruleset.name
-    for as_of in (None, record_instant(INSTANTS[2])):
+    for as_of in (None, parse_record_instant(INSTANTS[2])):
         asked, wanted = Ladders(facts, as_of, rules), Ladders(plain, as_of, rules)
         assert [*asked.trace("galactic-points").before] == [*wanted.trace("galactic-points").before]
     assert [*traces.rglob("traces/*-*-*")] == [path]
@@ -281,7 +281,7 @@ def test_large_things_do_not_wait_for_the_garbage_collector(
             ladders = Ladders(facts)
             ladders.remember("galactic-points")
             everything(facts, "galactic-points", None)
-            then = ladders.at(record_instant(INSTANTS[2]))
+            then = ladders.at(parse_record_instant(INSTANTS[2]))
             then.standings("galactic-points")
             held = [ref(one) for one in (ladders, then, ladders.trace("galactic-points"))]
             del ladders, then

@@ -17,7 +17,7 @@ from oracle.rulesets import cell, versions_of
 from time_histories import LADDERS, PLAYERS, World, history, question
 from time_ledgers import enter, found_at
 
-from ratings_ledger.ledger.events.canonical import microseconds
+from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.diff.affected import have_same_points
@@ -133,7 +133,7 @@ def test_cut_replay_matches_partial_replay(tmp_path: Path, at_length: bool) -> N
             facts = decode(connection)
         for ladder in (name for name in dict.fromkeys(LADDERS) if name.partition("/")[0] in facts.rulesets):
             upto = question(World(chance, log), len(log)).upto
-            as_of = None if upto is None else microseconds(upto)
+            as_of = None if upto is None else to_microseconds(upto)
             everything, then = Ladders(facts), Ladders(facts, as_of)
             whole = everything.trace(ladder)
             assert everything.ranked_at(whole, as_of) == then.standings(ladder)

@@ -22,7 +22,7 @@ from time_histories import INSTANTS, LADDERS, PLAYERS, history
 from time_ledgers import enter
 
 import ratings_ledger as rl
-from ratings_ledger.ledger.events.canonical import microseconds
+from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.ledger.store.log import head, known_event, read_records_at
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.validation.published_lists import published_lists
@@ -193,7 +193,7 @@ def test_answers_are_those_at_the_last_event(empty: Any, ratings: Ratings, at_le
         with ledger.reading() as connection:
             past, last = Past(connection), head(connection).position
             seen["clock"] += len(past.ladders(last).facts.clock_seconds)
-            then = Past(connection, microseconds(instant(chance.choice(INSTANTS[3:]))))
+            then = Past(connection, to_microseconds(instant(chance.choice(INSTANTS[3:]))))
             seen += agree(then, last, ladders)
             for at in (last, *chance.sample(range(10, last), 2)):
                 seen += agree(past, at, ladders)
@@ -335,7 +335,7 @@ def test_every_way_leads_to_the_same_last_events(
                     set_paths(monkeypatch, scanned=fast, compiled=fast)
                     facts = decode(connection, at, cached=fast, lazily=fast)
                     cached += facts.cache is not None
-                    there = Ladders(facts, None if as_of is None else microseconds(instant(as_of)))
+                    there = Ladders(facts, None if as_of is None else to_microseconds(instant(as_of)))
                     known = [ladder for ladder in ladders if ladder.partition("/")[0] in facts.rulesets]
                     found.append(every_last_event(connection, there, known))
                 assert found[0] == found[1]

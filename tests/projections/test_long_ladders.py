@@ -15,7 +15,7 @@ from thresholds import set_thresholds
 from time_histories import INSTANTS, history
 from time_ledgers import enter
 
-from ratings_ledger.ledger.events.canonical import record_instant
+from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.contract import Params
 from ratings_ledger.projections.diff.comparison import DifferingRow, RankedState, compare
@@ -99,7 +99,7 @@ def test_histories_are_ranked_and_compared_alike(tmp_path: Path, monkeypatch: py
         enter(ledger, log)
         with ledger.reading() as connection:
             facts = [decode(connection, at, cached=False) for at in (chance.randint(10, len(log)), len(log))]
-        as_of = [chance.choice([None, *map(record_instant, INSTANTS)]) for _ in facts]
+        as_of = [chance.choice([None, *map(parse_record_instant, INSTANTS)]) for _ in facts]
         for ladder in dict.fromkeys(RUNNING):
             if not all(ladder.partition("/")[0] in one.rulesets for one in facts):
                 continue

@@ -17,7 +17,7 @@ from ratings_ledger import Refused
 from ratings_ledger.cli.output.render import GENERAL_FORMATS, emit
 from ratings_ledger.ledger.events.fields import Members, PlayerId, Text
 from ratings_ledger.ledger.events.game_types import GAME_TYPES, GameType
-from ratings_ledger.ledger.events.games import Game, Participant, Seats, competition_places, sat
+from ratings_ledger.ledger.events.games import Game, Participant, Seats, competition_places, list_participants
 from ratings_ledger.ledger.events.types import TYPES, EventType
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
@@ -76,7 +76,7 @@ def draw_race(seats: Seats, chance: Any) -> dict[str, Any]:
     for seat in seats:
         for participant in seat:
             participant["seconds"] = chance.randrange(1, 100)
-    return {"participants": sat(seats)}
+    return {"participants": list_participants(seats)}
 
 
 # a type of event: a remark about a player, which no ladder depends on

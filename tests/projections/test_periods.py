@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, microseconds
+from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN, to_microseconds
 from ratings_ledger.ledger.events.zones import day_start
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING
@@ -28,7 +28,7 @@ ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Pacific/Apia", "America/Sa
 
 def instant(text: str) -> int:
     """Microseconds since 1970 of a time with its offset."""
-    return microseconds(datetime.fromisoformat(text))
+    return to_microseconds(datetime.fromisoformat(text))
 
 
 def ints(*values: int) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from paths import NEVER, told
 
 from ratings_ledger import StoreDamaged
-from ratings_ledger.ledger.events.records import build
+from ratings_ledger.ledger.events.records import build_record
 from ratings_ledger.ledger.events.types import TYPES, Draft
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts import bulk, scanning
@@ -54,7 +54,7 @@ def record(position: int, participants: list[dict[str, Any]], at: int = AT, **me
     data = {"game": "catan", "game_id": f"g-{position}", "participants": participants, **members}
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     draft = Draft(f"game:g-{position}", "game.recorded", 1, f"game:g-{position}", at, text)
-    return build(draft, position, at, "mira")
+    return build_record(draft, position, at, "mira")
 
 
 def page(records: list[str]) -> bytes:

@@ -12,7 +12,7 @@ import pytest
 from time_histories import history
 from time_ledgers import enter
 
-from ratings_ledger.ledger.processes.identity import this_process
+from ratings_ledger.ledger.processes.identity import name_this_process
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.cluster import coordinating, segments, simulating
 from ratings_ledger.projections.cluster.columnar import OpenedObject
@@ -190,7 +190,7 @@ def test_pruning_waits_for_computations(disused: list[str], ledger: str, ratings
     (place,) = (tmp_path / "sealed").iterdir()
     running = place / "nonce-1"
     prune = ("segments", "prune", "--segments", tmp_path / "sealed")
-    for written in (f"nonce-1 {this_process()}", "nonce-1 elsewhere 1 1", "nonce-1"):
+    for written in (f"nonce-1 {name_this_process()}", "nonce-1 elsewhere 1 1", "nonce-1"):
         running.write_text(written)
         before = {path.name for path in place.iterdir()}
         told = ratings(*prune, db=ledger)

@@ -22,7 +22,7 @@ from state_histories import UNTIL, WEIGHTS, base_log, faults, propose
 from time_histories import World
 from time_ledgers import enter
 
-from ratings_ledger.ledger.events.canonical import microseconds
+from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.diff.path import attribute
@@ -90,7 +90,7 @@ class StateMachine(RuleBasedStateMachine):
                 there = [one.name for one in versions_of(log, name)]
                 rules = chance.choice(there) if not chance.randrange(3) else None
                 ladder = StateLadder(log, name, as_of and end_of(as_of), rules)
-                upto = None if as_of is None else microseconds(end_of(as_of))
+                upto = None if as_of is None else to_microseconds(end_of(as_of))
                 standings = Ladders(facts, upto, rules).standings(name)
                 found = {row.player: (row.points, row.games, row.state) for row in standings.rows}
                 assert found == {**ladder.rows}, (name, known_at, as_of, rules)
@@ -114,7 +114,7 @@ class StateMachine(RuleBasedStateMachine):
             return
         player = chance.choice(players)
         before, after = (
-            Coordinates(None if as_of is None else microseconds(end_of(as_of)), known_at, None)
+            Coordinates(None if as_of is None else to_microseconds(end_of(as_of)), known_at, None)
             for as_of, known_at in sides
         )
         found = attribute(connection, name, player, before, after)  # type: ignore[arg-type]

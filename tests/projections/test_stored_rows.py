@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ratings_ledger.ledger.events.published_lists import digest_of
+from ratings_ledger.ledger.events.published_lists import compute_digest
 from ratings_ledger.projections.contract import PeriodParams, State
 from ratings_ledger.projections.lists import period
 from ratings_ledger.projections.lists.contract import RankedRow, Results, ranked
@@ -37,7 +37,7 @@ STATE = (State("rating", 10**6), State("deviation", 10**6))
 def test_digest_is_that_of_json_rows(rows: list[RankedRow], scale: int, ruleset: str) -> None:
     """The digest of standings is that of their rows as JSON."""
     found = Ranking("ladder", ruleset, scale, rows, 0, 0, 0, 0, 0, 0, STATE)
-    assert found.digest == digest_of(ruleset, found.json_rows())
+    assert found.digest == compute_digest(ruleset, found.json_rows())
 
 
 @given(ROWS)

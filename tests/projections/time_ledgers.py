@@ -10,7 +10,7 @@ from oracle.times import end_of
 from told import exact
 
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.events.canonical import microseconds, parse_object
+from ratings_ledger.ledger.events.canonical import parse_object, to_microseconds
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Intake
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
@@ -64,7 +64,9 @@ def found_at(ledger: Ledger, questions: list[Question]) -> list[Answer | None]:
     found: list[Answer | None] = []
     for one in questions:
         try:
-            got = Ladders(facts, None if one.upto is None else microseconds(one.upto), one.rules).standings(one.ladder)
+            got = Ladders(facts, None if one.upto is None else to_microseconds(one.upto), one.rules).standings(
+                one.ladder
+            )
         except UnknownLadder:
             found.append(None)
             continue

@@ -20,9 +20,9 @@ from ratings_ledger.ledger.events.games import (
     Seats,
     check_seats,
     competition_places,
-    sat,
+    count_seats,
+    list_participants,
     seat_values,
-    seats_of,
 )
 from ratings_ledger.ledger.rejections import Refused, quote
 
@@ -64,7 +64,7 @@ def check(game: dict[str, Any]) -> None:
     """Seats, strengths, the referee and the victory points fit together. Raises `Refused`."""
     participants = game["participants"]
     check_seats(participants, ("power", "influence", "victory"))
-    if (players := seats_of(game)) < PLAYERS_MIN:
+    if (players := count_seats(game)) < PLAYERS_MIN:
         raise Refused(
             "b5-too-few-players", f"a game of kind b5 has at least {PLAYERS_MIN} players, this one has {players}"
         )
@@ -98,7 +98,7 @@ def draw(seats: Seats, chance: Random) -> dict[str, Any]:
         victory = chance.choice(VICTORIES) if number == 0 else None
         for participant in seat:
             participant |= told | ({"victory": victory} if victory else {})
-    game: dict[str, Any] = {"within_time": within_time, "participants": sat(seats)}
+    game: dict[str, Any] = {"within_time": within_time, "participants": list_participants(seats)}
     major = any(participant.get("victory") == "major" for participant in game["participants"])
     left = len(seats) - 2 + major + within_time
     placed = places(game)
@@ -116,7 +116,7 @@ def _merit(participant: dict[str, Any]) -> tuple[int, int, int]:
 
 
 def _check_victory_points_total(game: dict[str, Any]) -> None:
-    players, found = seats_of(game), sum(_victory_points(game))
+    players, found = count_seats(game), sum(_victory_points(game))
     reasons = [f"{players - 2} (players - 2)"]
     # a major victory is placed above all others, so whoever has one is a winner
     if any(participant.get("victory") == "major" for participant in game["participants"]):

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from ratings_ledger.ledger.events.fields import Label
-from ratings_ledger.ledger.events.games import Game, Participant, Seats, check_seats, sat, seat_values
+from ratings_ledger.ledger.events.games import Game, Participant, Seats, check_seats, list_participants, seat_values
 from ratings_ledger.ledger.rejections import Refused, quote
 
 # numbers of whole sides and other players are here, too, so that a rule need not know who does not count on its ladder
@@ -98,7 +98,7 @@ def draw(seats: Seats, chance: Random) -> dict[str, Any]:
         for participant in seat:
             lost = chance.randint(0, units) if len(seat) == 1 else 0
             participant |= {"side": side, "units": units, "units_lost": lost, "score": chance.randrange(200)}
-    everybody = sat(seats)
+    everybody = list_participants(seats)
     for side, enemy in (("red", "blue"), ("blue", "red")):
         shooters = [participant for participant in everybody if participant["side"] == side]
         lost = sum(participant["units_lost"] for participant in everybody if participant["side"] == enemy)

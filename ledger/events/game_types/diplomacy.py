@@ -17,7 +17,7 @@ from ratings_ledger.ledger.events.games import (
     Seats,
     check_seats,
     competition_places,
-    sat,
+    list_participants,
     seat_values,
 )
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -95,7 +95,7 @@ def draw(seats: Seats, chance: Random) -> dict[str, Any]:
     for year in range(FIRST_YEAR, FIRST_YEAR + chance.randint(1, 4)):
         owners = [chance.choice(POWERS) for _ in range(chance.randint(len(POWERS), CENTRES))]
         centres[str(year)] = {power: owners.count(power) for power in POWERS}
-    return {"centres": centres, "participants": sat(seats)}
+    return {"centres": centres, "participants": list_participants(seats)}
 
 
 def _powers(game: dict[str, Any]) -> dict[str, Any]:

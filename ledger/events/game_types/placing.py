@@ -15,7 +15,7 @@ from ratings_ledger.ledger.events.games import (
     Seats,
     check_seats,
     competition_places,
-    sat,
+    list_participants,
     seat_values,
 )
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -87,7 +87,7 @@ def draw(seats: Seats, chance: Random) -> dict[str, Any]:
     for seat, score in zip(seats, scores, strict=True):
         for participant in seat:
             participant |= {"place": 1 + sum(other > score for other in scores)} | ({"score": score} if scored else {})
-    return {"participants": sat(seats)}
+    return {"participants": list_participants(seats)}
 
 
 def _by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import table_events
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.intake.tables.sheets import PROTECTED, SAVE
-from ratings_ledger.ledger.own_files import naming
+from ratings_ledger.ledger.own_files import name_file_in_errors
 from ratings_ledger.ledger.rejections import Refused, quote
 
 ENTRY_POINT_GROUP = "ratings.readers"
@@ -176,9 +176,9 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
     with NamedTemporaryFile() as file:
         # what is wrong with the content is said of the file that has it, not of this one
         while piece := opened.content.read(1 << 20):
-            with naming(file.name):
+            with name_file_in_errors(file.name):
                 file.write(piece)
-        with naming(file.name):
+        with name_file_in_errors(file.name):
             file.flush()
         yield from sheet_events(file.name, options)
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.canonical import parse_object
-from ratings_ledger.ledger.events.fields import composed, read_player
+from ratings_ledger.ledger.events.fields import read_player, to_nfc
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 
 MEMBERS = ("player", "replaces", "referee")
@@ -31,7 +31,7 @@ class Alias(NamedTuple):
 
 def alias_of(name: str, player: str, file: str, line: int | None) -> Alias:
     """Return a name and a player as they were written. Raises `Refused` (bad-alias) if they cannot be that."""
-    name = composed(name.strip())
+    name = to_nfc(name.strip())
     if not name:
         raise Refused("bad-alias", "the name is missing: write NAME = PLAYER")
     try:
@@ -128,7 +128,7 @@ def under_aliases(event: Any, aliases: Mapping[str, str], used: dict[str, str]) 
         for member in MEMBERS:
             if not isinstance(written := holder.get(member), str):
                 continue
-            name = composed(written)
+            name = to_nfc(written)
             if (player := aliases.get(name)) and player != name:
                 holder[member] = used[name] = player
             if holder is not data and member == "player":

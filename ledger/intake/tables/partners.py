@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused, quote
 
@@ -28,7 +28,7 @@ def split_team_cell(name: str, text: str, options: TableOptions) -> list[str]:
         parts = [
             player
             for part in parts
-            for player in ([part] if composed(part) in options.whole else split_partners(part, joint, options.whole))
+            for player in ([part] if to_nfc(part) in options.whole else split_partners(part, joint, options.whole))
         ]
     return parts
 
@@ -44,7 +44,7 @@ def split_partners(text: str, joint: str, whole: Collection[str] = ()) -> list[s
     parts, found = text.split(joint), list[str]()
     while parts:
         # the longest known id that begins here, or else what stands up to the next joint
-        ends = (end for end in range(len(parts), 1, -1) if composed(joint.join(parts[:end]).strip()) in whole)
+        ends = (end for end in range(len(parts), 1, -1) if to_nfc(joint.join(parts[:end]).strip()) in whole)
         end = next(ends, 1)
         found.append(joint.join(parts[:end]).strip())
         del parts[:end]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ratings_ledger.ledger.events.zones import zone
+from ratings_ledger.ledger.events.zones import load_zone
 from ratings_ledger.ledger.intake.forfeits import FORFEITS
 from ratings_ledger.ledger.intake.tables.aliases import Alias, alias_of
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
@@ -65,7 +65,7 @@ def _column(text: str) -> None:
 
 # by name in the file: the member of the options, and what a text has to be; tables of texts have that of their values
 _TEXTS: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "sheet": ("sheet", _some_text), "layout": ("layout", _one_of(LAYOUTS)), "zone": ("zone", zone),
+    "sheet": ("sheet", _some_text), "layout": ("layout", _one_of(LAYOUTS)), "zone": ("zone", load_zone),
     "dates": ("dates", _one_of(ORDERS)), "ties": ("tie", _some_text),
     "partners": ("partners", _some_text), "encoding": ("encoding", check_encoding),
     "others": ("others", _one_of(OTHERS)), "forfeits": ("forfeits", _one_of(FORFEITS)),

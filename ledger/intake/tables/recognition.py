@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from ratings_ledger.ledger.events.fields import composed
+from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.tables.columns import (
     COMMA_DELIMITERS,
     GAME_COLUMNS,
@@ -489,7 +489,7 @@ def _whole_told(body: Rows, header: Header, options: TableOptions) -> Iterator[s
         for column, name in sides:
             if any(joint in (text := cell_at(row, column)) for joint in joints):
                 with suppress(Refused):
-                    players = map(composed, split_team_cell(name, text, options))
+                    players = map(to_nfc, split_team_cell(name, text, options))
                     found |= {p: None for p in players if p in options.whole and any(j in p for j in joints)}
     if found:
         yield f"not taken apart, since the ledger knows them: {', '.join(map(csv_item, found))}"

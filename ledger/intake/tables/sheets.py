@@ -26,7 +26,7 @@ from ratings_ledger.ledger.errors import WorkerLost
 from ratings_ledger.ledger.intake.tables.columns import PUT_RIGHT, TableOptions, is_doubtful
 from ratings_ledger.ledger.intake.tables.recognition import CELLS_MAX, LISTED_MAX, Table, TableRead, recognised_games
 from ratings_ledger.ledger.intake.tables.table_games import Found
-from ratings_ledger.ledger.processes.forking import TooSlow, ahead
+from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
 from ratings_ledger.ledger.rejections import Refused, csv_item, quote
 
 EXPANDED_BYTES_MAX = 1 << 30
@@ -472,9 +472,9 @@ def read_sheet(path: str, wanted: str | None) -> Sheet:
         raise Refused("is-a-spreadsheet", f"{MISSING}; or save it as CSV UTF-8") from None
     messages: list[Any] = []
     try:
-        with closing(ahead(map(_packed, _told(path, wanted)), seconds=SECONDS, apart=True)) as packed:
+        with closing(run_ahead(map(_packed, _told(path, wanted)), seconds=SECONDS, apart=True)) as packed:
             messages.extend(map(json.loads, packed))
-    except (WorkerLost, TooSlow):
+    except (WorkerLost, TimeLimitExceeded):
         raise Refused("bad-spreadsheet", f"reading it takes {LIMITS}, or breaks the reader; {SAVE}") from None
     first, rest = messages[0], messages[1:]
     if isinstance(first, str):

@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
-from ratings_ledger.ledger.events.fields import composed, read_decimal
+from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
 from ratings_ledger.ledger.intake.forfeits import PLACES
 from ratings_ledger.ledger.intake.tables.columns import Cells, TableOptions
 from ratings_ledger.ledger.intake.tables.layouts.layout import CellRows, TableView
@@ -171,13 +171,13 @@ class SidesReader(NamedTuple):
     def _winner(self, line: int, cells: Cells, sides: list[str]) -> int | None:
         """Return which side won by the column of winners, None for a draw. Raises `Refused` (winner-not-in-row)."""
         text = cells[WINNER]
-        names = [composed(cells[side]) for side in sides]
-        if composed(text) in names:
-            return names.index(composed(text))
+        names = [to_nfc(cells[side]) for side in sides]
+        if to_nfc(text) in names:
+            return names.index(to_nfc(text))
         # or its column, as in White
-        columns = [composed(self.view.name_of(side)).casefold() for side in sides]
-        if composed(text).casefold() in columns:
-            return columns.index(composed(text).casefold())
+        columns = [to_nfc(self.view.name_of(side)).casefold() for side in sides]
+        if to_nfc(text).casefold() in columns:
+            return columns.index(to_nfc(text).casefold())
         if is_draw(text):
             return None
         listed = " and ".join(map(quote, names)) if len(names) == 2 else ", ".join(map(quote, names))
