@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from importlib import import_module
 from inspect import cleandoc
 from itertools import chain
@@ -40,6 +41,10 @@ NOTE = "<!-- Written by `make docs` from the code. Changes belong there. -->"
 WIDE: dict[str, Any] = {"terminal_width": 80, "max_content_width": 80}
 
 
+# an option that is the same in this many commands is described once
+SHARED_FROM = 3
+
+
 def cli() -> str:
     """docs/cli.md: the help of every command, in the order in which `ratings --help` lists them."""
     parts = [
@@ -49,15 +54,56 @@ def cli() -> str:
         "finding or a refusal, 2 usage or configuration, 3 the store cannot be reached, holds no ledger or is busy "
         "past its timeout, 4 another run of the same job is going on. With `--format json` the last line on "
         "standard error says [why a command stopped](rejections.md#why-a-command-stopped).",
-        "The ledger is named by `--db`, else by the environment variable `RATINGS_DB`, else it is the file "
-        "`ratings.db` in the working folder. What the options `--as-of`, `--known-at` and `--rules` mean together is "
-        "described in [the glossary](glossary.md#the-three-axes).",
+        "The option `--db` names the ledger, else the environment variable `RATINGS_DB`, else it is the file "
+        "`ratings.db` in the working folder. [The glossary](glossary.md#the-three-axes) describes how `--as-of`, "
+        "`--known-at` and `--rules` work together.",
     ]
     with click.Context(ratings, info_name="ratings", **{**ratings.context_settings, **WIDE}) as context:
-        parts += ["## ratings", _help(ratings, context)]
-        for name, command, inner in _commands(ratings, context):
-            parts += [f"## ratings {name}", _help(command, inner)]
+        commands = [*_commands(ratings, context)]
+        shared = _shared_options(commands)
+        formatter = click.HelpFormatter(width=WIDE["terminal_width"])
+        formatter.write_dl([*shared])
+        parts += [
+            "## ratings",
+            _help(ratings, context),
+            "## Options of many commands",
+            "They are described here once. Each command below names those that it has. All commands have `-h, --help`.",
+            f"```text\n{formatter.getvalue().rstrip()}\n```",
+        ]
+        for name, command, inner in commands:
+            parts += [f"## ratings {name}", *_short_help(command, inner, shared)]
     return "\n\n".join(parts) + "\n"
+
+
+def _shared_options(commands: list[tuple[str, click.Command, click.Context]]) -> list[tuple[str, str]]:
+    """Options with the same help in several commands, the most frequent ones first."""
+    records = Counter(record for _, command, inner in commands for _, record in _options(command, inner))
+    frequent = [record for record, count in records.most_common() if count >= SHARED_FROM]
+    names = [_shared_name(record) for record in frequent]
+    return [record for place, record in enumerate(frequent) if _shared_name(record) not in names[:place]]
+
+
+def _shared_name(record: tuple[str, str]) -> str:
+    """Name a shared option: `--by`, or with its values where commands differ in them, `--format [table|json]`."""
+    text = record[0].rpartition(", ")[2]
+    return text if text.startswith("--format") else text.partition(" ")[0]
+
+
+def _options(command: click.Command, context: click.Context) -> Iterator[tuple[click.Parameter, tuple[str, str]]]:
+    for option in command.params:
+        record = option.get_help_record(context) if isinstance(option, click.Option) else None
+        if record is not None:
+            yield option, record
+
+
+def _short_help(command: click.Command, context: click.Context, shared: list[tuple[str, str]]) -> list[str]:
+    """The help of a command without its shared options, and the names of these."""
+    left_out = [(option, record) for option, record in _options(command, context) if record in shared]
+    kept = [option for option in command.params if option not in [option for option, _ in left_out]]
+    short = copy(command)
+    short.params, short.add_help_option = kept, False
+    names = [f"`{_shared_name(record)}`" for _, record in left_out]
+    return [_help(short, context), *([f"Also: {', '.join(names)}."] if names else [])]
 
 
 def _commands(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Command, click.Context]]:
