@@ -27,7 +27,7 @@ from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import head, read_live
 from ratings_ledger.ledger.store.opening import Ledger as Store
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.validation.names import close_names as close
+from ratings_ledger.ledger.validation.names import find_close_names as close
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
@@ -50,7 +50,7 @@ def forget_columns(url: str) -> None:
     shutil.rmtree(Path(os.environ[measuring.CACHES]) / "ratings-ledger" / name, ignore_errors=True)
 
 
-def close_names(form: str, new: int, known: int) -> Found:
+def find_close_names(form: str, new: int, known: int) -> Found:
     """Which drawn new names are close to drawn known ones."""
     news, knowns = drawn_names(form, new, known)
     started = perf_counter()

@@ -93,7 +93,7 @@ def verify_log(
     objects, whole = yield from _schema(connection)
     if not whole:
         return VerifiedCounts(objects=objects)
-    for name in ledger.dialect.guards_missing(connection):
+    for name in ledger.dialect.missing_guards(connection):
         yield Finding(
             "guard", None, f"the guard {name} is missing or altered; anybody could change events unnoticed by it"
         )
@@ -295,7 +295,7 @@ def _rows(
 ) -> Iterator[tuple[int, dict[str, Any] | None]]:
     """(position, row) in order, starting after `after` (None: from the very first), with texts as bytes; None for a row
     that cannot be read."""
-    names = ", ".join(ledger.dialect.as_stored(name) if name in _TEXTS else name for name in EventRow._fields)
+    names = ", ".join(ledger.dialect.sql_as_bytes(name) if name in _TEXTS else name for name in EventRow._fields)
     page = f"SELECT {names} FROM events WHERE position > :after AND position <= :until ORDER BY position LIMIT :size"
     single = f"SELECT {names} FROM events WHERE position = :position"
     # includes whatever comes before the first position

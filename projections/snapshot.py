@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import Log, first_positions, head
 from ratings_ledger.ledger.validation.identities import identities
-from ratings_ledger.ledger.validation.leagues import league_of
+from ratings_ledger.ledger.validation.leagues import find_league
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
     date_zone,
@@ -602,7 +602,7 @@ class Snapshot(SnapshotReader):
     def ids(self, player: str) -> list[str]:
         """Return all ids of a person, the given one first. Only `known_at` counts."""
         with self.log() as log:
-            return identities(log.connection, log.position).asked_first(player)
+            return identities(log.connection, log.position).list_ids(player)
 
     def kinds_of(self, name: str) -> frozenset[str]:
         """Return what a name is of: a ladder, a player, a game, a league, or nothing that is known."""
@@ -613,7 +613,7 @@ class Snapshot(SnapshotReader):
                 "ladder": "/" in name and parse_name(name).ruleset_id in known,
                 "player": facts.knows(name),
                 "game": name in first_positions(log.connection, [name]),
-                "league": league_of(Log(log.connection, log.position), name) is not None,
+                "league": find_league(Log(log.connection, log.position), name) is not None,
             }
         return frozenset(kind for kind, is_one in tests.items() if is_one)
 

@@ -14,7 +14,7 @@ from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import IN_MEMORY, Ledger
-from ratings_ledger.ledger.validation.leagues import known_league
+from ratings_ledger.ledger.validation.leagues import require_league
 from ratings_ledger.projections.admission.leagues import schedule_event
 from ratings_ledger.projections.admission.new_ledgers import create_ledger, publish_source
 from ratings_ledger.projections.admission.proposals import Known, propose, propose_files
@@ -94,7 +94,7 @@ def _play_league(ledger: Ledger, kept: KeptLadders, take: Take) -> None:
     data = {"league": LEAGUE, "game": "cartagena", "players_per_game": 4}
     take([{"type": "league.created", "occurred_at": LEAGUE_BEGINS, "data": data}])
     with ledger.reading() as connection:
-        league = known_league(Log(connection), LEAGUE)
+        league = require_league(Log(connection), LEAGUE)
     joined = [
         {"type": "league.joined", "occurred_at": LEAGUE_BEGINS, "data": {"league": LEAGUE, "player": player}}
         for player in PLAYERS

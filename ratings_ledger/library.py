@@ -38,7 +38,7 @@ from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejectio
 from ratings_ledger.ledger.rejections import quote as _shown
 from ratings_ledger.ledger.store import log as _log
 from ratings_ledger.ledger.store import opening as _opening
-from ratings_ledger.ledger.store.locations import hidden as _hidden
+from ratings_ledger.ledger.store.locations import redact_password as _hidden
 from ratings_ledger.ledger.store.log import Head
 from ratings_ledger.ledger.validation.new_names import CloseName, Refusing
 from ratings_ledger.projections.admission.leagues import subscribe as _subscribe

@@ -21,7 +21,7 @@ from ratings_ledger.ledger.events.published_lists import compute_digest
 from ratings_ledger.ledger.events.records import EventRow, build_record, chain_hash, leaf_hash
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store import postgres, sqlite
-from ratings_ledger.ledger.store.appending import Appended, append
+from ratings_ledger.ledger.store.appending import AppendResult, append
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.verification import Finding, verify_log
@@ -55,7 +55,7 @@ def corrected(number: int | str, *players: str, reason: str = "wrong way round")
     return decision("game.corrected", game_id=f"g-{number}", reason=reason, game=given)
 
 
-def append_games(url: str, drafts: Sequence[Draft]) -> Appended:
+def append_games(url: str, drafts: Sequence[Draft]) -> AppendResult:
     """Append to the ledger as one batch."""
     return append(open_ledger(url), drafts, by="test", clock=clock.now)
 

@@ -13,8 +13,8 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store import log, opening, upgrading
-from ratings_ledger.ledger.store.appending import Appended, append
-from ratings_ledger.ledger.store.migrations import configuration
+from ratings_ledger.ledger.store.appending import AppendResult, append
+from ratings_ledger.ledger.store.migrations import build_config
 
 
 def create_ledger(name: str) -> str:
@@ -35,7 +35,7 @@ def downgrade(connection: Connection, revision: str) -> None:
 
 
 def _migrations(connection: Connection) -> Config:
-    config = configuration()
+    config = build_config()
     config.attributes["connection"] = connection
     return config
 
@@ -59,7 +59,7 @@ def writing(name: str) -> Iterator[Connection]:
         yield connection
 
 
-def append_drafts(name: str, *drafts: Draft, by: str = "test") -> Appended:
+def append_drafts(name: str, *drafts: Draft, by: str = "test") -> AppendResult:
     """Append drafts in one batch, without the checks of an import."""
     return append(opening.open_ledger(name), drafts, by=by, clock=clock.now)
 

@@ -26,7 +26,7 @@ THRESHOLDS = {
     "previewed_games": ["projections.admission.proposals.SMALL_GAMES"],
     "stored_rows": ["projections.stored.generations.TRANSACTION_ROWS"],
     "forking_cost": ["projections.stored.computing.FORKING_COST"],
-    "runs_kept": ["ledger.store.runs.KEPT"],
+    "runs_kept": ["ledger.store.runs.KEPT_RUNS"],
     "busy_seconds": ["ledger.store.sqlite.BUSY_SECONDS"],
     "hearing_seconds": ["ledger.store.postgres.HEARING_SECONDS"],
     "silent_seconds": ["ledger.store.postgres_connection.SILENT_SECONDS"],

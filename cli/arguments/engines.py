@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.progress import Tell
-from ratings_ledger.ledger.store.locations import hidden
+from ratings_ledger.ledger.store.locations import redact_password
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS
@@ -74,7 +74,7 @@ def work_elsewhere(
         refuse_unfit(ledger, on, segments)
         render.note(
             f"note: {render.count(events, 'event')} are fewer than a segment of {coordinating.SEGMENT_EVENTS:,}: "
-            f"nothing is sealed, and the work is done here instead of --on {render.plain(hidden(on))}"
+            f"nothing is sealed, and the work is done here instead of --on {render.plain(redact_password(on))}"
         )
         return None
     return work_on_at(ledger, on, segments, rule_seconds, tell)

@@ -11,7 +11,7 @@ from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.tables.aliases import with_answers
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.ledger.validation.new_names import CloseName, close_told
+from ratings_ledger.ledger.validation.new_names import CloseName, describe_close_names
 from ratings_ledger.projections.admission.proposals import Proposal
 
 YES, NEW, STOP = "yes", "new", "stop"
@@ -33,7 +33,7 @@ def ask_who(close: Collection[CloseName], aliases: Mapping[str, str]) -> Answers
     answers, accepted = dict[str, str](), set[str]()
     known = ChainMap(answers, {**aliases})
     several = len({one.first.file for one in close if one.first is not None}) > 1
-    render.note(f"{close_told(close)}; who is it?")
+    render.note(f"{describe_close_names(close)}; who is it?")
     for one in close:
         players = dict.fromkeys(known.get(name, name) for name in one.others if known.get(name, name) != one.name)
         others = {name: one.others.get(name) for name in players}

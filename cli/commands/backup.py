@@ -10,7 +10,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_backup_checked, print_backup_made
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.backups.backup_folder import Made, make, read_policy
+from ratings_ledger.ledger.backups.backup_folder import BackupResult, make_backup, read_policy
 from ratings_ledger.ledger.backups.restoring import BackupFiles
 from ratings_ledger.ledger.store.exports import Place
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -47,12 +47,12 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
     dropped, and never the newest one. Exit 1, with nothing dropped, if the ledger does not contain the history of an
     earlier backup (somebody changed it, or an older copy took its place), or if a backup is dated after now.
     """
-    done = make(open_ledger(db), folder, clock.now, keep)
+    done = make_backup(open_ledger(db), folder, clock.now, keep)
     emit(backup_made(folder, done), form, print_backup_made)
     return int(note_problems(folder, done))
 
 
-def note_problems(folder: Path, done: Made) -> bool:
+def note_problems(folder: Path, done: BackupResult) -> bool:
     """Name the backups that are missing or changed, and those that prevent dropping any; return whether one does."""
     for name, what in done.odd:
         render.note(f"note: {folder / name} {what}; it counts for nothing, and is not dropped")

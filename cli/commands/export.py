@@ -16,7 +16,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.export import CHANGES, STANDINGS, change_line, standings_lines
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.own_files import create_file
-from ratings_ledger.ledger.store.exports import compressed, export_lines, place_at, read_place
+from ratings_ledger.ledger.store.exports import export_lines, open_compressed, place_at, read_place
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.projections.queries.coordinates import position_known
 from ratings_ledger.projections.queries.results import Failed
@@ -91,7 +91,7 @@ def output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
             if not output.endswith(".gz"):
                 yield file
                 return
-            with compressed(file) as lines:
+            with open_compressed(file) as lines:
                 yield lines
     except FileExistsError:
         raise click.UsageError(f"{output} exists; nothing was written") from None

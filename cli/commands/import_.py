@@ -30,7 +30,7 @@ from ratings_ledger.ledger.processes.forking import available_cores
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.store.exports import Place
 from ratings_ledger.ledger.store.log import head, home_zone
-from ratings_ledger.ledger.validation.names import close_names
+from ratings_ledger.ledger.validation.names import find_close_names
 from ratings_ledger.ledger.validation.new_names import CloseName
 from ratings_ledger.ledger.validation.published_lists import published_lists
 from ratings_ledger.projections.admission.events import RecordedChecks
@@ -174,7 +174,8 @@ def _restore(how: WriteContext, backup: BackupFiles) -> int:
         with how.ledger.reading() as connection:
             result.new_players = sorted(known_players(decoded(connection)))
         result.close = {
-            name: CloseName(name, None, dict.fromkeys(others)) for name, others in close_names(result.new_players, ())
+            name: CloseName(name, None, dict.fromkeys(others))
+            for name, others in find_close_names(result.new_players, ())
         }
     return how.report(result)
 

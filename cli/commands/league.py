@@ -25,7 +25,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.intake import Imported, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
-from ratings_ledger.ledger.validation.leagues import PLAYERS, known_league
+from ratings_ledger.ledger.validation.leagues import PLAYERS, require_league
 from ratings_ledger.projections.admission.leagues import refuse_unscored, schedule_event, subscribe
 
 
@@ -87,7 +87,7 @@ def join(how: WriteContext, name: str, player: str, seed: str | None, at: str | 
 def schedule(how: WriteContext, name: str, seed: str | None) -> int:
     """Draw the schedule of a LEAGUE whose players were imported without one."""
     with how.ledger.reading() as connection:
-        there = known_league(Log(connection), name)
+        there = require_league(Log(connection), name)
     if len(there.players) != PLAYERS:
         raise click.ClickException(f"the league {name} has {len(there.players)} of {PLAYERS} players")
     return how.report(_take(how, [schedule_event(there, _instant(how, None, None), seed)]))

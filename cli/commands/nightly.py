@@ -25,7 +25,7 @@ from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.failures import describe_failure
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
-from ratings_ledger.ledger.store.runs import leave_unreached, running
+from ratings_ledger.ledger.store.runs import leave_unreached, record_run
 from ratings_ledger.projections.queries.results import ABSENT, Absent
 from ratings_ledger.projections.stored.generations import whole_second
 from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
@@ -78,7 +78,7 @@ def nightly(
     until = began + retry
     with ending_soon(lambda: "\nratings: interrupted"):
         ledger = _open(db, ["nightly", "rebuild", "verify", *["backup"] * (folder is not None)], until)
-        with running(ledger, "nightly", clock.now, only_one=True) as run:
+        with record_run(ledger, "nightly", clock.now, only_one=True) as run:
             at = cache(partial(work_elsewhere, ledger, on, segments, rule_seconds))
             jobs = [
                 Job("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds, at)),
@@ -144,7 +144,7 @@ def _run_jobs(ledger: Ledger, jobs: Sequence[Job], until: float) -> list[NightPa
             if needs[job.name].exit_code == 0:
                 parts[job.name] = attempt(job.name, job.run)
                 continue
-            with running(ledger, job.name, clock.now) as run:
+            with record_run(ledger, job.name, clock.now) as run:
                 run.fail(needs[job.name].message)
         pending = [job for job in jobs if parts[job.name].reason in PASSING]
         if is_last or not pending:
@@ -165,7 +165,7 @@ def _attempt(name: str, run: Callable[[], Outcome | None]) -> NightPart:
 
 def _refuse_lacking(ledger: Ledger) -> None:
     with ledger.reading() as connection:
-        if told := ledger.dialect.lacking(connection, "rebuilder"):
+        if told := ledger.dialect.describe_missing_rights(connection, "rebuilder"):
             raise StoreUnavailable(f"nothing can be stored: {told}", "no-right")
 
 
@@ -197,7 +197,7 @@ def _verify(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None]
 
 
 def _backup(ledger: Ledger, folder: Path, keep: dict[str, int] | None) -> Outcome:
-    done = backup_folder.make(ledger, folder, clock.now, keep)
+    done = backup_folder.make_backup(ledger, folder, clock.now, keep)
     failed = note_problems(folder, done)
     return int(failed), "; ".join([*done.problems(folder)[:1], str(folder / done.backup.file)])
 

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.intake.parsing import Joints
 from ratings_ledger.ledger.intake.tables.dates import typed_time
 from ratings_ledger.ledger.rejections import Refused, find_closest, quote
 from ratings_ledger.ledger.store.log import first_positions
-from ratings_ledger.ledger.validation.validator import why_unlikely
+from ratings_ledger.ledger.validation.validator import explain_unlikely_date
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.queries.coordinates import Times, moment, times_of
@@ -179,7 +179,7 @@ def _when(how: WriteContext, zone: str | None) -> str:
         except Refused as problem:
             render.note(problem.message.removeprefix("occurred_at: "))
             continue
-        why = None if how.policy.any_date else why_unlikely(instant, clock.now())
+        why = None if how.policy.any_date else explain_unlikely_date(instant, clock.now())
         if why is None:
             return format_instant(instant)
         render.note(why)

@@ -9,7 +9,7 @@ from ratings_ledger.cli.output.previewed import new_told, print_preview
 from ratings_ledger.cli.output.survey import tell_no_timed
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Rejection
-from ratings_ledger.ledger.validation.new_names import TOLD_MAX, close_told
+from ratings_ledger.ledger.validation.new_names import TOLD_MAX, describe_close_names
 from ratings_ledger.projections.admission.outcomes import (
     DuePublished,
     Entered,
@@ -139,7 +139,7 @@ def note_new(result: Imported) -> None:
         _note_names("new ladder", [*map(short_name, result.new_ladders)], result.close_ladders)
     if result.rejected_count and not result.would_append:
         if any(one.code == "close-name" for one in result.rejected):
-            render.note(f"note: {close_told(result.close)}")
+            render.note(f"note: {describe_close_names(result.close)}")
         return
     if result.new_players:
         _note_names("new player", result.new_players, {name: others[0] for name, others in result.alike.items()})

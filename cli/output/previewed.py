@@ -8,7 +8,7 @@ from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.meanings import OF_PLAYER
 from ratings_ledger.ledger.intake.tables.recognition import LISTED_MAX, TableRead
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.validation.new_names import TOLD_MAX, close_told
+from ratings_ledger.ledger.validation.new_names import TOLD_MAX, describe_close_names
 from ratings_ledger.projections.admission.outcomes import Recorded
 from ratings_ledger.projections.admission.previews import Preview, PreviewedFile, PreviewedGame
 from ratings_ledger.projections.queries.coordinates import Times
@@ -167,7 +167,7 @@ def _new_names(found: Preview, whole: Recorded) -> Iterator[str]:
         ([name for name in told.close if name not in found.undecided], ""),
     ):
         if names:
-            yield f"{close_told(names)}{more}:"
+            yield f"{describe_close_names(names)}{more}:"
             yield from (f"  {told.close[name].question().removeprefix('new: ')}" for name in names[:TOLD_MAX])
         if len(names) > TOLD_MAX:
             yield f"  ... and {len(names) - TOLD_MAX:,} more (--format json lists them)"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.canonical import parse_instant
-from ratings_ledger.ledger.store.locations import without_user
+from ratings_ledger.ledger.store.locations import drop_user
 
 # results of a run, each a series of its own: 1 for the actual one
 RESULTS = ("done", "failed", "lost", "running")
@@ -36,7 +36,7 @@ def exposition(found: dict[str, Any]) -> str:
         if samples:
             lines += [f"# HELP {family.name} {_escaped(family.help)}", f"# TYPE {family.name} {family.kind}"]
         for labels, value in samples:
-            named = {"ledger": without_user(found["ledger"]), **labels}
+            named = {"ledger": drop_user(found["ledger"]), **labels}
             told = ",".join(f'{name}="{_escaped(text, quoted=True)}"' for name, text in named.items())
             lines.append(f"{family.name}{{{told}}} {value}")
     return "".join(f"{line}\n" for line in lines)

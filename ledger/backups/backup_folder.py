@@ -29,10 +29,10 @@ from ratings_ledger.ledger.errors import AlreadyRunning, BadBackupList
 from ratings_ledger.ledger.events.canonical import EPOCH, format_instant, parse_instant
 from ratings_ledger.ledger.own_files import create_file, open_own, replace_file
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.store.exports import Place, compressed, export_lines, place_at, read_place
+from ratings_ledger.ledger.store.exports import Place, export_lines, open_compressed, place_at, read_place
 from ratings_ledger.ledger.store.log import chain_hash_at, head, ledger_id
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.store.runs import running
+from ratings_ledger.ledger.store.runs import record_run
 
 LIST, LOCK, HEAD = "ratings-backups.json", ".ratings-backups.lock", ".head"
 LIST_BYTES_MAX = 1 << 24
@@ -50,8 +50,8 @@ class Backup(NamedTuple):
     size: int
 
 
-class Made(NamedTuple):
-    """What `make` did: the new backup, the names of those it dropped, and how many of this ledger's are kept.
+class BackupResult(NamedTuple):
+    """What `make_backup` did: the new backup, the names of those it dropped, and how many of this ledger's are kept.
 
     `lost` are earlier backups whose history the ledger no longer contains, `ahead` those dated after now: with any of
     these, nothing is dropped. `odd` are those that are missing or changed, with what is wrong.
@@ -94,7 +94,7 @@ _PERIODS: Mapping[str, Callable[[date], tuple[int, ...]]] = {
 }
 
 
-def to_drop(backups: Sequence[Backup], policy: Mapping[str, int]) -> list[Backup]:
+def select_expired(backups: Sequence[Backup], policy: Mapping[str, int]) -> list[Backup]:
     """Return the backups that a policy does not keep, given all of a ledger's in the order they were made.
 
     For each day, week or month the one that reaches furthest is kept. Neither the last one made nor the one that
@@ -114,13 +114,13 @@ def to_drop(backups: Sequence[Backup], policy: Mapping[str, int]) -> list[Backup
     return [backup for number, backup in enumerate(backups) if number not in kept]
 
 
-def make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None = None) -> Made:
+def make_backup(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None = None) -> BackupResult:
     """Make a full backup in a folder, creating it if need be, then drop the backups that a policy does not keep.
 
     It leaves a run. Raises `OSError`, `BadBackupList`, `AlreadyRunning`, and `StoreDamaged` if what would be written
     is not a backup.
     """
-    with running(ledger, "backup", clock) as run:
+    with record_run(ledger, "backup", clock) as run:
         make_folder(folder)
         done = _make(ledger, folder, clock, policy)
         run.position, run.details = done.backup.head.position, {"file": done.backup.file, "dropped": len(done.dropped)}
@@ -139,7 +139,7 @@ def make_folder(folder: Path) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
-def _make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None) -> Made:
+def _make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None) -> BackupResult:
     with _only_one(folder), ledger.reading() as connection:
         listed = read_list(folder)
         own = ledger_id(connection)
@@ -156,12 +156,12 @@ def _make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] 
         gone = {name for name, _ in odd}
         there = [one for one in listed if one.ledger_id == own and one.file not in gone]
         ahead = [one for one in there if is_ahead(one.made_at, now)]
-        dropped = [] if lost or ahead or policy is None else to_drop(there, policy)
+        dropped = [] if lost or ahead or policy is None else select_expired(there, policy)
         for one in dropped:
             _unlink(folder, one)
         if odd or dropped:
             _write_list(folder, [one for one in listed if os.path.lexists(folder / one.file)])
-    return Made(backup, [one.file for one in dropped], len(there) - len(dropped), lost, odd, ahead)
+    return BackupResult(backup, [one.file for one in dropped], len(there) - len(dropped), lost, odd, ahead)
 
 
 @contextmanager
@@ -184,7 +184,7 @@ def _written(connection: Connection, folder: Path, own: str, now: int) -> Backup
     path = folder / name
     try:
         with create_file(str(path), 0o600) as file:
-            with compressed(file) as lines:
+            with open_compressed(file) as lines:
                 lines.writelines(export_lines(connection, 0, place.position))
             file.flush()
             size = os.fstat(file.fileno()).st_size
@@ -212,7 +212,7 @@ def _head_text(place: Place) -> bytes:
     return f"{place}\n".encode()
 
 
-def head_beside(file: str) -> Place | None:
+def read_head_beside(file: str) -> Place | None:
     """Return the head in the small file next to a backup, or None if there is none. Raises `Refused` for any other
     content.
     """

@@ -19,11 +19,11 @@ from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.spool import Lines
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.appending import append_restored, require_empty
-from ratings_ledger.ledger.store.exports import BEGINNING, End, Place, read_end
+from ratings_ledger.ledger.store.exports import BEGINNING, ExportEnd, Place, read_end
 from ratings_ledger.ledger.store.log import Head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.identities import Identities
-from ratings_ledger.ledger.validation.validator import LadderChecksAt, misfits, without_ladders
+from ratings_ledger.ledger.validation.validator import LadderChecksAt, misfits, skip_ladder_checks
 
 # what is found wrong with a line that was cut off
 CUT_OFF = ("bad-json", "bad-utf8")
@@ -41,7 +41,7 @@ class BackupFiles(NamedTuple):
     incomplete: bool = False
 
 
-class Whole(NamedTuple):
+class BackupContents(NamedTuple):
     """What a backup holds: the head after each of its files, and what `incomplete` let pass."""
 
     heads: list[Place]
@@ -64,7 +64,7 @@ class RefusedFile(Exception):
 def restore(
     ledger: Ledger,
     backup: BackupFiles,
-    ladders: LadderChecksAt = without_ladders,
+    ladders: LadderChecksAt = skip_ladder_checks,
 ) -> Imported:
     """Store the lines of a backup verbatim, or none of them. Raises `NotEmpty`, `StoreUnavailable`."""
     require_empty(ledger)
@@ -80,8 +80,8 @@ def restore(
 def store_backup(
     ledger: Ledger,
     backup: BackupFiles,
-    whole: Whole,
-    ladders: LadderChecksAt = without_ladders,
+    whole: BackupContents,
+    ladders: LadderChecksAt = skip_ladder_checks,
 ) -> Head:
     """Store the lines of a checked backup, or none of them. Raises `NotEmpty`, `StoreUnavailable`; `RefusedFile` if
     events do not fit those before them, or somebody wrote to the files in the meantime."""
@@ -96,14 +96,14 @@ def store_backup(
     return append_restored(ledger, rows, refuse_misfits)
 
 
-def _line_of(backup: BackupFiles, whole: Whole, position: int) -> tuple[str, int]:
+def _line_of(backup: BackupFiles, whole: BackupContents, position: int) -> tuple[str, int]:
     """Return which file of a backup holds a position, and on which line."""
     ends = [place.position for place in whole.heads]
     index = bisect_left(ends, position)
     return backup.files[index], position - (ends[index - 1] if index else 0)
 
 
-def check_backup(backup: BackupFiles) -> Whole:
+def check_backup(backup: BackupFiles) -> BackupContents:
     """Read a backup and check everything that needs no ledger: last lines, hashes, order, what each event says.
 
     Raises `RefusedFile`; `StoreUnavailable` when the temporary folder is full.
@@ -114,13 +114,13 @@ def check_backup(backup: BackupFiles) -> Whole:
             try:
                 next(rows)
             except StopIteration as end:
-                whole: Whole = end.value
+                whole: BackupContents = end.value
                 return whole
 
 
-def _rows(backup: BackupFiles, refuse: Callable[[EventRow], None]) -> Generator[EventRow, None, Whole]:
+def _rows(backup: BackupFiles, refuse: Callable[[EventRow], None]) -> Generator[EventRow, None, BackupContents]:
     """Yield the rows of all files, each continuing the one before. Raises `RefusedFile`."""
-    latest, whole = Head(0, ZERO, -(2**63)), Whole([], [])
+    latest, whole = Head(0, ZERO, -(2**63)), BackupContents([], [])
     for name in backup.files:
         try:
             latest = yield from _rows_of_file(name, latest, backup, whole, refuse)
@@ -134,7 +134,7 @@ def _rows(backup: BackupFiles, refuse: Callable[[EventRow], None]) -> Generator[
 
 
 def _rows_of_file(
-    name: str, before: Head, backup: BackupFiles, whole: Whole, refuse: Callable[[EventRow], None]
+    name: str, before: Head, backup: BackupFiles, whole: BackupContents, refuse: Callable[[EventRow], None]
 ) -> Generator[EventRow, None, Head]:
     latest, end, number = before, None, 0
     if before.position:
@@ -187,7 +187,7 @@ def _refuse_another_ledger(name: str, before: Head, incomplete: bool) -> None:
             raise Refused("restore-mismatch", message, number)
 
 
-def _refuse_another_place(line: bytes, before: Head, whole: Whole) -> None:
+def _refuse_another_place(line: bytes, before: Head, whole: BackupContents) -> None:
     """Raises `Refused` if the first line of a file does not directly follow the files before it."""
     first = parse_object(line).get("position")
     if not isinstance(first, int) or first == before.position + 1:
@@ -208,7 +208,7 @@ def _refuse_another_place(line: bytes, before: Head, whole: Whole) -> None:
 
 
 def _refuse_end(
-    name: str, end: End | None, line: int, before: Head, latest: Head, backup: BackupFiles, whole: Whole
+    name: str, end: ExportEnd | None, line: int, before: Head, latest: Head, backup: BackupFiles, whole: BackupContents
 ) -> None:
     """Raises `Refused` unless a file's last line names what was read, or is allowed to be missing or wrong."""
     head = _place(latest)

@@ -24,10 +24,10 @@ from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.intake.parsing import Joints, TypedSide, ends_in_score
 from ratings_ledger.ledger.intake.tables.columns import EXTRA, NUMBERS, CsvColumns, TableOptions
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
-from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records
+from ratings_ledger.ledger.store.log import Log, changed_games, read_known_events, read_records
 from ratings_ledger.ledger.validation.batches import named_batches
 from ratings_ledger.ledger.validation.identities import Identities
-from ratings_ledger.ledger.validation.repeated_games import said
+from ratings_ledger.ledger.validation.repeated_games import normalise_game
 
 
 class Many(NamedTuple):
@@ -69,7 +69,7 @@ def batch_voids(connection: Connection, name: str, reason: str, decided_at: int)
     for first, last in sorted(there for one in named_batches(connection, name) for there in one.ranges):
         changed = changed_games(connection, first)
         for page in read_records(connection, first - 1, last):
-            for event in known_events(row for row in page if '"type":"game.recorded"' in row[1]):
+            for event in read_known_events(row for row in page if '"type":"game.recorded"' in row[1]):
                 if event.type == "game.recorded":
                     subject = f"game:{event.data['game_id']}"
                     game = live_game(log.about(subject) if subject in changed else [event])
@@ -135,7 +135,7 @@ def _correct(
     at = event.get("occurred_at")
     try:
         moved = at is not None and parse_instant(at) != game.occurred_at
-        same = not moved and said(people.present(new)) == said(people.present(game.data))
+        same = not moved and normalise_game(people.present(new)) == normalise_game(people.present(game.data))
     except (Refused, LookupError, TypeError, ValueError):
         same = False  # what is wrong with it is reported when it is read as an event
         moved = True

@@ -20,10 +20,10 @@ from ratings_ledger.ledger.intake.parsing import ALONE_BLOCKS, BlockEntry, Parse
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.processes.memory import collect_rarely
 from ratings_ledger.ledger.rejections import Rejection, count, quote
-from ratings_ledger.ledger.store.appending import Appended, Closing
+from ratings_ledger.ledger.store.appending import AppendResult, Closing
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.repeated_games import is_of_another_day, way_back, ways_out
+from ratings_ledger.ledger.validation.repeated_games import describe_way_back, describe_ways_out, is_of_another_day
 
 CHUNK_EVENTS = 50_000
 
@@ -161,11 +161,13 @@ class FileIntake(Intake):
         game_id = draft.subject.partition(":")[2]
         is_given = item.file not in ("", STDIN) and self._numbers.gave(item.file, game_id)
         if (void := self._void_of(draft)) is not None:
-            return way_back(void, "" if item.file == STDIN or not item.table else item.file, is_given), "voided"
+            return describe_way_back(
+                void, "" if item.file == STDIN or not item.table else item.file, is_given
+            ), "voided"
         columns = self.result.tables[item.file].columns if item.file in self.result.tables else {}
         column = next((theirs for theirs, ours in columns.items() if ours == "game_id"), None)
         is_moved = is_of_another_day(Log(self._connection), draft)
-        told = ways_out(is_by_day(game_id), is_given and not self._compared, is_moved, column)
+        told = describe_ways_out(is_by_day(game_id), is_given and not self._compared, is_moved, column)
         return told, told
 
     def _refuse_rows(self, item: Item, game_id: str, problem: Rejection) -> Rejection:
@@ -211,7 +213,7 @@ class FileIntake(Intake):
     def _closing(self, chunk: Sequence[WaitingDraft]) -> Closing | None:
         return partial(self._batch_drafts, chunk) if self._is_last and self._has_batches else None
 
-    def _take_stored(self, chunk: Sequence[WaitingDraft], done: Appended) -> None:
+    def _take_stored(self, chunk: Sequence[WaitingDraft], done: AppendResult) -> None:
         super()._take_stored(chunk, done)
         if self._has_batches:
             fresh = [index for index in range(len(chunk)) if index not in done.known]

@@ -23,21 +23,21 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.appending import (
-    Appended,
+    AppendResult,
     Closing,
     Fresh,
     append,
-    game_exists,
-    lookup,
+    are_same_drafts,
+    find_existing,
+    game_exists_rejection,
     next_recorded_at,
-    same_drafts,
 )
 from ratings_ledger.ledger.store.log import Head, Log, changed_games, head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.identities import Identities, identities
-from ratings_ledger.ledger.validation.new_names import CloseName, First, Newcomers, Refusing
-from ratings_ledger.ledger.validation.repeated_games import resent, way_back
-from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, without_ladders
+from ratings_ledger.ledger.validation.new_names import CloseName, FirstOccurrence, Newcomers, Refusing
+from ratings_ledger.ledger.validation.repeated_games import check_repeated_game, describe_way_back
+from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, skip_ladder_checks
 
 REJECTIONS_MAX = 10_000
 # called with every refusal and the input that it is about
@@ -214,7 +214,7 @@ class Intake:
         items: Iterable[Item | Rejection],
         policy: ImportPolicy,
         *,
-        ladders: LadderChecksAt = without_ladders,
+        ladders: LadderChecksAt = skip_ladder_checks,
         newcomers: Newcomers | None = None,
         based_on: Mapping[str, str | int] | None = None,
         precondition: Precondition = lambda connection: None,
@@ -320,7 +320,7 @@ class Intake:
         drafts = [
             entry.outcome[0] for entry in block if isinstance(entry, ParsedItem) and isinstance(entry.outcome, tuple)
         ]
-        found = lookup(self._connection, drafts, self.waiting)
+        found = find_existing(self._connection, drafts, self.waiting)
         known = ((index in found, found.get(index)) for index in range(len(drafts)))
         for entry in block:
             if isinstance(entry, ParsedItem):
@@ -359,7 +359,9 @@ class Intake:
         if known[0]:
             problem = known[1]
             if problem is not None and (item.table or self._void_of(draft) is not None):
-                problem = self._with_way_out(resent(Log(self._connection), self._people, draft, problem), draft, item)
+                problem = self._with_way_out(
+                    check_repeated_game(Log(self._connection), self._people, draft, problem), draft, item
+                )
             if problem is None:
                 self._count_existing(item, draft)
             return problem
@@ -406,8 +408,8 @@ class Intake:
     def _against_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
         """Compare a draft with the one that waits under its id, or for its game."""
         if waiting.draft.event_id != draft.event_id:
-            return game_exists(draft, waiting.draft.event_id)
-        if same_drafts(waiting.draft, draft):
+            return game_exists_rejection(draft, waiting.draft.event_id)
+        if are_same_drafts(waiting.draft, draft):
             self._count_existing(item, draft)
             return None
         return Rejection(
@@ -429,7 +431,7 @@ class Intake:
         """Return what to do about a game that has the id of another, and what kind of remedy that is."""
         void = self._void_of(draft)
         assert void is not None
-        return way_back(void, "", False), "voided"
+        return describe_way_back(void, "", False), "voided"
 
     def _void_of(self, draft: Draft) -> KnownEvent | None:
         """Return what voids the game that a draft records again, if it is voided."""
@@ -527,7 +529,7 @@ class Intake:
         """Return what makes the events that are appended after a chunk in the same transaction."""
         return None
 
-    def _take_stored(self, chunk: Sequence[WaitingDraft], done: Appended) -> None:
+    def _take_stored(self, chunk: Sequence[WaitingDraft], done: AppendResult) -> None:
         """Count what was appended."""
         for index, waiting in enumerate(chunk):
             self._on_stored(waiting.line, waiting.draft.event_id, index not in done.known)
@@ -546,9 +548,9 @@ class Intake:
         return self._validator.recheck(connection, before, fresh)
 
 
-def _first(item: Item) -> First:
+def _first(item: Item) -> FirstOccurrence:
     """Return where names of an item occur. Those of accounts are as distinct as the ids of events."""
-    return First(item.file, item.line, item.table and not item.accounts, item.rows_of is not None)
+    return FirstOccurrence(item.file, item.line, item.table and not item.accounts, item.rows_of is not None)
 
 
 class RepeatedClockEvents:

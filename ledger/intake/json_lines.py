@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from ratings_ledger.ledger.rejections import Refused
-from ratings_ledger.ledger.store.exports import without_ends
+from ratings_ledger.ledger.store.exports import mark_last_lines
 
 LINE_BYTES_MAX = 1 << 20
 # how many blank lines a file may have, and how far to look for the end of a line that is too long
@@ -15,7 +15,7 @@ def json_events(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused, None, N
     """Yield the lines of a file; None for the last line of an export, which is no event but means that there may be
     none.
     """
-    for number, line in without_ends(numbered_lines(file)):
+    for number, line in mark_last_lines(numbered_lines(file)):
         yield None if line is None else (number, line, None, None)
 
 

@@ -38,15 +38,15 @@ from ratings_ledger.ledger.store.log import (
     changed_games,
     first_positions,
     head,
-    known_events,
-    known_of,
+    read_events_of_type,
+    read_known_events,
     read_records,
     read_records_at,
     read_where,
 )
 from ratings_ledger.ledger.validation.batches import recorded_batches
 from ratings_ledger.ledger.validation.identities import Identities, identities
-from ratings_ledger.ledger.validation.repeated_games import SECOND, is_same_time, said
+from ratings_ledger.ledger.validation.repeated_games import SECOND, is_same_time, normalise_game
 
 DAY = 86_400_000_000  # microseconds
 NEW = 2**62  # beyond all positions
@@ -100,7 +100,7 @@ def likeness_of(data: dict[str, Any], occurred_at: int, people: Identities) -> L
     """Return what a game is compared by, its players under their current ids."""
     game = {**people.present(data), "game_id": "-"}
     players = frozenset(participant["player"] for participant in game["participants"])
-    return Likeness(said(game), occurred_at, players)
+    return Likeness(normalise_game(game), occurred_at, players)
 
 
 Keys = Callable[[Likeness], Iterable[object]]
@@ -221,7 +221,7 @@ def decisions_by_game(connection: Connection) -> dict[str, list[KnownEvent]]:
     """Return what was decided about games after they were recorded, in order."""
     until, found = head(connection).position, list[KnownEvent]()
     for type_name in DECIDING:
-        found += known_of(type_name, read_where(connection, until=until, type_name=type_name))
+        found += read_events_of_type(type_name, read_where(connection, until=until, type_name=type_name))
     by_game: dict[str, list[KnownEvent]] = defaultdict(list)
     for event in sorted(found, key=lambda event: event.position or 0):
         by_game[event.data["game_id"]].append(event)
@@ -233,7 +233,7 @@ def given_games(
 ) -> list[GivenGame]:
     """Return the games that these imports recorded."""
     pages = (page for first, last, _ in ranges.each for page in read_records(connection, first - 1, last))
-    return [_given(event, decisions, people, ranges) for page in pages for event in known_events(page)
+    return [_given(event, decisions, people, ranges) for page in pages for event in read_known_events(page)
             if event.type == "game.recorded"]  # fmt: skip
 
 
@@ -242,7 +242,7 @@ def recorded_games(
 ) -> list[GivenGame]:
     """Return the games that were recorded at these positions, as they are now."""
     rows = sorted(read_records_at(connection, [*positions]).items())
-    return [_given(event, decisions, people) for event in known_events(rows)]
+    return [_given(event, decisions, people) for event in read_known_events(rows)]
 
 
 def _given(
@@ -417,7 +417,7 @@ class DayNumbers:
         wanted = [game_id for game_id in game_ids if game_id not in self._there]
         positions = first_positions(self._connection, wanted)
         records = read_records_at(self._connection, [*positions.values()])
-        found = {event.data["game_id"]: event for event in known_events(sorted(records.items()))}
+        found = {event.data["game_id"]: event for event in read_known_events(sorted(records.items()))}
         self._there |= {game_id: found.get(game_id) for game_id in wanted}
 
     def _now(self, first: KnownEvent) -> RevisedGame:

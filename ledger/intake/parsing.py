@@ -22,7 +22,7 @@ from ratings_ledger.ledger.intake.tables.table_games import TIE, participants_of
 from ratings_ledger.ledger.processes.forking import run_ahead
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.validation.names import is_nobody
-from ratings_ledger.ledger.validation.new_names import First, nobody_refusal, tied_parts, tied_refusal
+from ratings_ledger.ledger.validation.new_names import FirstOccurrence, nobody_refusal, split_tied_names, tied_refusal
 
 BLOCK_ITEMS = 250
 # shorter inputs are read faster than another process is started
@@ -126,7 +126,7 @@ def _read(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcom
     outcome = event if isinstance(event, Refused) else _outcome(event)
     if table and isinstance(outcome, Refused) and isinstance(event, dict):
         names = tuple(_names(event))
-        return source, names, _of_two(outcome, names, First(file, line, table, rows_of is not None))
+        return source, names, _of_two(outcome, names, FirstOccurrence(file, line, table, rows_of is not None))
     return source, (), outcome
 
 
@@ -148,7 +148,7 @@ def _names(event: dict[str, Any]) -> Iterator[str]:
         yield from (to_nfc(name) for name in TYPES[event["type"]].brings(event["data"]) if isinstance(name, str))
 
 
-def _of_two(problem: Refused, names: Iterable[str], first: First) -> Refused:
+def _of_two(problem: Refused, names: Iterable[str], first: FirstOccurrence) -> Refused:
     """Return a refusal that says so if a name cannot be an id because it is two names, as in Anna/Ben, or none, as in
     n/a.
     """
@@ -156,7 +156,7 @@ def _of_two(problem: Refused, names: Iterable[str], first: First) -> Refused:
         for name in names:
             if "/" in name and is_nobody(name):
                 return Refused("nobody", nobody_refusal(name).message)
-            if "/" in name and (parts := tied_parts(name)):
+            if "/" in name and (parts := split_tied_names(name)):
                 rejection = tied_refusal(name, parts, first)
                 return Refused(rejection.code, rejection.message)
     return problem

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.events.records import EventRow
 from ratings_ledger.ledger.events.revisions import Column, EventLookup, KnownEvent, to_known_event
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.intake.intake import WaitingDraft, WaitingDrafts
-from ratings_ledger.ledger.store.log import known_event
+from ratings_ledger.ledger.store.log import read_known_event
 
 _UNWRITTEN_MAX = 5_000
 # how the numbers of drafts are found; about a subject, of those that are not found by an id made from it
@@ -241,7 +241,7 @@ class Lines(EventLookup):
                 if record is None:
                     yield KnownEvent(event_id, type_name, occurred_at, {}, number)
                 else:
-                    yield known_event(number, record)
+                    yield read_known_event(number, record)
 
 
 _CONDITIONS: dict[Column, tuple[str, ...]] = {

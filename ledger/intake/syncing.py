@@ -46,7 +46,7 @@ from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejectio
 from ratings_ledger.ledger.store.log import first_positions
 from ratings_ledger.ledger.validation.batches import recorded_batches
 from ratings_ledger.ledger.validation.identities import Identities, identities
-from ratings_ledger.ledger.validation.repeated_games import result_of
+from ratings_ledger.ledger.validation.repeated_games import describe_result
 
 # an import of so many games, most of which have vanished, may have been of another sheet
 IMPORT_GAMES = 10
@@ -358,8 +358,8 @@ class _Asking:
 
     def _refuse(self, one: GivenGame, row: SheetGame | None) -> None:
         """Refuse a game of which ledger and sheet have become two different things."""
-        there = "voided" if one.now.voided else result_of(self.people.present(one.now.data))
-        here = "not there any more" if row is None else result_of(self.people.present(row.data))
+        there = "voided" if one.now.voided else describe_result(self.people.present(one.now.data))
+        here = "not there any more" if row is None else describe_result(self.people.present(row.data))
         told = (
             f"{quote(one.game_id)} was changed in the ledger at position {one.now.last.position} ({there}), and "
             f"since in the sheet ({here}); make one say what the other does: ratings correct, void, reinstate, or edit "

@@ -179,7 +179,9 @@ def _how_lost(codes: Sequence[int]) -> str:
     """Return how a worker ended that others were terminated for."""
     code = next((code for code in codes if code != -signal.SIGTERM), -signal.SIGTERM)
     how = f"was killed by signal {-code}" if code < 0 else f"ended with {code}"
-    return f"{how}; if the machine ran out of memory, the system's log says so" if code else "ended without a word"
+    return (
+        f"{how}; if the machine ran out of memory, the system's log says so" if code else "ended without an exit status"
+    )
 
 
 def _open_files() -> dict[int, tuple[int, ...]]:

@@ -37,7 +37,7 @@ from ratings_ledger.ledger.events.types import Draft, Ruleset, meaning
 from ratings_ledger.ledger.processes.memory import collect_rarely, is_memory_limited
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.dialect import dialect_of
-from ratings_ledger.ledger.store.log import Head, Log, driver_cursor, head, known_event, locked
+from ratings_ledger.ledger.store.log import Head, Log, driver_cursor, head, lock_and_read_head, read_known_event
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.schema import events
 
@@ -55,7 +55,7 @@ Closing = Callable[[int, Sequence[int], int], Sequence[Draft]]
 Recheck = Callable[[Connection, Head, Fresh], list[tuple[int, Rejection]]]
 
 
-class Appended(NamedTuple):
+class AppendResult(NamedTuple):
     """What an append did. With refusals nothing was appended; each comes with its draft's index. `known` are the
     indices of the drafts that were already there."""
 
@@ -66,7 +66,7 @@ class Appended(NamedTuple):
     known: frozenset[int] = frozenset()
 
 
-def lookup(
+def find_existing(
     connection: Connection,
     drafts: Sequence[Draft],
     waiting: EventLookup | None = None,
@@ -74,7 +74,8 @@ def lookup(
 ) -> dict[int, Rejection | None]:
     """Return the drafts, by index, that the log already holds: None for the same content, else the refusal.
 
-    `waiting` are the events that will be appended before them; `named` the events of the log with their `names`.
+    `waiting` are the events that will be appended before them; `named` are the events of the log that have one of their
+    unique names.
     """
     by_id: dict[str, str] = {}
     game_subjects: dict[str, str] = {}
@@ -98,13 +99,13 @@ def lookup(
         if published:
             found[index] = rejection
         elif draft.event_id in by_id:
-            found[index] = None if same_content(by_id[draft.event_id], draft) else id_conflict(draft)
+            found[index] = None if has_same_content(by_id[draft.event_id], draft) else id_conflict_rejection(draft)
         elif draft.type == "game.recorded" and draft.subject in game_subjects:
-            found[index] = game_exists(draft, game_subjects[draft.subject])
+            found[index] = game_exists_rejection(draft, game_subjects[draft.subject])
     return found
 
 
-def names(drafts: Sequence[Draft]) -> list[str]:
+def list_unique_names(drafts: Sequence[Draft]) -> list[str]:
     """Return the names that no other event may have: ids, and recorded games."""
     of_games = (draft.subject for draft in drafts if draft.type == "game.recorded")
     return list({*(draft.event_id for draft in drafts), *of_games})
@@ -113,7 +114,9 @@ def names(drafts: Sequence[Draft]) -> list[str]:
 def _named(connection: Connection, drafts: Sequence[Draft]) -> Iterator[tuple[str, str, str, str]]:
     for start in range(0, len(drafts), LOOKUP_SIZE):
         with driver_cursor(connection) as cursor:
-            yield from dialect_of(connection).events_named(cursor, names(drafts[start : start + LOOKUP_SIZE]))
+            yield from dialect_of(connection).find_events_named(
+                cursor, list_unique_names(drafts[start : start + LOOKUP_SIZE])
+            )
 
 
 def _published(log: Log, before: EventLookup, draft: Draft) -> tuple[bool, Rejection | None]:
@@ -127,18 +130,18 @@ def _published(log: Log, before: EventLookup, draft: Draft) -> tuple[bool, Rejec
             continue
         other = Ruleset.model_validate(event.data)
         if other.version == given.version:
-            return True, None if other == given else version_exists(given)
+            return True, None if other == given else version_exists_rejection(given)
     return False, None
 
 
-def version_exists(ruleset: Ruleset) -> Rejection:
+def version_exists_rejection(ruleset: Ruleset) -> Rejection:
     """Return the refusal of a version that is published with different content."""
     return Rejection(
         "version-exists", f"{ruleset.name} is already published with different content; a change needs a new version"
     )
 
 
-def id_conflict(draft: Draft) -> Rejection:
+def id_conflict_rejection(draft: Draft) -> Rejection:
     """Return the refusal of a draft whose id is taken by different content."""
     if draft.type == "game.recorded" and draft.event_id == draft.subject:
         game_id = quote(draft.subject.removeprefix("game:"))
@@ -152,7 +155,7 @@ def id_conflict(draft: Draft) -> Rejection:
     )
 
 
-def game_exists(draft: Draft, event_id: str) -> Rejection:
+def game_exists_rejection(draft: Draft, event_id: str) -> Rejection:
     """Return the refusal of a draft whose game is recorded under a different event id."""
     return Rejection(
         "game-exists",
@@ -160,18 +163,18 @@ def game_exists(draft: Draft, event_id: str) -> Rejection:
     )
 
 
-def same_content(record: str, draft: Draft) -> bool:
+def has_same_content(record: str, draft: Draft) -> bool:
     """Tell whether a record says what the draft says, defaults filled in."""
     if has_same_data(record, draft):
         return True
     try:
-        event = known_event(parse_object(record.encode()).get("position", 0), record)
+        event = read_known_event(parse_object(record.encode()).get("position", 0), record)
     except Refused:
         return False  # what no event can say is not an event
     return event.type == draft.type and _same_data(draft, event.occurred_at, event.data)
 
 
-def same_drafts(one: Draft, other: Draft) -> bool:
+def are_same_drafts(one: Draft, other: Draft) -> bool:
     """Tell whether two drafts say the same, defaults filled in."""
     return one.type == other.type and _same_data(one, other.occurred_at, parse_object(other.data.encode()))
 
@@ -205,12 +208,12 @@ def append(
     recheck: Recheck | None = None,
     absent_at: int | None = None,
     closing: Closing | None = None,
-) -> Appended:
+) -> AppendResult:
     """Append the drafts that are not in the log yet, in order, in one transaction; all of them or none.
 
     The ids and games of `drafts` are distinct. `recheck` is called under the lock. If the log's head is still at
-    `absent_at`, where `lookup` did not find them, they are not looked up again. What `closing` gives comes after them
-    in the same transaction, and is not counted. Raises `ClockBehind`, `StoreUnavailable`.
+    `absent_at`, where `find_existing` did not find them, they are not looked up again. The drafts that `closing`
+    returns are appended last in the same transaction, and are not counted. Raises `ClockBehind`, `StoreUnavailable`.
     """
     clock = cache(clock)  # read once
     if len(drafts) == 1 and closing is None and (recheck is None or absent_at is not None):
@@ -220,8 +223,8 @@ def append(
     with collect_rarely(), ledger.writing("writer", appends=True) as connection:
         # a few are looked up along with the head
         few = len(drafts) <= LOOKUP_SIZE
-        before, named = locked(connection, names(drafts) if few else ())
-        known = {} if before.position == absent_at else lookup(connection, drafts, named=named if few else None)
+        before, named = lock_and_read_head(connection, list_unique_names(drafts) if few else ())
+        known = {} if before.position == absent_at else find_existing(connection, drafts, named=named if few else None)
         refused = [(index, rejection) for index, rejection in known.items() if rejection is not None]
         fresh = [(index, draft) for index, draft in enumerate(drafts) if index not in known]
         after = before
@@ -231,17 +234,17 @@ def append(
             recorded_at = next_recorded_at(before, clock, ignore_clock)
             supersedes, refused = _superseding(Log(connection), fresh, before.position + 1, recorded_at, by)
         if refused:
-            return Appended(0, len(known) - len(refused), refused, before)
+            return AppendResult(0, len(known) - len(refused), refused, before)
         behind: list[tuple[int, Draft]] = []
         if closing is not None:
             closed = closing(before.position + 1, [index for index, _ in fresh], recorded_at)
             behind = list(enumerate(closed, len(drafts)))
         if rows := [*fresh, *behind]:
             after = insert_event_rows(connection, _ahead(_rows(rows, before, recorded_at, by, supersedes)), before)
-    return Appended(len(fresh), len(known), [], after, frozenset(known))
+    return AppendResult(len(fresh), len(known), [], after, frozenset(known))
 
 
-def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: int | None) -> Appended | None:
+def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: int | None) -> AppendResult | None:
     """Append a draft in as few steps as the store can, if there is nothing to decide; else append nothing: None.
 
     `head_seen`: the position up to which it was checked against the log, or None if that does not matter.
@@ -259,7 +262,7 @@ def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: 
         )  # fmt: skip
 
     done = ledger.dialect.append_one(ledger, values)
-    return None if done is None else Appended(1, 0, [], Head(*done))
+    return None if done is None else AppendResult(1, 0, [], Head(*done))
 
 
 def _superseding(

@@ -75,7 +75,7 @@ PREFIX = "ratings_"
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
 
 
-class Wrong(NamedTuple):
+class RightsProblem(NamedTuple):
     """Who has a right too many or lacks one, what it is, and how to fix it."""
 
     who: str
@@ -115,7 +115,7 @@ class Dialect(Protocol):
 
     # transactions
 
-    def autocommitting(self, connection: Connection) -> Connection:
+    def autocommit(self, connection: Connection) -> Connection:
         """Return the connection, with each statement a transaction of its own."""
 
     def begin(self, connection: Connection) -> None:
@@ -141,7 +141,7 @@ class Dialect(Protocol):
         """Let nobody else begin, promote or roll back a generation until the transaction ends, and refuse foreign
         objects."""
 
-    def brief(self, connection: Connection, milliseconds: int, alone: bool) -> AbstractContextManager[None]:
+    def begin_brief(self, connection: Connection, milliseconds: int, alone: bool) -> AbstractContextManager[None]:
         """Return a transaction on the table `runs`, on an autocommitting connection, that waits at most so long for
         others.
 
@@ -151,7 +151,7 @@ class Dialect(Protocol):
 
     # appending and reading
 
-    def locked(self, connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
+    def lock_and_read_head(self, connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
         """Take the append lock as `lock_appends` does; the row of `NEWEST` under it, None in an empty log, and the
         events of these names.
 
@@ -171,12 +171,12 @@ class Dialect(Protocol):
         """Insert any number of rows in order, in the fastest way; each gives the values of these columns, where 0 and 1
         also stand for a boolean."""
 
-    def joined_records(self, connection: Connection, after: int, until: int) -> bytes | None:
+    def join_records(self, connection: Connection, after: int, until: int) -> bytes | None:
         """Return the records behind a position up to another as one text in UTF-8, each ending in a newline, or None if
         one is missing. The database joins them: one value takes a fraction of the time of as many rows.
         """
 
-    def events_named(self, cursor: Any, names: Sequence[str]) -> list[NamedEvent]:
+    def find_events_named(self, cursor: Any, names: Sequence[str]) -> list[NamedEvent]:
         """Return the events whose id or subject is one of these names, in any order, found by the indexes."""
 
     # SQL for what is said in different words
@@ -184,10 +184,10 @@ class Dialect(Protocol):
     def instant(self, column: str) -> str:
         """Microseconds since 1970 as views show them."""
 
-    def head_text(self, table: str) -> str:
+    def sql_head(self, table: str) -> str:
         """Return the position and the chain hash of a row of a table: POSITION:CHAINHASH."""
 
-    def as_stored(self, column: str) -> str:
+    def sql_as_bytes(self, column: str) -> str:
         """Return a column of texts, so that reading it never fails and another kind of value never reads as a text."""
 
     # looking after it; none of these changes anything
@@ -200,7 +200,7 @@ class Dialect(Protocol):
         in memory.
         """
 
-    def guards_missing(self, connection: Connection) -> list[str]:
+    def missing_guards(self, connection: Connection) -> list[str]:
         """Return which of `GUARDS` are absent or not as the migrations install them, sorted."""
 
     def object_differences(self, connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
@@ -215,27 +215,27 @@ class Dialect(Protocol):
     def grant_statements(self, database: str, prefix: str) -> Grants | None:
         """Return the statements that make a ledger's roles and their rights; None for a store without roles."""
 
-    def wrong_rights(self, connection: Connection) -> tuple[str, list[Wrong]]:
+    def find_rights_problems(self, connection: Connection) -> tuple[str, list[RightsProblem]]:
         """Return who asks, and who has a right too many or lacks one."""
 
-    def who_may_change(self, connection: Connection) -> tuple[str, str, bool]:
+    def read_change_rights(self, connection: Connection) -> tuple[str, str, bool]:
         """Return who asks, who may change the tables, and whether whoever asks may, too."""
 
-    def lacking(self, connection: Connection, role: str) -> str:
+    def describe_missing_rights(self, connection: Connection, role: str) -> str:
         """Return what whoever asks lacks for doing what a role does, `writer` or `rebuilder`, in words; empty if
         nothing.
         """
 
     # jobs
 
-    def only_rebuild(self, ledger: Connections) -> AbstractContextManager[Connection | None]:
+    def hold_rebuild_lock(self, ledger: Connections) -> AbstractContextManager[Connection | None]:
         """Hold the lock of rebuilds, one per database, which dies with the process. Gives the connection that it is
         held on, if it is held on one.
 
         Raises `BlockingIOError` if somebody else holds it.
         """
 
-    def shown_running(self, ledger: Connections, number: int) -> AbstractContextManager[None]:
+    def mark_running(self, ledger: Connections, number: int) -> AbstractContextManager[None]:
         """Let others see by its number that a run is in progress, until it ends in whatever way."""
 
     def is_running(self, connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:

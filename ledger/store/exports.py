@@ -39,7 +39,7 @@ class Place(NamedTuple):
 BEGINNING = Place(0, ZERO)
 
 
-class End(NamedTuple):
+class ExportEnd(NamedTuple):
     """What the last line of an export names: the head, and what the first line continues."""
 
     head: Place
@@ -52,13 +52,13 @@ def read_place(text: str) -> Place | None:
     return None if match is None else Place(int(match.group(1)), bytes.fromhex(match.group(2)))
 
 
-def read_end(line: bytes) -> End | None:
+def read_end(line: bytes) -> ExportEnd | None:
     """Return what a line names if it is the last line of an export, else None."""
     match = _END.fullmatch(line) if line.startswith(b'{"end":') else None
     if match is None:
         return None
     end, head, since, before = match.groups()
-    return End(_place(end, head), BEGINNING if since is None else _place(since, before))
+    return ExportEnd(_place(end, head), BEGINNING if since is None else _place(since, before))
 
 
 def _place(position: bytes, chain: bytes) -> Place:
@@ -96,7 +96,7 @@ def export_lines(connection: Connection, since: int, until: int) -> Iterator[byt
     yield f'{{"end":{head.position},"head":"{head}"{continued}}}\n'.encode()
 
 
-def compressed(file: IO[bytes]) -> IO[bytes]:
+def open_compressed(file: IO[bytes]) -> IO[bytes]:
     """Return a compressor that writes to a file, without name and time: the same events give the same bytes."""
     return cast(IO[bytes], gzip.GzipFile("", "wb", 6, file, mtime=0))
 
@@ -108,7 +108,7 @@ def _damaged(position: int, what: str) -> StoreDamaged:
     )
 
 
-def without_ends(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tuple[int, bytes | Refused | None]]:
+def mark_last_lines(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tuple[int, bytes | Refused | None]]:
     """Yield the lines of a file of events; None for the last line of an export if it fits the lines before it.
 
     If it does not fit, what is wrong comes instead. Another export may begin after it.

@@ -15,7 +15,7 @@ _USER = re.compile(r"(?s)^((?>(?:[^:@]*:?/+)?)[^:/@]*):.*@")
 _ROLE = re.compile(r"^([a-z0-9+]+://)[^/@]*@")
 
 
-def hidden(name: str) -> str:
+def redact_password(name: str) -> str:
     """Return a URL or a path without passwords, even one that does not parse.
 
     >>> hidden("postgresql://anna:se@cret@db/club?sslpassword=x"), hidden("postgresql:/anna:secret@db")
@@ -36,7 +36,7 @@ def hidden(name: str) -> str:
     return _SECRET.sub(rf"\1{MASK}", name)
 
 
-def without_user(location: str) -> str:
+def drop_user(location: str) -> str:
     """Return a location without the user, the same for every role.
 
     >>> without_user("postgresql://reader:***@db/club"), without_user("/var/lib/a@b/club.db")

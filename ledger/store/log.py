@@ -84,9 +84,11 @@ def head(connection: Connection) -> Head:
         return _head(cursor.execute(NEWEST).fetchone())
 
 
-def locked(connection: Connection, names: Sequence[str] = ()) -> tuple[Head, list[tuple[str, str, str, str]]]:
+def lock_and_read_head(
+    connection: Connection, names: Sequence[str] = ()
+) -> tuple[Head, list[tuple[str, str, str, str]]]:
     """Take the append lock; returns the head under it, and (id, subject, type, record) of the events of these names."""
-    row, named = dialect_of(connection).locked(connection, names)
+    row, named = dialect_of(connection).lock_and_read_head(connection, names)
     return _head(row), named
 
 
@@ -165,7 +167,7 @@ def read_page(connection: Connection, after: int, until: int) -> bytes:
 
     It is empty if one is missing.
     """
-    return dialect_of(connection).joined_records(connection, after, until) or b""
+    return dialect_of(connection).join_records(connection, after, until) or b""
 
 
 def _rows_with(
@@ -245,7 +247,7 @@ def read_types(
     if after:
         query = query.where(events.c.position > after)
     rows = connection.execute(query.order_by(events.c.position))
-    return [event for event in known_events((at, _text(record)) for at, record in rows) if event.type in types]
+    return [event for event in read_known_events((at, _text(record)) for at, record in rows) if event.type in types]
 
 
 def read_newest(
@@ -286,7 +288,9 @@ def read_live(
         voids = [event for event in events_read if event.type == "event.voided"]
     else:
         assert until is not None
-        found = known_of(type_name, read_where(connection, until=until, type_name=type_name, subject=subject))
+        found = read_events_of_type(
+            type_name, read_where(connection, until=until, type_name=type_name, subject=subject)
+        )
         voids = read_types(connection, ("event.voided",), until=until) if found else []
     gone = _withdrawn(connection, voids) if found and voids else {}
     return [event for event in found if event.event_id not in gone] if gone else found
@@ -315,7 +319,7 @@ def _withdrawn(connection: Connection, voids: Sequence[KnownEvent]) -> dict[str,
     return {root: positions[void] for root, void in voided_ids(counting.items()).items()}
 
 
-def known_event(position: int, record: str) -> KnownEvent:
+def read_known_event(position: int, record: str) -> KnownEvent:
     """Return the event of a record, its data in the newest form. Raises `Refused` for a record that no event can have
     there.
 
@@ -325,16 +329,16 @@ def known_event(position: int, record: str) -> KnownEvent:
     return KnownEvent(event["id"], event["type"], instant, data, position)
 
 
-def known_events(rows: Iterable[tuple[int, str]]) -> Iterator[KnownEvent]:
+def read_known_events(rows: Iterable[tuple[int, str]]) -> Iterator[KnownEvent]:
     """Yield the events of some records, leaving out records that no event can have."""
     for position, record in rows:
         with suppress(Refused):
-            yield known_event(position, record)
+            yield read_known_event(position, record)
 
 
-def known_of(type_name: str, rows: Iterable[tuple[int, str]]) -> list[KnownEvent]:
+def read_events_of_type(type_name: str, rows: Iterable[tuple[int, str]]) -> list[KnownEvent]:
     """Return the events of a type among some records, whatever their columns say."""
-    return [event for event in known_events(rows) if event.type == type_name]
+    return [event for event in read_known_events(rows) if event.type == type_name]
 
 
 @dataclass
@@ -370,7 +374,9 @@ class Log(EventLookup):
             return ""
         if kind not in self._known and kind == "player":
             records, _ = read_newest(self.connection, self.until, types=["game.recorded"], limit=NEWEST_GAMES)
-            self._known[kind] = {name for one in known_events(records) for name in TYPES[one.type].brings(one.data)}
+            self._known[kind] = {
+                name for one in read_known_events(records) for name in TYPES[one.type].brings(one.data)
+            }
         elif kind not in self._known:
             begun = "league.created" if kind == "league" else "game.recorded"
             self._known[kind] = {*newest_games(self.connection, self.until, begun)}
@@ -379,12 +385,12 @@ class Log(EventLookup):
 
 def _placed(position: int, record: object, event_id: str) -> KnownEvent:
     try:
-        return known_event(position, _text(record))
+        return read_known_event(position, _text(record))
     except Refused:
         return KnownEvent(event_id, UNREADABLE, 0, {}, position)
 
 
-def changes_behind(connection: Connection, after: int, types: Iterable[str]) -> bool:
+def has_events_after(connection: Connection, after: int, types: Iterable[str]) -> bool:
     """Tell whether there is an event of one of these types after a position."""
     behind = select(events.c.position).where(events.c.position > after, events.c.type.in_(list(types))).limit(1)
     return connection.execute(behind).first() is not None
@@ -401,7 +407,7 @@ def read_naming(connection: Connection, names: Iterable[str], until: int | None 
         after = first - 1
         page = (place > after) & (place <= after + PAGE_SEARCHED) & (place <= until)
         rows = connection.execute(select(place, events.c.record).where(page, quoted).order_by(place)).all()
-        yield from known_events((row.position, _text(row.record)) for row in rows)
+        yield from read_known_events((row.position, _text(row.record)) for row in rows)
         after += PAGE_SEARCHED
 
 
@@ -429,11 +435,11 @@ def types_after(connection: Connection, position: int) -> set[str]:
     return set(connection.execute(select(events.c.type).where(events.c.position > position).distinct()).scalars())
 
 
-def pairs(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
+def query_dict(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
     """Return the rows of a two-column query as a dictionary."""
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
 def count_by_type(connection: Connection) -> dict[str, int]:
     """Return how many events of each type the log holds."""
-    return pairs(connection, select(events.c.type, func.count()).group_by(events.c.type))
+    return query_dict(connection, select(events.c.type, func.count()).group_by(events.c.type))

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 _FOLDER = Path(__file__).parents[2] / "migrations"
 
 
-def configuration() -> Config:
+def build_config() -> Config:
     """Alembic's configuration for the migrations that come with this program."""
     config = Config()
     config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
@@ -18,6 +18,6 @@ def configuration() -> Config:
 
 def make_tables(connection: Connection) -> None:
     """Run the migrations that a database is missing."""
-    config = configuration()
+    config = build_config()
     config.attributes["connection"] = connection
     command.upgrade(config, "head")

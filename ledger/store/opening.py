@@ -22,7 +22,7 @@ from sqlalchemy.pool import NullPool, PoolProxiedConnection, QueuePool
 from ratings_ledger.ledger.errors import BadArgument, LedgerExists, NoLedger, NotALedger, OldSchema, StoreUnavailable
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.dialect import BUSY_SECONDS, DIALECTS, Dialect
-from ratings_ledger.ledger.store.locations import hidden
+from ratings_ledger.ledger.store.locations import redact_password
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ class Ledger:
 
     @contextmanager
     def reading(self, role: str | None = None) -> Iterator[Connection]:
-        """Provide a connection on which each statement is a transaction of its own; `role` is as for `translated`."""
-        with self.translated(role), self.engine.connect() as connection:
-            yield self.dialect.autocommitting(connection)
+        """Provide a connection on which each statement is its own transaction; `role` is as for `translate_errors`."""
+        with self.translate_errors(role), self.engine.connect() as connection:
+            yield self.dialect.autocommit(connection)
 
     @contextmanager
     def writing(self, role: str | None = None, *, appends: bool = False) -> Iterator[Connection]:
@@ -65,7 +65,7 @@ class Ledger:
         Raises `StoreDamaged` if something foreign could run on the tables of an opened ledger. With `appends` the
         caller takes the append lock first, which makes sure of that.
         """
-        with self.translated(role), self.engine.connect() as connection, connection.begin():
+        with self.translate_errors(role), self.engine.connect() as connection, connection.begin():
             self.dialect.begin(connection)
             if self.compares and not appends:
                 self.dialect.refuse_foreign(connection)
@@ -77,7 +77,7 @@ class Ledger:
 
         A ledger that keeps its connections open keeps one ready for this: asking the pool takes long in comparison.
         """
-        with self.translated("writer"):
+        with self.translate_errors("writer"):
             try:
                 connection = self._at_hand.pop()  # only one thread gets it
             except IndexError:
@@ -118,7 +118,7 @@ class Ledger:
         event.listen(left, "checkin", lambda _, connection: connection.invalidate())
 
     @contextmanager
-    def translated(self, role: str | None = None) -> Iterator[None]:
+    def translate_errors(self, role: str | None = None) -> Iterator[None]:
         """Make one of our errors of what the driver raises, where it is one.
 
         Whoever lacks a right for the work of a role, `writer` or `rebuilder`, is told which right, and the role. Raises
@@ -136,7 +136,7 @@ class Ledger:
                 raise
             if role is not None and failure.reason == "no-right":
                 with self.reading() as connection:
-                    lacking = self.dialect.lacking(connection, role)
+                    lacking = self.dialect.describe_missing_rights(connection, role)
                 failure = StoreUnavailable(f"{failure}; {lacking}" if lacking else str(failure), failure.reason)
             raise failure from error
 
@@ -163,9 +163,11 @@ def parse_url(name: str) -> URL:
     except (ArgumentError, ValueError):
         url = None
     if url is None or ("://" not in name and _LIKE_URL.match(name)):
-        raise NotALedger(f"{quote(hidden(name))} is not a database URL; write sqlite:///ratings.db or postgresql://...")
+        raise NotALedger(
+            f"{quote(redact_password(name))} is not a database URL; write sqlite:///ratings.db or postgresql://..."
+        )
     if "@" in (url.host or "") or "@" in (url.username or ""):
-        raise NotALedger(f"{quote(hidden(name))} has more than one @; in a password, write it as %40")
+        raise NotALedger(f"{quote(redact_password(name))} has more than one @; in a password, write it as %40")
     if url.get_backend_name() not in DIALECTS:
         raise NotALedger(f"{url.get_backend_name()} is not supported; a ledger lives in SQLite or PostgreSQL")
     return url
@@ -187,7 +189,7 @@ def connect(name: str, create: bool = False, keep_open: bool = False, compares: 
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
     engine = dialect.engine(url, create, QueuePool if keep_open else NullPool, busy_seconds(url))
     engine.update_execution_options(dialect=dialect)
-    ledger = Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else hidden(name), url, compares)
+    ledger = Ledger(engine, dialect, str(url.database) if dialect.IS_FILE else redact_password(name), url, compares)
     if keep_open:
         _keep_open(ledger)
     return ledger
@@ -240,7 +242,7 @@ def open_ledger(name: str, keep_open: bool = False) -> Ledger:
     return ledger
 
 
-def ledger_exists(ledger: Ledger) -> LedgerExists:
+def ledger_exists_error(ledger: Ledger) -> LedgerExists:
     """Return what is raised where a ledger is already."""
     return LedgerExists(f"there is a ledger at {ledger.location} already; open it with: ratings_ledger.open")
 
@@ -251,7 +253,7 @@ def refuse_existing(name: str) -> None:
         ledger = connect(name)
         with ledger.reading() as connection:
             if schema_revision(connection) is not None:
-                raise ledger_exists(ledger)
+                raise ledger_exists_error(ledger)
     except NoLedger:
         return
 

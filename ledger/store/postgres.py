@@ -31,14 +31,14 @@ from ratings_ledger.ledger.store.guards import (
     POSTGRES_TRIGGERS,
     POSTGRES_VIEW,
 )
-from ratings_ledger.ledger.store.locations import hidden
-from ratings_ledger.ledger.store.postgres_catalogue import guards_missing as guards_missing
+from ratings_ledger.ledger.store.locations import redact_password
+from ratings_ledger.ledger.store.postgres_catalogue import missing_guards as missing_guards
 from ratings_ledger.ledger.store.postgres_catalogue import object_differences as object_differences
 from ratings_ledger.ledger.store.postgres_catalogue import prepare_append, refuse_foreign_objects
+from ratings_ledger.ledger.store.postgres_roles import describe_missing_rights as describe_missing_rights
+from ratings_ledger.ledger.store.postgres_roles import find_rights_problems as find_rights_problems
 from ratings_ledger.ledger.store.postgres_roles import grant_statements as grant_statements
-from ratings_ledger.ledger.store.postgres_roles import lacking as lacking
-from ratings_ledger.ledger.store.postgres_roles import who_may_change as who_may_change
-from ratings_ledger.ledger.store.postgres_roles import wrong_rights as wrong_rights
+from ratings_ledger.ledger.store.postgres_roles import read_change_rights as read_change_rights
 from ratings_ledger.ledger.store.schema import NEWEST
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Eng
     """Return an engine on the URL's database; `create` never creates a database, only the tables in it."""
     # 0 would wait for ever
     lock_timeout = f"SET lock_timeout = {max(int(busy_seconds * 1_000), 1)}"
-    location = hidden(url.render_as_string())
+    location = redact_password(url.render_as_string())
     url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
     said = {*url.query, *(["connect_timeout"] if "PGCONNECT_TIMEOUT" in os.environ else [])}
     url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in said})
@@ -219,7 +219,7 @@ def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
     return heard or bool(waiting)
 
 
-def autocommitting(connection: Connection) -> Connection:
+def autocommit(connection: Connection) -> Connection:
     """Return the connection, with each statement a transaction of its own."""
     return connection.execution_options(isolation_level="AUTOCOMMIT")
 
@@ -252,7 +252,7 @@ def fence(connection: Connection) -> None:
 
 
 @contextmanager
-def only_rebuild(ledger: Connections) -> Iterator[Connection]:
+def hold_rebuild_lock(ledger: Connections) -> Iterator[Connection]:
     """Hold the advisory lock of rebuilds, on a connection of its own. Raises `BlockingIOError` if others do."""
     with ledger.reading() as connection:
         if not connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({POSTGRES_REBUILD_LOCK})").scalar():
@@ -270,7 +270,7 @@ def _let_go(connection: Connection, number: int) -> None:
 
 
 @contextmanager
-def brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
+def begin_brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
     """Provide a transaction on the table `runs` that waits at most so long for others, and is optionally alone."""
     with transaction(connection, "BEGIN", f"SET LOCAL lock_timeout = {milliseconds}"):
         if alone:
@@ -280,7 +280,7 @@ def brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[No
 
 
 @contextmanager
-def shown_running(ledger: Connections, number: int) -> Iterator[None]:
+def mark_running(ledger: Connections, number: int) -> Iterator[None]:
     """Hold an advisory lock on a run's number, on a connection of its own, if there is one to be had."""
     with ExitStack() as stack:
         with suppress(LedgerError, SQLAlchemyError):
@@ -295,7 +295,7 @@ def is_running(connection: Connection, number: int, process: str, started_at: in
     return bool(connection.exec_driver_sql(_HELD.format(number)).scalar_one())
 
 
-def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
+def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
     """Take the append lock; returns the row of the head and the events of these names as of then.
 
     The statements are sent together: while others wait for the lock, this program waits for the server only once.
@@ -361,7 +361,7 @@ def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[
                 copy.write_row(row)
 
 
-def joined_records(connection: Connection, after: int, until: int) -> bytes | None:
+def join_records(connection: Connection, after: int, until: int) -> bytes | None:
     """Return the records of some positions as one text, just as the server sends it."""
     from psycopg.types.string import ByteaBinaryLoader
 
@@ -378,7 +378,7 @@ def joined_records(connection: Connection, after: int, until: int) -> bytes | No
     return b"\n".join([*texts, b""])
 
 
-def events_named(cursor: "Cursor", names: Sequence[str]) -> list[NamedEvent]:
+def find_events_named(cursor: "Cursor", names: Sequence[str]) -> list[NamedEvent]:
     """(id, subject, type, record) of the events whose id or subject is one of these names."""
     return cursor.execute(_NAMED, {"names": list(names)}, prepare=False).fetchall()
 
@@ -390,12 +390,12 @@ def instant(column: str) -> str:
     return f"TIMESTAMPTZ 'epoch' + {seconds} + {rest}"
 
 
-def head_text(table: str) -> str:
+def sql_head(table: str) -> str:
     """SQL for a row's position and chain hash as people write them."""
     return f"concat({table}.position, ':', encode({table}.chain_hash, 'hex'))"
 
 
-def as_stored(column: str) -> str:
+def sql_as_bytes(column: str) -> str:
     """Return a text, which the server keeps in UTF-8."""
     return column
 

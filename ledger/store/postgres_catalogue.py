@@ -196,7 +196,7 @@ def object_differences(connection: Connection, views: dict[str, str]) -> Found:
     yield from found
 
 
-def guards_missing(connection: Connection) -> list[str]:
+def missing_guards(connection: Connection) -> list[str]:
     """Return the triggers that are absent, switched off, or do not run our functions, and functions that differ."""
     with plain_path(connection) as path:
         place = _place(connection, path, {})

@@ -1,7 +1,7 @@
 """Who may do what to a ledger in PostgreSQL: the documented roles, the statements that make them, and any deviations.
 
-A role is recognised by what it may do, not by its name: whoever may append is a writer. `wrong_rights` asks the server
-what each role can really do, however it got there.
+A role is recognised by its rights, not by its name: a role that may append is a writer. `find_rights_problems` asks the
+server what each role can really do, however it got there.
 """
 
 from collections import Counter, defaultdict
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from sqlalchemy import Connection, text
 
-from ratings_ledger.ledger.store.dialect import NAME, PREFIX, Grants, Wrong
+from ratings_ledger.ledger.store.dialect import NAME, PREFIX, Grants, RightsProblem
 from ratings_ledger.ledger.store.postgres_catalogue import plain_path
 
 # besides reading, what each role may do to which tables; all else is reserved for the owner
@@ -66,20 +66,20 @@ def _quoted(name: str, always: bool = False) -> str:
     return name if NAME.fullmatch(name) and not always else '"' + name.replace('"', '""') + '"'
 
 
-def wrong_rights(connection: Connection) -> tuple[str, list[Wrong]]:
+def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProblem]]:
     """Return who asks, and who has a right too many or lacks one."""
     schema = connection.exec_driver_sql(_WHERE).scalar_one()
     with plain_path(connection):
         who, is_superuser, database = connection.exec_driver_sql(_ASKING).one()
         server = _Server(connection, schema, database, who)
-    found = [Wrong(who, "is a superuser, whom no right and no guard binds", ROLES_PAGE)] if is_superuser else []
+    found = [RightsProblem(who, "is a superuser, whom no right and no guard binds", ROLES_PAGE)] if is_superuser else []
     found += [*server.of_owner(), *server.of_public()]
     for role in server.roles:
         found += server.of_role(role)
     return who, found
 
 
-def who_may_change(connection: Connection) -> tuple[str, str, bool]:
+def read_change_rights(connection: Connection) -> tuple[str, str, bool]:
     """Return who asks, who may change the tables, and whether whoever asks may, too."""
     schema = connection.exec_driver_sql(_WHERE).scalar_one()
     with plain_path(connection):
@@ -88,7 +88,7 @@ def who_may_change(connection: Connection) -> tuple[str, str, bool]:
     return user, ", ".join(owners), may
 
 
-def lacking(connection: Connection, role: str) -> str:
+def describe_missing_rights(connection: Connection, role: str) -> str:
     """Return what whoever asks lacks for doing what a role does, in words; empty if nothing."""
     missing = {
         table: [
@@ -175,18 +175,18 @@ class _Server:
         self.roles = sorted(self.elsewhere)
         *self.open, self.schema = connection.execute(text(_EVERYBODY), {"schema": schema}).one()
 
-    def of_owner(self) -> Iterator[Wrong]:
+    def of_owner(self) -> Iterator[RightsProblem]:
         """Yield whether everything belongs to one role, which leaves the daily work to others."""
         for name, owner in self.owners.items():
             if owner != self.owner:
                 remedy = f"ALTER TABLE {self.schema}.{name} OWNER TO {_quoted(self.owner)}"
-                yield Wrong(owner, f"owns {name}, while {self.owner} owns the rest", remedy)
+                yield RightsProblem(owner, f"owns {name}, while {self.owner} owns the rest", remedy)
         for role, does in DOES.items():
             if not any(right in WRITES[role].get(table, ()) for _, table, right in self.granted):
                 told = f"owns the ledger and can switch its guards off, and nobody else may {does}"
-                yield Wrong(self.owner, told, ROLES_PAGE)
+                yield RightsProblem(self.owner, told, ROLES_PAGE)
 
-    def of_public(self) -> Iterator[Wrong]:
+    def of_public(self) -> Iterator[RightsProblem]:
         """Yield what everybody who can log in to the server may do."""
         for may, what, right in zip(
             self.open,
@@ -197,13 +197,13 @@ class _Server:
         ):  # fmt: skip
             if may:
                 named = f"{right} {self.database}" if right.endswith("DATABASE") else right
-                yield Wrong(PUBLIC, f"may {what}", f"REVOKE {named} FROM PUBLIC")
+                yield RightsProblem(PUBLIC, f"may {what}", f"REVOKE {named} FROM PUBLIC")
         for rights, tables in _together(self.everybody):
-            yield Wrong(
+            yield RightsProblem(
                 PUBLIC, f"may {rights} on {', '.join(tables)}", f"REVOKE ALL ON {self._all(tables)} FROM PUBLIC"
             )
 
-    def of_role(self, role: str) -> Iterator[Wrong]:
+    def of_role(self, role: str) -> Iterator[RightsProblem]:
         """Yield what a role may do that it should not, and what it lacks for its purpose."""
         # a role is of a kind if it may do something that only a role of this kind may
         can = self.can[role]
@@ -222,12 +222,12 @@ class _Server:
         }
         for rights, tables in _together(missing):
             grant = f"GRANT {rights} ON {self._all(tables)} TO {_quoted(role)}"
-            yield Wrong(role, f"lacks {rights} on {', '.join(tables)}", grant)
+            yield RightsProblem(role, f"lacks {rights} on {', '.join(tables)}", grant)
 
     def _all(self, tables: Iterable[str]) -> str:
         return ", ".join(f"{self.schema}.{table}" for table in tables)
 
-    def _too_much(self, role: str) -> Iterator[Wrong]:
+    def _too_much(self, role: str) -> Iterator[RightsProblem]:
         over: dict[bool, dict[str, set[str]]] = {True: {}, False: {}}
         for table, rights in sorted(self.can[role].items()):
             allowed = {"SELECT"}.union(*(tables.get(table, ()) for tables in WRITES.values()))
@@ -238,9 +238,9 @@ class _Server:
             for told, tables in _together(found):
                 revoke = f"REVOKE {told} ON {self._all(tables)} FROM {_quoted(role)}"
                 member = f"it comes from a role that {role} is a member of: remove it from that"
-                yield Wrong(role, f"may {told} on {', '.join(tables)}", revoke if granted else member)
+                yield RightsProblem(role, f"may {told} on {', '.join(tables)}", revoke if granted else member)
 
-    def _elsewhere(self, role: str, writes: bool) -> Iterator[Wrong]:
+    def _elsewhere(self, role: str, writes: bool) -> Iterator[RightsProblem]:
         """Rights elsewhere that let a role get more, and rights it needs to get here."""
         logs_in, makes_roles, connects, temporary, usage, creates, may_be_owner = self.elsewhere[role]
         name, own = _quoted(role), any(role == row[0] for row in self.granted)
@@ -258,7 +258,7 @@ class _Server:
              f"GRANT USAGE ON SCHEMA {self.schema} TO {name}"),
         ):  # fmt: skip
             if wrong:
-                yield Wrong(role, what, remedy)
+                yield RightsProblem(role, what, remedy)
 
 
 def _together(tables: Mapping[str, Collection[str]]) -> Iterator[tuple[str, list[str]]]:

@@ -46,7 +46,7 @@ from ratings_ledger.ledger.store.opening import Ledger, busy_seconds
 from ratings_ledger.ledger.store.schema import job_runs
 
 # how many of each kind are kept, besides the last that succeeded and the last that failed
-KEPT = 50
+KEPT_RUNS = 50
 # a number is this bit, then a counter, then a random part for those that begin together; earlier programs gave random
 # numbers without the bit
 ORDERED, COUNTER_BITS, RANDOM_BITS = 1 << 62, 40, 22
@@ -54,7 +54,7 @@ ORDERED, COUNTER_BITS, RANDOM_BITS = 1 << 62, 40, 22
 UNREACHED = ORDERED | 1 << 61
 # the values of `result`: `failed` and `lost` are failures, `running` is never stored
 DONE, FAILED, LOST, RUNNING = "done", "failed", "lost", "running"
-WITHOUT_A_WORD = "it ended without a word: it was killed, or the machine went down"
+NO_EXIT_STATUS = "no exit status was recorded: the process was killed or the machine crashed"
 # how long a job waits to record that it begins, and how it ended; after Ctrl-C nobody wants to wait
 BEGIN_SECONDS, END_SECONDS, INTERRUPTED_SECONDS = 2.0, 30.0, 0.3
 TEXT_MAX, READ_MAX, FILE_BYTES_MAX = 4_000, 2_000, 1 << 20
@@ -67,7 +67,7 @@ logger = logging.getLogger(__name__)
 class Run(NamedTuple):
     """A run as it is stored; instants in microseconds. `details` depend on the kind.
 
-    `result` is `done`, `failed`, `lost` (it ended without a word, nobody knows when) or `running`.
+    `result` is `done`, `failed`, `lost` (no exit status was recorded, so its end is unknown) or `running`.
     """
 
     run: int
@@ -114,7 +114,7 @@ class RunOutcome:
         self.failed, self.message = True, message
 
 
-class Latest(NamedTuple):
+class LatestRuns(NamedTuple):
     """The last run of a kind, the last that succeeded and the last that failed."""
 
     last: Run
@@ -128,7 +128,7 @@ class Latest(NamedTuple):
 
 
 @contextmanager
-def running(
+def record_run(
     ledger: Ledger, kind: str, clock: own_clock.Clock = own_clock.now, by: str | None = None,
     only_if_well: bool = False, only_one: bool = False,
 ) -> Iterator[RunOutcome]:  # fmt: skip
@@ -144,12 +144,12 @@ def running(
     folder, number = _enter(ledger, beside)
     begun = Run(number, kind, clock(), None, None, None, None, (by or os_account())[:TEXT_MAX], name_this_process(), {})
     outcome, seconds, is_unreached = RunOutcome(), END_SECONDS, number >= UNREACHED
-    with ledger.dialect.shown_running(ledger, begun.run):
+    with ledger.dialect.mark_running(ledger, begun.run):
         in_ledger = not (beside or is_unreached) and _stored(ledger, begun, BEGIN_SECONDS, only_one=only_one)
         if not in_ledger:
             _keep_in_folder(folder, begun)
         try:
-            with ledger.translated():
+            with ledger.translate_errors():
                 yield outcome
         except BaseException as error:
             outcome.no_trace |= isinstance(error, AlreadyRunning)
@@ -238,10 +238,10 @@ def _next_number(runs: Iterable[Run], least: int = ORDERED) -> int:
     return least + (min(counter + 1, (1 << COUNTER_BITS - 1) - 1) << RANDOM_BITS) + secrets.randbits(RANDOM_BITS)
 
 
-def latest_runs(runs: Iterable[Run]) -> dict[str, Latest]:
+def latest_runs(runs: Iterable[Run]) -> dict[str, LatestRuns]:
     """Return what there is to know about each kind of run; `runs` come newest first."""
     return {
-        kind: Latest(
+        kind: LatestRuns(
             every[0],
             next((one for one in every if one.result == DONE), None),
             next((one for one in every if one.has_failed), None),
@@ -278,7 +278,7 @@ def _seen(connection: Connection, one: Run, now: int) -> Run:
         return one
     if dialect_of(connection).is_running(connection, one.run, one.process, one.started_at, now):
         return one._replace(result=RUNNING)
-    return one._replace(result=LOST, message=WITHOUT_A_WORD)
+    return one._replace(result=LOST, message=NO_EXIT_STATUS)
 
 
 # in the ledger
@@ -288,7 +288,7 @@ def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, on
     """Store a run, replacing what was stored of it before, and sweep old ones; whether it is now in the ledger."""
     try:
         milliseconds = max(int(min(seconds, busy_seconds(ledger.url)) * 1_000), 1)
-        with ledger.reading() as connection, ledger.dialect.brief(connection, milliseconds, only_one):
+        with ledger.reading() as connection, ledger.dialect.begin_brief(connection, milliseconds, only_one):
             # its own row may have been mistaken for that of a run that is gone
             connection.execute(delete(job_runs).where(job_runs.c.run == run.run))
             if no_trace:
@@ -306,7 +306,7 @@ def _stored(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False, on
                 )
             lost = [one.run for one in rows if one.result == LOST]
             settled = update(job_runs).where(job_runs.c.run.in_(lost), job_runs.c.result.is_(None))
-            connection.execute(settled.values(result=LOST, message=WITHOUT_A_WORD))
+            connection.execute(settled.values(result=LOST, message=NO_EXIT_STATUS))
             details = json.dumps(run.details, ensure_ascii=False) if run.details else None
             connection.execute(insert(job_runs), {**run._asdict(), "details": details})
             gone = delete(job_runs).where(
@@ -325,7 +325,7 @@ def _kept(runs: Iterable[Run]) -> set[int]:
     """Return which of a kind's runs stay, given newest first."""
     every = list(runs)
     ended = (one for latest in latest_runs(every).values() for one in (latest.done, latest.failed))
-    return {one.run for one in (*every[:KEPT], *ended) if one is not None}
+    return {one.run for one in (*every[:KEPT_RUNS], *ended) if one is not None}
 
 
 def _errors(ledger: Ledger) -> tuple[type[Exception], ...]:

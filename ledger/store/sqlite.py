@@ -43,8 +43,8 @@ from ratings_ledger.ledger.store.dialect import (
     Connections,
     Grants,
     NamedEvent,
+    RightsProblem,
     Setting,
-    Wrong,
     transaction,
 )
 from ratings_ledger.ledger.store.guards import AHEAD, SQLITE_TRIGGERS, SQLITE_VIEW, sqlite_instant
@@ -156,7 +156,7 @@ def _engine_on(name: str, pragmas: Mapping[str, str | int], pool: type[Pool], bu
     return create_engine("sqlite://", creator=connect, poolclass=pool)
 
 
-def autocommitting(connection: Connection) -> Connection:
+def autocommit(connection: Connection) -> Connection:
     """Return the connection as it is; if SQLAlchemy set it, SQLite would have to prepare all statements anew."""
     return connection
 
@@ -185,7 +185,7 @@ def fence(connection: Connection) -> None:
 
 
 @contextmanager
-def brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
+def begin_brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
     """Provide a transaction on the table `runs` that waits at most so long for others, and is alone in any case.
 
     Raises `StoreDamaged` for foreign objects: in a stranger's file something might run, even while it is verified.
@@ -200,7 +200,7 @@ def brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[No
             connection.exec_driver_sql(f"PRAGMA busy_timeout = {before}")
 
 
-def shown_running(ledger: Connections, number: int) -> AbstractContextManager[None]:
+def mark_running(ledger: Connections, number: int) -> AbstractContextManager[None]:
     """Its process shows that a run is in progress."""
     return nullcontext()
 
@@ -210,14 +210,14 @@ def is_running(connection: Connection, number: int, process: str, started_at: in
     return is_process_running(process, started_at, now)
 
 
-def locked(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
+def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
     """Return the row of the head, and the events of these names; the append lock is already held.
 
     Raises `StoreDamaged` for foreign objects.
     """
     cursor: Any = connection.connection.cursor()
     refuse_foreign_objects(cursor)
-    return cursor.execute(NEWEST).fetchone(), events_named(cursor, names) if names else []
+    return cursor.execute(NEWEST).fetchone(), find_events_named(cursor, names) if names else []
 
 
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
@@ -269,14 +269,14 @@ def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([marks] * rows)}"
 
 
-def joined_records(connection: Connection, after: int, until: int) -> bytes | None:
+def join_records(connection: Connection, after: int, until: int) -> bytes | None:
     """Return the records of some positions as one text."""
     asked = _JOINED_RECORDS.format(after=int(after), until=int(until))
     found: bytes | None = connection.exec_driver_sql(asked).scalar()
     return found
 
 
-def events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEvent]:
+def find_events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEvent]:
     """(id, subject, type, record) of the events whose id or subject is one of these names."""
     # the names come first so that each is looked up in the indexes
     cursor.execute(
@@ -287,12 +287,12 @@ def events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEven
     return cursor.fetchall()
 
 
-def head_text(table: str) -> str:
+def sql_head(table: str) -> str:
     """SQL for a row's position and chain hash as people write them."""
     return f"{table}.position || ':' || lower(hex({table}.chain_hash))"
 
 
-def as_stored(column: str) -> str:
+def sql_as_bytes(column: str) -> str:
     """SQL for a text as bytes, as it may not be UTF-8; no blob or number passes for the text it reads as."""
     return (
         f"CASE WHEN typeof({column}) IN ('text', 'null') THEN CAST({column} AS BLOB) "
@@ -322,7 +322,7 @@ def place(connection: Connection) -> tuple[str, ...]:
     return (os.path.realpath(connection.exec_driver_sql(_FILE).scalar_one()),)
 
 
-def guards_missing(connection: Connection) -> list[str]:
+def missing_guards(connection: Connection) -> list[str]:
     """Return the triggers that are absent or not what the migrations installed."""
     return altered_guards(connection.connection.cursor())
 
@@ -386,24 +386,24 @@ def grant_statements(database: str, prefix: str) -> Grants | None:
     return None
 
 
-def wrong_rights(connection: Connection) -> tuple[str, list[Wrong]]:
+def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProblem]]:
     """Return a file that everybody may write, or whose folder they may: the journal is next to the file."""
     path = Path(*place(connection))
     found = []
     for one, what in ((path, "the file"), (path.parent, "the folder")):
         if one.stat().st_mode & stat.S_IWOTH:
             remedy = f"chmod o-w {one}"
-            found.append(Wrong("everybody", f"may write {what} {one}, so also what no guard sees", remedy))
+            found.append(RightsProblem("everybody", f"may write {what} {one}, so also what no guard sees", remedy))
     return f"the account {_account(os.geteuid())}", found
 
 
-def who_may_change(connection: Connection) -> tuple[str, str, bool]:
+def read_change_rights(connection: Connection) -> tuple[str, str, bool]:
     """Return the account that asks, the file's owner, and whether whoever asks may write the file and its folder."""
     path = Path(*place(connection))
     return _account(os.geteuid()), _account(path.stat().st_uid), not _closed(path)
 
 
-def lacking(connection: Connection, role: str) -> str:
+def describe_missing_rights(connection: Connection, role: str) -> str:
     """Return what this account may not write; every role needs the same of a file."""
     closed = _closed(Path(*place(connection)))
     return f"this account may not write {' and '.join(closed)}" if closed else ""
@@ -421,7 +421,7 @@ def _account(number: int) -> str:
 
 
 @contextmanager
-def only_rebuild(ledger: Connections) -> Iterator[None]:
+def hold_rebuild_lock(ledger: Connections) -> Iterator[None]:
     """Lock the file itself, so that neither a link to it nor a deleted file makes a second lock.
 
     Raises `BlockingIOError` if somebody else has locked it, `StoreUnavailable`.

@@ -9,13 +9,13 @@ from sqlalchemy import Connection, inspect
 
 from ratings_ledger.ledger.errors import NotALedger
 from ratings_ledger.ledger.store.catalogue import missing_views
-from ratings_ledger.ledger.store.migrations import configuration, make_tables
+from ratings_ledger.ledger.store.migrations import build_config, make_tables
 from ratings_ledger.ledger.store.opening import (
     IN_MEMORY,
     Ledger,
     connect,
     connect_in_memory,
-    ledger_exists,
+    ledger_exists_error,
     open_ledger,
     schema_revision,
 )
@@ -53,17 +53,17 @@ def _bring_up(ledger: Ledger, *, refuses_ledger: bool = False) -> None:
     with ledger.reading() as connection:
         found = schema_revision(connection)
     if found is not None and refuses_ledger:
-        raise ledger_exists(ledger)
+        raise ledger_exists_error(ledger)
     if found != SCHEMA_REVISION:
         with ledger.writing() as connection:
             ledger.dialect.lock_schema(connection)
             # asked again under the lock, as others may have made it in the meantime
             found = schema_revision(connection)
             if found is not None and refuses_ledger:
-                raise ledger_exists(ledger)
+                raise ledger_exists_error(ledger)
             if found is None and (theirs := _other_program(connection)):
                 raise NotALedger(f"{ledger.location} has {theirs} of another program; choose another database")
-            known = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
+            known = {script.revision for script in ScriptDirectory.from_config(build_config()).walk_revisions()}
             if found is not None and found not in known:
                 raise NotALedger(
                     f"{ledger.location} has schema {found}; a newer ratings-ledger made it: upgrade the program",
@@ -86,10 +86,10 @@ class UpgradePlan(NamedTuple):
     may: bool
 
 
-def planned(name: str) -> UpgradePlan:
+def plan_upgrade(name: str) -> UpgradePlan:
     """Return what an upgrade of a ledger would do, without doing it. Raises `NotALedger`, `StoreUnavailable`."""
     ledger = connect(name)
-    scripts = ScriptDirectory.from_config(configuration())
+    scripts = ScriptDirectory.from_config(build_config())
     with ledger.reading() as connection:
         found = schema_revision(connection)
         revisions = [script.revision for script in scripts.walk_revisions()]
@@ -97,11 +97,11 @@ def planned(name: str) -> UpgradePlan:
             open_ledger(name)  # says what is there instead
         steps = list(scripts.iterate_revisions("head", found))[::-1]
         views = [] if steps else sorted(missing_views(connection))
-        asking = ledger.dialect.who_may_change(connection)
+        asking = ledger.dialect.read_change_rights(connection)
     return UpgradePlan(ledger, str(found), [(step.revision, step.doc) for step in steps], views, *asking)
 
 
-def remake_views(ledger: Ledger) -> None:
+def recreate_views(ledger: Ledger) -> None:
     """Recreate the views that are gone."""
     with ledger.writing() as connection:
         ledger.dialect.lock_schema(connection)

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
-from ratings_ledger.ledger.store.log import head, known_of, read_records_at, read_where, withdrawn_ids
+from ratings_ledger.ledger.store.log import head, read_events_of_type, read_records_at, read_where, withdrawn_ids
 
 
 class Batch(NamedTuple):
@@ -41,7 +41,7 @@ def recorded_batches(
     until = head(connection).position if until is None else until
     subject = None if name is None else f"import:{name}"
     rows = read_where(connection, until=until, type_name="import.recorded", subject=subject)
-    found = known_of("import.recorded", rows)
+    found = read_events_of_type("import.recorded", rows)
     if found and not withdrawn:
         gone = withdrawn_ids(connection, until)
         found = [event for event in found if event.event_id not in gone]

@@ -12,7 +12,7 @@ from ratings_ledger.ledger.store.log import head, read_live
 Name = TypeVar("Name")
 
 
-def following(renames: Iterable[tuple[Name, Name]]) -> tuple[dict[Name, Name], list[int]]:
+def resolve_renames(renames: Iterable[tuple[Name, Name]]) -> tuple[dict[Name, Name], list[int]]:
     """Return what each id is renamed to, and which renames, by index, would form a circle and so do not count.
 
     >>> following([("a", "b"), ("b", "c"), ("c", "a")])
@@ -35,7 +35,7 @@ class Identities:
     """The live renames. Chains lead to the current id; each id is renamed at most once, and never in a circle."""
 
     def __init__(self, renames: Iterable[tuple[str, str]] = ()) -> None:
-        self._next, _ = following(renames)
+        self._next, _ = resolve_renames(renames)
 
     def current(self, player: str) -> str:
         """Return the id that a player now has."""
@@ -48,7 +48,7 @@ class Identities:
         person = self.current(player)
         return {person} | {old for old in self._next if self.current(old) == person}
 
-    def asked_first(self, player: str) -> list[str]:
+    def list_ids(self, player: str) -> list[str]:
         """Return all ids of a person: the one that is asked for, then the others."""
         return [player, *sorted(self.ids(player) - {player})]
 
@@ -136,7 +136,7 @@ def clubs_of(event: KnownEvent) -> set[str]:
     return {participant["club"] for participant in participants if "club" in participant}
 
 
-def meeting(candidates: Iterable[KnownEvent], events: EventLookup, some: set[str], others: set[str]) -> str | None:
+def find_meeting(candidates: Iterable[KnownEvent], events: EventLookup, some: set[str], others: set[str]) -> str | None:
     """Return the id of a live game in which one of `some` met one of `others`, or None.
 
     `candidates` are all events that may be about one; `events` says how the game stands after all corrections.

@@ -43,7 +43,7 @@ def scheduled_games(connection: Connection, until: int | None = None) -> dict[st
     return {game["game_id"]: event.data["league"] for event in schedules for game in event.data["games"]}
 
 
-def league_of(events: EventLookup, name: str) -> League | None:
+def find_league(events: EventLookup, name: str) -> League | None:
     """Return the live league of this name, or None."""
     found: League | None = None
     for event in events.about(f"league:{name}"):
@@ -61,9 +61,9 @@ def league_of(events: EventLookup, name: str) -> League | None:
     return found
 
 
-def known_league(events: EventLookup, name: str) -> League:
+def require_league(events: EventLookup, name: str) -> League:
     """Return the live league of this name. Raises `Refused` (league-unknown)."""
-    found = league_of(events, name)
+    found = find_league(events, name)
     if found is None:
         hint = events.similar("league", name)
         raise Refused("league-unknown", f"there is no league {quote(name)}; see: ratings league list{hint}")
@@ -75,7 +75,7 @@ def refuse_created(events: EventLookup, name: str, candidates: Iterable[KnownEve
 
     `candidates` are all events that may be about it.
     """
-    if (league := league_of(events, name)) is not None:
+    if (league := find_league(events, name)) is not None:
         raise Refused("league-exists", f"the league {quote(name)} already exists, created by {league.created.event_id}")
     for game in live_games(candidates, events):
         if game.data.get("league") == name:
@@ -88,7 +88,7 @@ def refuse_one_person(events: EventLookup, named: Iterable[KnownEvent], others: 
     """Raises `Refused` (players-met) if the person named by events is in a league with one of the ids `others`."""
     for event in named:
         if event.type == "league.joined" and is_live(events, event):
-            league = known_league(events, event.data["league"])
+            league = require_league(events, event.data["league"])
             if there := others.intersection(league.players):
                 told = f"{quote(event.data['player'])} and {quote(min(there))} are in the league {quote(league.name)}"
                 raise Refused("players-met", f"{told}, so they are two people")
@@ -155,7 +155,7 @@ def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str]
 
 def refuse_withdrawn(events: EventLookup, event: KnownEvent) -> None:
     """Raises `Refused` (still-needed) if something live depends on a step of a league."""
-    league = league_of(events, event.data["league"])
+    league = find_league(events, event.data["league"])
     if league is None or event.type not in TYPES:
         return
     name = quote(league.name)

@@ -45,7 +45,7 @@ def is_selector(character: str) -> bool:
     return any(ord(character) in codes for codes in _SELECTORS)
 
 
-def looks(name: str) -> tuple[str, str]:
+def list_look_alike_keys(name: str) -> tuple[str, str]:
     """Return two texts of which names that look alike share one: the skeleton, and the name as Latin letters.
 
     The skeleton is that of UTS 39, without blanks, where capitals count. The other also finds names that differ in
@@ -73,7 +73,7 @@ def list_odd_characters(name: str, *others: str) -> list[str]:
     """
     if name.isascii():
         return []
-    alike = [other for other in others if not set(looks(name)).isdisjoint(looks(other))]
+    alike = [other for other in others if not set(list_look_alike_keys(name)).isdisjoint(list_look_alike_keys(other))]
     odd = (
         character for character in unicodedata.normalize("NFC", name)
         if is_hidden(character) or (alike and _latin()[ord(character)] != _OTHER and _is_foreign(character))
@@ -153,7 +153,7 @@ ACCENT_CLASS_MIN = 200
 VOWEL_CLASSES = range(10, 36)
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return a name without what people often leave out, capitals, accents and blanks, and without what is invisible.
 
     >>> folded("María José") == folded("mariajose"), folded("Jürgen")
@@ -180,35 +180,35 @@ class _Kept(dict[int, int | None]):
 _KEPT = _Kept()
 
 
-def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+def find_close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield the new names that are close to known ones or to earlier new ones, each with those.
 
-    Close: equal once `folded`; alike in what they show (`looks`); one letter apart where both have `LETTERS_MIN`
-    letters and no digit differs; or without digits and with the first or the last word at the other end. The time it
-    takes grows with the sum of both, not with their product.
+    Two names are close if they are equal after `fold_name`, if they look alike (`list_look_alike_keys`), if one letter
+    differs where both have `LETTERS_MIN` letters and no digit differs, or if they have no digits and the first or the
+    last word of one is at the other end. The time grows with the sum of both lists, not with their product.
     """
     found: dict[str, list[str]] = {}
     index, halves = dict[str, list[str]](), set[str]()
     turned, looking = dict[str, list[str]](), dict[str, list[str]]()
     place = {name: number for number, name in enumerate(new)}
     for name in new:
-        bare = folded(name)
+        bare = fold_name(name)
         halves.update(_halves(bare))
         for key in _keys(bare):
             index.setdefault(key, []).append(name)
         for key in _turned(name):
             turned.setdefault(key, []).append(name)
-        for key in looks(name):
+        for key in list_look_alike_keys(name):
             looking.setdefault(key, []).append(name)
     for name in (*known, *new):
-        bare = folded(name)
+        bare = fold_name(name)
         others = set(turned.get(bare.replace(",", ""), ()))
-        for key in looks(name):
+        for key in list_look_alike_keys(name):
             if key in looking:
                 others.update(looking[key])
         if not halves.isdisjoint(_halves(bare)):
             sharing = {other for key in _keys(bare) for other in index.get(key, ())} - {name}
-            others.update(other for other in sharing if _close(bare, folded(other)))
+            others.update(other for other in sharing if _close(bare, fold_name(other)))
         for other in others:
             # of two new ones, the later is reported
             if place.get(name, -1) < place[other]:
@@ -218,12 +218,12 @@ def close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[st
             yield name, found[name]
 
 
-def alike(new: Collection[str], others: Iterable[str]) -> dict[str, list[str]]:
+def find_similar_names(new: Collection[str], others: Iterable[str]) -> dict[str, list[str]]:
     """Return the new names that may be others mistyped, though they are not close enough to be refused.
 
     Two letters changed places, or there is one more or one fewer, in names of at least `ALIKE_MIN` letters.
     """
-    texts = {folded(name): name for name in new}
+    texts = {fold_name(name): name for name in new}
     place = {name: number for number, name in enumerate(new)}
     slips: dict[str, set[str]] = {}
     for text, name in texts.items():
@@ -231,7 +231,7 @@ def alike(new: Collection[str], others: Iterable[str]) -> dict[str, list[str]]:
             slips.setdefault(slip, set()).add(name)
     found: dict[str, list[str]] = {}
     for other in others:
-        text = folded(other)
+        text = fold_name(other)
         hits = slips.get(text, set()) | {texts[shorter] for shorter in _shortened(text) if shorter in texts}
         for name in hits:
             # of two new ones, the later is reported
@@ -272,7 +272,7 @@ def _turned(name: str) -> set[str]:
     words = unicodedata.normalize("NFKC", name).replace(",", " ").split()
     if len(words) < 2 or any(map(str.isdigit, name)):
         return set()
-    return {folded("".join([words[-1], *words[:-1]])), folded("".join([*words[1:], words[0]]))}
+    return {fold_name("".join([words[-1], *words[:-1]])), fold_name("".join([*words[1:], words[0]]))}
 
 
 def _keys(name: str) -> list[str]:
@@ -299,7 +299,7 @@ def _close(one: str, other: str) -> bool:
     return rest and not any(map(str.isdigit, differing))
 
 
-# English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, the Nordic languages; as `folded`
+# English, German, French, Spanish, Italian, Portuguese, Dutch, Polish, the Nordic languages; folded by `fold_name`
 _WORDS = """bye none null nil nobody noone noopponent n/a walkover
     freilos spielfrei niemand keiner kampflos
     exempt exempte repos personne aucun
@@ -333,4 +333,4 @@ def is_nobody(name: str) -> bool:
     >>> [is_nobody(name) for name in ("BYE", "(bye)", "no one", "\ufe0f", "Byers", "Nina")]
     [True, True, True, True, False, False]
     """
-    return folded(name.strip(_EDGES)) in NOBODIES or not folded(name)
+    return fold_name(name.strip(_EDGES)) in NOBODIES or not fold_name(name)

@@ -16,8 +16,8 @@ from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Rejection, count, quote
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.names import (
-    alike,
-    close_names,
+    find_close_names,
+    find_similar_names,
     is_hidden,
     is_nobody,
     is_selector,
@@ -40,7 +40,7 @@ _SEPARATOR = re.compile("[&+/;,＆＋／；，]")
 _AND = re.compile(r"\s*,\s*|\s+(?:and|und|u\.|et|y|e|en|og|och)\s+")
 
 
-class First(NamedTuple):
+class FirstOccurrence(NamedTuple):
     """Where a name first occurs: file and line, whether in a table, and whether that has a row per player."""
 
     file: str
@@ -57,8 +57,8 @@ class CloseName(NamedTuple):
     """
 
     name: str
-    first: First | None
-    others: dict[str, int | First | None]
+    first: FirstOccurrence | None
+    others: dict[str, int | FirstOccurrence | None]
     opponents: frozenset[str] = frozenset()
 
     def question(self, placed: bool = True, numbered: bool = False) -> str:
@@ -98,7 +98,7 @@ def _marked(name: str, *others: str) -> str:
     return quote(name) + (f" with {', '.join(odd)}" if odd else "")
 
 
-def close_told(close: Collection[Any]) -> str:
+def describe_close_names(close: Collection[Any]) -> str:
     """Return how many new names may be slips, as a preview, an import and its questions say it.
 
     >>> close_told(["ana", "bem"])
@@ -135,9 +135,9 @@ class Newcomers:
         self._strict = strict
         self._accepted = accepted
         self._close_told = close_told
-        self._first: dict[str, First] = {}
+        self._first: dict[str, FirstOccurrence] = {}
         # the ids that renames bring, each with the id before and where
-        self._renamed: dict[str, tuple[str, First]] = {}
+        self._renamed: dict[str, tuple[str, FirstOccurrence]] = {}
         self._mentioned: set[str] = set()
         self._tables: set[str] = set()
         # who is new, in input order, the new ids of players who are not, and those close to others
@@ -147,7 +147,7 @@ class Newcomers:
         # for the first `TOLD_MAX` who are new and not close: other names that a slip may have turned into theirs
         self.alike: dict[str, list[str]] = {}
 
-    def meet(self, type_name: str, data: dict[str, Any], first: First) -> None:
+    def meet(self, type_name: str, data: dict[str, Any], first: FirstOccurrence) -> None:
         """Note the names of an event that occurs there."""
         if first.table:
             self._tables.add(first.file)
@@ -188,7 +188,7 @@ class Newcomers:
         self._first.update((name, self._renamed[name][1]) for name in self.new_ids)
         self.close = self._close(connection, known)
         doubtful = [name for name in self.names if name not in self.close][:TOLD_MAX]
-        self.alike = alike(doubtful, [*sorted(known), *self.names])
+        self.alike = find_similar_names(doubtful, [*sorted(known), *self.names])
         refused = {
             name: self._refusal(name, known) if self.refuses(self._first[name].file) else self._unseen(name)
             for name in (*self.names, *self.new_ids)
@@ -201,7 +201,9 @@ class Newcomers:
 
     def _close(self, connection: Connection, known: Collection[str]) -> dict[str, CloseName]:
         candidates = [*self.names, *self.new_ids]
-        found = {name: close for name, close in close_names(candidates, sorted(known)) if name not in self._accepted}
+        found = {
+            name: close for name, close in find_close_names(candidates, sorted(known)) if name not in self._accepted
+        }
         # a new id is mostly close to the one before it
         for name in found.keys() & set(self.new_ids):
             own = self._ids_before(name, identities(connection))
@@ -233,7 +235,7 @@ class Newcomers:
 
     def _unseen(self, name: str) -> Rejection | None:
         """Return the refusal of a name with invisible characters: two people would look like one."""
-        if not (found := unseen(name)):
+        if not (found := find_invisible(name)):
             return None
         first = self._first[name]
         message = f"{quote(name)} holds {found}, which is invisible; leave it out"
@@ -261,7 +263,7 @@ class Newcomers:
 
     def _tied(self, name: str, known: Collection[str]) -> list[str]:
         """Return the players that a cell seems to hold, if there is more than one."""
-        if parts := tied_parts(name):
+        if parts := split_tied_names(name):
             return parts
         parts = _AND.split(name)
         there = all(part in known or part in self._first or part in self._mentioned for part in parts)
@@ -276,7 +278,7 @@ def nobody_refusal(name: str) -> Rejection:
     )
 
 
-def tied_parts(name: str) -> list[str]:
+def split_tied_names(name: str) -> list[str]:
     """Return the names in a cell, joined by &, +, / or ;; empty if it is one name.
 
     >>> tied_parts("Anna & Ben"), tied_parts("Anna/Ben"), tied_parts("C++")
@@ -286,7 +288,7 @@ def tied_parts(name: str) -> list[str]:
     return parts if all(parts) else []
 
 
-def tied_refusal(name: str, parts: Iterable[str], first: First) -> Rejection:
+def tied_refusal(name: str, parts: Iterable[str], first: FirstOccurrence) -> Rejection:
     """Return the refusal of a cell that holds several players."""
     how = "a row for each of them, with the same place" if first.long else f"{'='.join(parts)} if they tied"
     # which are options for the columns of places in a table
@@ -305,13 +307,13 @@ def _joint(name: str) -> str:
     >>> _joint("Anna & Ben"), _joint("Anna und d"), _joint("A/B + C")
     ('&', ' und ', '')
     """
-    separator = _SEPARATOR if tied_parts(name) else _AND
+    separator = _SEPARATOR if split_tied_names(name) else _AND
     joints = {match.group().strip() for match in separator.finditer(name)}
     joint = joints.pop() if len(joints) == 1 else ""
     return f" {joint} " if any(map(str.isalpha, joint)) else joint
 
 
-def unseen(name: str) -> str | None:
+def find_invisible(name: str) -> str | None:
     """Return the first invisible character in a name, such as U+200B, or None.
 
     Joiners (U+200C, U+200D) are allowed where a script needs them: after a virama, or between letters of an Arabic

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.validation.identities import Identities
 SECOND = 1_000_000  # microseconds
 
 
-def resent(log: EventLookup, people: Identities, draft: Draft, conflict: Rejection) -> Rejection | None:
+def check_repeated_game(log: EventLookup, people: Identities, draft: Draft, conflict: Rejection) -> Rejection | None:
     """None if the game now stands as the draft says, else the refusal, saying what differs.
 
     `conflict` is the refusal based on the game's first record; only a game's `id-conflict` is looked at.
@@ -33,7 +33,7 @@ def resent(log: EventLookup, people: Identities, draft: Draft, conflict: Rejecti
         return conflict._replace(
             message=f"the game {quote(here['game_id'])} is recorded, and voided at position {game.last.position}"
         )
-    if is_same_time(draft.occurred_at, game.occurred_at) and said(there) == said(here):
+    if is_same_time(draft.occurred_at, game.occurred_at) and normalise_game(there) == normalise_game(here):
         return None
     told = _difference(there, game.occurred_at, here, draft.occurred_at)
     return conflict._replace(
@@ -52,7 +52,7 @@ def is_of_another_day(log: EventLookup, draft: Draft) -> bool:
     return game is not None and _day(game.occurred_at) != _day(draft.occurred_at)
 
 
-def way_back(void: KnownEvent, file: str, is_compared: bool) -> str:
+def describe_way_back(void: KnownEvent, file: str, is_compared: bool) -> str:
     """Return what to do about a game of a file, if it has one, that has the id of a voided one: first that counts
     again. Then either the file is compared with what it gave before, or its games are corrected.
     """
@@ -62,7 +62,9 @@ def way_back(void: KnownEvent, file: str, is_compared: bool) -> str:
     return f"ratings undo {void.position} takes that back (or {alone}); then ratings {then} puts it right"
 
 
-def ways_out(is_by_day: bool, is_edited: bool, is_of_another_day: bool = False, column: str | None = None) -> str:
+def describe_ways_out(
+    is_by_day: bool, is_edited: bool, is_of_another_day: bool = False, column: str | None = None
+) -> str:
     """Return what to do about a game of a table that has the id of another, depending on whether the id is made of a
     day, whether a table of that name gave the other, which it may be, edited, and whether it is of another day;
     `column` is where the table has its ids.
@@ -81,7 +83,7 @@ def ways_out(is_by_day: bool, is_edited: bool, is_of_another_day: bool = False, 
     return "ratings correct puts it right; another game needs another game_id"
 
 
-def result_of(game: dict[str, Any], has_scores: bool = False) -> str:
+def describe_result(game: dict[str, Any], has_scores: bool = False) -> str:
     """Return the participants of a checked game by place, such as `1 anna, 2 ben, 2 cleo`; without places, by side.
 
     With scores, those that are recorded follow the names, and the sets in the end: `1 anna (2), 2 ben (0), sets 11:7
@@ -146,7 +148,7 @@ def _with_notes(text: str, *notes: str | None) -> str:
     return f"{text} ({joined})" if joined else text
 
 
-def said(game: dict[str, Any]) -> str:
+def normalise_game(game: dict[str, Any]) -> str:
     """Return what a game says; the order of its participants says nothing."""
     ordered = sorted(game["participants"], key=lambda participant: str(participant["player"]))
     return meaning("game.recorded", 0, {**game, "participants": ordered})
@@ -161,8 +163,8 @@ def _difference(there: dict[str, Any], then: int, here: dict[str, Any], now: int
     if then != now:
         tell = _day if _day(then) != _day(now) else format_instant
         played = [f"played {tell(then)}", f"played {tell(now)}"]
-    if result_of(there) != result_of(here):
-        told = zip((result_of(there), result_of(here)), played, strict=True)
+    if describe_result(there) != describe_result(here):
+        told = zip((describe_result(there), describe_result(here)), played, strict=True)
         return "there {}; here {}".format(*(f"{result}, {when}" if when else result for result, when in told))
     if then != now:
         return f"there {played[0]}, here {played[1]}"

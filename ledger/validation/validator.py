@@ -23,9 +23,9 @@ from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import (
     Head,
     Log,
-    changes_behind,
-    known_events,
-    known_of,
+    has_events_after,
+    read_events_of_type,
+    read_known_events,
     read_naming,
     read_records,
     read_records_at,
@@ -38,9 +38,9 @@ from ratings_ledger.ledger.validation.identities import (
     Identities,
     club_identities,
     clubs_of,
+    find_meeting,
     finished_games,
     identities,
-    meeting,
     players_of,
 )
 
@@ -82,7 +82,7 @@ class NoLadderChecks:
 LadderChecksAt = Callable[[Connection, int], LadderChecks]
 
 
-def without_ladders(connection: Connection, position: int) -> LadderChecks:
+def skip_ladder_checks(connection: Connection, position: int) -> LadderChecks:
     """Return the checks of a ledger without ladders."""
     return NoLadderChecks()
 
@@ -169,7 +169,7 @@ class Validator:
     ) -> list[tuple[int, Rejection]]:
         """Under the lock: which drafts must be refused, since others appended after what was seen."""
         others = before.position != self.seen
-        self._outdated |= others and changes_behind(connection, self.seen, WATCHED)
+        self._outdated |= others and has_events_after(connection, self.seen, WATCHED)
         far_reaching = any(TYPES[draft.type].is_far for _, draft in fresh)
         if not (self._outdated or (others and far_reaching)):
             return []
@@ -185,7 +185,7 @@ class Validator:
 
     def _refuse_unlikely(self, played_at: int) -> None:
         """Raises `Refused` (unlikely-date) for a game that nobody can have played yet, or hardly anybody remembers."""
-        if self._now is not None and (why := why_unlikely(played_at, self._now)):
+        if self._now is not None and (why := explain_unlikely_date(played_at, self._now)):
             raise Refused("unlikely-date", f"{why} (--any-date takes it)")
 
     def refuse_unknown_game(self, game: str) -> None:
@@ -235,7 +235,7 @@ class Validator:
         self._identities.refuse_game(game)
         if (name := game.get("league")) is not None:
             if name not in self._leagues:
-                self._leagues[name] = leagues.league_of(self._events, name)
+                self._leagues[name] = leagues.find_league(self._events, name)
             if (league := self._leagues[name]) is not None:
                 leagues.refuse_game(league, game, self._identities.current)
 
@@ -246,7 +246,7 @@ class Validator:
         if type_name == "league.created":
             leagues.refuse_created(self._events, name, self._naming({name}))
             return data
-        league = leagues.known_league(self._events, name)
+        league = leagues.require_league(self._events, name)
         if type_name == "league.scheduled":
             leagues.refuse_schedule(self._events, league, data["games"])
             return data
@@ -261,7 +261,7 @@ class Validator:
         if not named:
             hint = self._events.similar("player", player)
             raise Refused("player-unknown", f"nothing is recorded about {quote(player)}; see: ratings games{hint}")
-        if (game_id := meeting(named, self._events, some, others)) is not None:
+        if (game_id := find_meeting(named, self._events, some, others)) is not None:
             raise Refused(
                 "players-met",
                 f"{quote(player)} and {quote(new_player)} met in {quote(game_id)}, so they are two people; if that "
@@ -301,7 +301,7 @@ PLAIN_END = '"type":"game.recorded"}'
 def misfits(
     connection: Connection,
     until: int,
-    ladders: LadderChecksAt = without_ladders,
+    ladders: LadderChecksAt = skip_ladder_checks,
 ) -> Iterator[tuple[int, Refused]]:
     """(position, why) of each event up to a position that does not fit those before it.
 
@@ -314,7 +314,7 @@ def misfits(
         for position, record in page:
             if record.endswith(PLAIN_END) and position not in before.games:
                 continue
-            event = next(known_events([(position, record)]), None)
+            event = next(read_known_events([(position, record)]), None)
             # a withdrawn list claims nothing
             if event is None or (event.type == "list.published" and event.event_id in gone):
                 continue
@@ -353,7 +353,7 @@ class _Before(Log):
         every = any(dump(name) != f'"{name}"' for name in sought)
         for page in read_records(connection, until=until) if sought else ():
             naming = (row for row in page if every or not sought.isdisjoint(row[1].split('"')))
-            for event in known_events(naming):
+            for event in read_known_events(naming):
                 self._note(event, ids, leagues)
                 for name in clubs_of(event) & clubs:
                     self._places.setdefault(name, []).append(event.position or 0)
@@ -375,15 +375,15 @@ class _Before(Log):
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """Yield the events that have one of these names, which must be a renamed player's or club's, or a league's."""
         places = {position for name in names for position in self._places.get(name, ()) if position <= self.until}
-        yield from known_events(sorted(read_records_at(self.connection, sorted(places)).items()))
+        yield from read_known_events(sorted(read_records_at(self.connection, sorted(places)).items()))
 
 
 def _data(connection: Connection, until: int, type_name: str) -> list[dict[str, str]]:
     found = read_where(connection, until=until, type_name=type_name)
-    return [event.data for event in known_of(type_name, found)]
+    return [event.data for event in read_events_of_type(type_name, found)]
 
 
-def why_unlikely(played_at: int, now: int) -> str | None:
+def explain_unlikely_date(played_at: int, now: int) -> str | None:
     """Return why hardly any game was played then, given the current time; or None."""
     if EARLIEST <= played_at <= now + DAY:
         return None

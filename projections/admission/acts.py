@@ -20,8 +20,8 @@ from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import (
     head,
     home_zone,
-    known_events,
     last_recorders,
+    read_known_events,
     read_newest,
     read_records,
     read_records_at,
@@ -91,7 +91,7 @@ def _newest_of(
     types = OF_ACTS if of_acts else ()
     while until > after:
         rows, older = read_newest(connection, until, after=after, by=by, types=types, limit=NEWEST)
-        found = [event for event in known_events(rows) if not (of_acts and _is_shipped(event))]
+        found = [event for event in read_known_events(rows) if not (of_acts and _is_shipped(event))]
         if found:
             return found[-1]
         until = rows[0][0] - 1 if older else 0
@@ -117,13 +117,13 @@ def _end_of_init(connection: Connection) -> int:
 def newer_than(connection: Connection, act: Act) -> tuple[int, str] | None:
     """Return the position of the newest event behind an act that `undo` could take back, and its author, if any."""
     rows, _ = read_newest(connection, head(connection).position, after=act.position, types=OF_ACTS, limit=NEWEST)
-    newer = [event.position or 0 for event in known_events(rows) if not _is_shipped(event)]
+    newer = [event.position or 0 for event in read_known_events(rows) if not _is_shipped(event)]
     return (newer[-1], json.loads(dict(rows)[newer[-1]])["by"]) if newer else None
 
 
 def act_at(connection: Connection, position: int) -> Act:
     """Return the act that the event at a position is part of. Raises `Refused` (event-unknown, never-undone)."""
-    event = next(known_events(read_records_at(connection, [position]).items()), None)
+    event = next(read_known_events(read_records_at(connection, [position]).items()), None)
     if event is None:
         raise Refused("event-unknown", f"no event has the position {position}; see: ratings log")
     if (problem := _never_undone(connection, event)) is not None:

@@ -11,7 +11,7 @@ from ratings_ledger.ledger.intake.intake import Imported, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.leagues import PLAYERS, League, draw_schedule, known_league, league_of
+from ratings_ledger.ledger.validation.leagues import PLAYERS, League, draw_schedule, find_league, require_league
 from ratings_ledger.projections.admission.events import Admission
 
 # of those who subscribe at the same moment one succeeds each time, so nobody tries more often than there are seats
@@ -52,7 +52,7 @@ def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None,
     """
     for _ in range(ATTEMPTS):
         with ledger.reading() as connection:
-            there = known_league(Log(connection), name)
+            there = require_league(Log(connection), name)
         players, is_last = len(there.players), len(there.players) == PLAYERS - 1
         events = [{"type": "league.joined", "occurred_at": at, "data": {"league": name, "player": player}}]
         if is_last:
@@ -78,6 +78,6 @@ def schedule_event(there: League, at: str, seed: str | None) -> dict[str, Any]:
 
 def _refuse_changed(seen: League, connection: Connection) -> None:
     """Raises `Refused` (changed-meanwhile) if somebody has subscribed since a league was looked at."""
-    now = league_of(Log(connection), seen.name)
+    now = find_league(Log(connection), seen.name)
     if now is None or now.joined != seen.joined or now.created != seen.created:
         raise Refused("changed-meanwhile", f"others subscribed to {seen.name} at the same time; try again")

@@ -19,8 +19,8 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.revisions import CombinedEvents, EventLookup
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log, first_positions, read_live
-from ratings_ledger.ledger.validation.leagues import PLAYERS, league_of, scheduled_games
-from ratings_ledger.ledger.validation.names import alike, close_names
+from ratings_ledger.ledger.validation.leagues import PLAYERS, find_league, scheduled_games
+from ratings_ledger.ledger.validation.names import find_close_names, find_similar_names
 from ratings_ledger.projections.contract import FINISHED
 from ratings_ledger.projections.facts.columns import ABORTED, LABELS, NONE, Facts
 from ratings_ledger.projections.facts.decoding import decode
@@ -145,8 +145,8 @@ class NewLadders:
 def likes(new: Sequence[Begun], there: Collection[Labelled]) -> dict[str, str]:
     """By name of a new ladder of one ruleset: another one, there or earlier among the new, that was probably meant.
 
-    One of their labels is close or alike (`close_names`), and the others are the same. The time it takes grows with the
-    sum of both, not with their product.
+    One of their labels is close or alike (`find_close_names`), and the others are the same. The time it takes grows
+    with the sum of both, not with their product.
     """
     found: dict[str, str] = {}
     known = sorted({*there} - {begun.labels for begun in new})
@@ -159,7 +159,9 @@ def likes(new: Sequence[Begun], there: Collection[Labelled]) -> dict[str, str]:
             if (rest := apart(labels, number)) in others:
                 others[rest].append(labels[number])
         for rest, beginning in by_rest.items():
-            slips = alike([*beginning], [*others[rest], *beginning]) | dict(close_names([*beginning], others[rest]))
+            slips = find_similar_names([*beginning], [*others[rest], *beginning]) | dict(
+                find_close_names([*beginning], others[rest])
+            )
             for label, meant in slips.items():
                 found.setdefault(beginning[label].name, beginning[label].with_label(number, meant[0]))
     return found
@@ -234,7 +236,7 @@ class LeagueNotes:
             f"ratings correct {shlex.quote(game_id)} --league {shlex.quote(name)} --reason TEXT"
             for name, game_id in self._nameless.items()
         ]
-        leagues = [league_of(CombinedEvents(Log(connection), waiting), name) for name in self._joined]
+        leagues = [find_league(CombinedEvents(Log(connection), waiting), name) for name in self._joined]
         return nameless + [
             f"the league {league.name} has its {PLAYERS} players and no schedule; draw it with: "
             f"ratings league schedule {shlex.quote(league.name)}"

@@ -13,7 +13,7 @@ from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.parsing import ParsedItem
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.rejections import csv_item
-from ratings_ledger.ledger.validation.repeated_games import result_of
+from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Result
 
@@ -134,7 +134,7 @@ def has_ties(game: dict[str, Any]) -> bool:
 def _result(game: dict[str, Any]) -> str:
     """Return the participants by place, with their scores, and how they left: `1 anna (10), 2 ben (8, abandoned)`."""
     if game.get("kind", "placing") != "placing":
-        return result_of(game)
+        return describe_result(game)
     placed = sorted(zip(places(game), game["participants"], strict=True), key=lambda one: (one[0], one[1]["player"]))
     more = [[str(one[name]) for name in ("score", "status") if one.get(name, "finished") != "finished"]
             for _, one in placed]  # fmt: skip

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.intake.importing import FileIntake
 from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Intake
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
-from ratings_ledger.ledger.store.log import Head, head, known_events, positions_of, read_records
+from ratings_ledger.ledger.store.log import Head, head, positions_of, read_known_events, read_records
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.new_names import CloseName, Newcomers
 from ratings_ledger.projections.admission.events import Admission
@@ -94,7 +94,7 @@ class Known:
             self._position = there.facts.position
         elif (newest := head(connection).position) > self._position:
             for page in read_records(connection, self._position, newest):
-                for event in known_events(page):
+                for event in read_known_events(page):
                     self._names.update(TYPES[event.type].brings(event.data))
             self._position = newest
         return self._names

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
-from ratings_ledger.ledger.store.log import known_of, read_live, read_where
+from ratings_ledger.ledger.store.log import read_events_of_type, read_live, read_where
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
@@ -83,7 +83,7 @@ class SeedChecks:
             self._put(event.data, event.position)
         # the ladders and ids of seeds that are withdrawn
         there = {event.event_id for event in live}
-        every = known_of(SEEDED, read_where(connection, until=until, type_name=SEEDED))
+        every = read_events_of_type(SEEDED, read_where(connection, until=until, type_name=SEEDED))
         self._withdrawn = {_place(event.data) for event in every if event.event_id not in there}
         # the current ids of the people with counted games, by ladder
         self._counted: dict[str, set[str]] = {}

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.intake.syncing import SheetDifference, Sync
 from ratings_ledger.ledger.validation.identities import Identities, identities
-from ratings_ledger.ledger.validation.repeated_games import result_of
+from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections.admission.outcomes import DifferingGame, SheetDifferences
 from ratings_ledger.projections.queries.coordinates import Times, moment, times_of
 from ratings_ledger.projections.queries.event_texts import what_differs
@@ -28,8 +28,8 @@ def sheet_differences(connection: Connection, found: Sync) -> SheetDifferences:
 
 def _told(one: SheetDifference, times: Times, people: Identities) -> DifferingGame:
     """One game."""
-    there = None if one.there is None or one.there.voided else result_of(people.present(one.there.data))
-    here = None if one.here is None else result_of(people.present(one.here.data))
+    there = None if one.there is None or one.there.voided else describe_result(people.present(one.there.data))
+    here = None if one.here is None else describe_result(people.present(one.here.data))
     played_at = one.here.likeness.occurred_at if one.here is not None else one.there.occurred_at if one.there else 0
     if one.what == "changed" and one.there is not None and one.here is not None:
         new = {**one.here.data, "game_id": one.game_id, "occurred_at": format_instant(played_at)}

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.events.types import meaning
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
-from ratings_ledger.ledger.store.log import Log, changed_games, known_events, read_records, read_records_at
+from ratings_ledger.ledger.store.log import Log, changed_games, read_known_events, read_records, read_records_at
 from ratings_ledger.projections.admission.acts import Act
 from ratings_ledger.projections.admission.outcomes import Undone, head_of, refusals
 from ratings_ledger.projections.diff.impact import Impact
@@ -70,7 +70,7 @@ def undoing(connection: Connection, act: Act, reason: str | None, decided_at: in
         for until in range(last, first - 1, -PAGE_EVENTS):
             after = max(first - 1, until - PAGE_EVENTS)
             page = [row for rows in read_records(connection, after, until) for row in rows]
-            for event in reversed([*known_events(page)]):
+            for event in reversed([*read_known_events(page)]):
                 found.take_back(event)
     if not found.items:
         raise Refused("undone-already", f"position {act.position} is taken back already; see: ratings log")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.rejections import Refused
-from ratings_ledger.ledger.store.log import known_event
+from ratings_ledger.ledger.store.log import read_known_event
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.columnar import (
@@ -117,7 +117,7 @@ def put_base(
 def _kept(position: int, record: str, looks_at_accounts: bool) -> list[str] | None:
     """Return whose event it is: an account's player, a clock's game, or nobody's; None if no ladder depends on it."""
     try:
-        event = known_event(position, record)
+        event = read_known_event(position, record)
     except (Refused, LookupError):
         return None
     if event.type not in KEPT or (event.type in ACCOUNTS and not looks_at_accounts):
@@ -140,7 +140,7 @@ class SharedBase:
         self.games_at: dict[str, int] = base.about["games_at"]
         self.gone = base.column("gone")
         records = zip(base.column("others_at").tolist(), base.lines("others"), base.lines("of"), strict=True)
-        self.others = [(at, known_event(at, record), of) for at, record, of in records]
+        self.others = [(at, read_known_event(at, record), of) for at, record, of in records]
         self._rulesets = _bound(event for _, event, _ in self.others if event.type == PUBLISHED)
         names = base.about["segments"]
         self.sources = Sources(

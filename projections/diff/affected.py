@@ -12,7 +12,7 @@ from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, to_known_event
 from ratings_ledger.ledger.events.types import TYPES, Draft, Ruleset
-from ratings_ledger.ledger.store.log import known_events, known_of, read_records, read_where
+from ratings_ledger.ledger.store.log import read_events_of_type, read_known_events, read_records, read_where
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
@@ -29,7 +29,7 @@ def read_entries(connection: Connection, after: int, until: int) -> Iterator[Log
     """Yield the entries of the log between two positions: position, record, and its event if it is one."""
     for page in read_records(connection, after, until):
         for position, record in page:
-            yield position, record, next(known_events([(position, record)]), None)
+            yield position, record, next(read_known_events([(position, record)]), None)
 
 
 def affected_by(facts: Facts, type_name: str, data: dict[str, Any]) -> set[str]:
@@ -156,6 +156,8 @@ def _have_same_dates(left: Stream, right: Stream) -> bool:
 
 def find_first_version(connection: Connection, until: int, ruleset_id: str) -> Version | None:
     """Return the first version of a ruleset published up to a position that runs here, withdrawn or not."""
-    published = known_of("ruleset.published", read_where(connection, until=until, subject=f"ruleset:{ruleset_id}"))
+    published = read_events_of_type(
+        "ruleset.published", read_where(connection, until=until, subject=f"ruleset:{ruleset_id}")
+    )
     bound = (bind(Ruleset.model_validate(event.data), event.position or 0)[0] for event in published)
     return next((version for version in bound if version is not None), None)

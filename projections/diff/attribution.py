@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import RuleFailed, Unknown
 from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.events.revisions import KnownEvent, find_root
-from ratings_ledger.ledger.store.log import Log, head, known_event, read_records_at
+from ratings_ledger.ledger.store.log import Log, head, read_known_event, read_records_at
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.published_lists import published_lists
 from ratings_ledger.projections.contract import decimal
@@ -173,7 +173,7 @@ def _with_event(log: Log, cause: Cause, record: str | None) -> AttributedCause:
     )
     if record is None:
         return named
-    event, known = json.loads(record), known_event(cause.position or 0, record)
+    event, known = json.loads(record), read_known_event(cause.position or 0, record)
     return replace(
         named,
         event_id=event["id"],

@@ -15,7 +15,7 @@ from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import (
     Log,
-    known_event,
+    read_known_event,
     read_records_at,
 )
 from ratings_ledger.ledger.validation.identities import identities
@@ -46,7 +46,7 @@ def event_impact(connection: Connection, before: Ladders, after: Ladders, times:
     position = after.facts.position
     record = read_records_at(connection, [position])[position]
     try:
-        event = known_event(position, record)
+        event = read_known_event(position, record)
     except Refused as problem:
         raise Unknown("event-unreadable", f"what is at position {position} does not count: {problem.message}") from None
     written = json.loads(record)

@@ -239,7 +239,7 @@ class _Path:
         self.first = self._some_version(ahead)
         self.has_clubs = self.first.ruleset.entrant == "club"
         names = club_identities(connection, ahead) if self.has_clubs else identities(connection, ahead)
-        self.ids = names.asked_first(player)
+        self.ids = names.list_ids(player)
         self.start = Fraction(self.first.start, self.first.rule.scale)
         self.is_running = self.first.ranking.running
         self.state = self._at(self._ladders(strict=True))

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.events.types import DECISIONS
-from ratings_ledger.ledger.store.log import known_of, read_newest, read_where
+from ratings_ledger.ledger.store.log import read_events_of_type, read_newest, read_where
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
 from ratings_ledger.projections.replay.ladders import parse_name
@@ -33,7 +33,9 @@ def _find_telling_positions(connection: Connection, facts: Facts) -> frozenset[i
 
 def _late_games(connection: Connection, facts: Facts) -> list[int]:
     """Return the first positions of games that came after a list that they belong on."""
-    lists = known_of("list.published", read_where(connection, until=facts.position, type_name="list.published"))
+    lists = read_events_of_type(
+        "list.published", read_where(connection, until=facts.position, type_name="list.published")
+    )
     by_game = defaultdict[int, list[tuple[int, int]]](list)
     for published in lists:
         versions = facts.rulesets.get(parse_name(published.data["ladder"]).ruleset_id, ())

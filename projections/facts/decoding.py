@@ -27,13 +27,13 @@ from ratings_ledger.ledger.store.log import (
     chain_hash_at,
     first_positions,
     head,
-    known_event,
+    read_known_event,
     read_live,
     read_records,
     read_records_at,
     read_types,
 )
-from ratings_ledger.ledger.validation.identities import following
+from ratings_ledger.ledger.validation.identities import resolve_renames
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import (
     NONE,
@@ -295,7 +295,7 @@ def _changes_among(records: Sequence[tuple[int, str]]) -> Iterator[KnownEvent]:
     for at, record in records:
         if any(name in record for name in CHANGES):
             with suppress(Refused, LookupError):
-                event = known_event(at, record)
+                event = read_known_event(at, record)
                 if event.type in CHANGES:
                     yield event
 
@@ -314,7 +314,7 @@ def _take_pages(facts: Facts, connection: Connection, until: int) -> None:
 def apply_event(facts: Facts, position: int, record: str) -> None:
     """Apply a record. One that is no event, put in with SQL, is left out, and `unread` names it."""
     try:
-        event = known_event(position, record)
+        event = read_known_event(position, record)
         if facts.base is not None and event.type not in GAME_EVENTS:
             facts.others.append((position, record))
             return
@@ -401,7 +401,7 @@ def _played_by_clocks(facts: Facts) -> dict[int, int]:
 
 def _identify(facts: Facts, renames: Sequence[Rename]) -> bool:
     """Set the person of every id, along chains of renames; returns whether there are any."""
-    new_number, circular = following((rename.player, rename.new_player) for rename in renames)
+    new_number, circular = resolve_renames((rename.player, rename.new_player) for rename in renames)
     problems = {
         renames[index]: f"{facts.players[renames[index].player]!r} is renamed in a circle" for index in circular
     }
@@ -417,7 +417,7 @@ def _identify(facts: Facts, renames: Sequence[Rename]) -> bool:
 
 def _follow_clubs(facts: Facts, renames: Sequence[ClubRename]) -> dict[str, str]:
     """Return the current name of every renamed club, along chains of renames."""
-    new_name, circular = following((rename.club, rename.new_club) for rename in renames)
+    new_name, circular = resolve_renames((rename.club, rename.new_club) for rename in renames)
     facts.circular |= {renames[index].position: f"{renames[index].club!r} is renamed in a circle" for index in circular}
     names_by_id: dict[str, str] = {}
     for club in new_name:

@@ -13,8 +13,14 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.games import count_seats
 from ratings_ledger.ledger.events.types import corrected_game
-from ratings_ledger.ledger.store.log import first_positions, known_event, known_of, read_records_at, read_where
-from ratings_ledger.ledger.validation.identities import following
+from ratings_ledger.ledger.store.log import (
+    first_positions,
+    read_events_of_type,
+    read_known_event,
+    read_records_at,
+    read_where,
+)
+from ratings_ledger.ledger.validation.identities import resolve_renames
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Cell, Column, Facts
@@ -70,7 +76,7 @@ def changed_in(connection: Connection, facts: Facts) -> Changed:
     for rename in recorded.renames:
         for number in ids[rename.player]:
             found.renamed[number] = max(found.last(rename.position), found.renamed.get(number, 0))
-    _, circular = following((rename.player, rename.new_player) for rename in recorded.renames)
+    _, circular = resolve_renames((rename.player, rename.new_player) for rename in recorded.renames)
     if circular:  # which of them count depends on those that are withdrawn
         found.everywhere = max(found.everywhere, *found.renamed.values())
     # a club may be on any ladder
@@ -82,7 +88,9 @@ def changed_in(connection: Connection, facts: Facts) -> Changed:
                 about[number] = max(found.last(account.position), about.get(number, 0))
     found.rows = _changed_rows(facts, about, _clocks(facts, found))
     found.former = _former(connection, facts)
-    for event in known_of("list.published", read_where(connection, until=facts.position, type_name="list.published")):
+    for event in read_events_of_type(
+        "list.published", read_where(connection, until=facts.position, type_name="list.published")
+    ):
         ladder, at = event.data["ladder"], recorded.positions.get(event.event_id, event.position or 0)
         found.lists[ladder] = max(found.last(at), found.lists.get(ladder, 0))
     return found
@@ -144,7 +152,7 @@ def _former(connection: Connection, facts: Facts) -> list[Former]:
     """Return what the games were that have been corrected, before each correction."""
     corrections = [
         event
-        for event in known_of(
+        for event in read_events_of_type(
             "game.corrected", read_where(connection, until=facts.position, type_name="game.corrected")
         )
         if event.position not in facts.unread
@@ -154,7 +162,7 @@ def _former(connection: Connection, facts: Facts) -> list[Former]:
     was = {}
     for game_id, at in firsts.items():
         if facts.row_of(at) != NONE:
-            event = known_event(at, records[at])
+            event = read_known_event(at, records[at])
             was[game_id] = event.data, event.occurred_at
     for correction in corrections:
         game_id = correction.data["game_id"]

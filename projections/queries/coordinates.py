@@ -32,8 +32,8 @@ from ratings_ledger.ledger.store.log import (
     has_games_before,
     head,
     home_zones,
-    known_of,
     position_known_at,
+    read_events_of_type,
     read_where,
     recorded_at,
 )
@@ -345,7 +345,7 @@ def time_zone(connection: Connection, ladder: str) -> str:
     ruleset_id = parse_name(ladder).ruleset_id
     # including voided versions: what was known at an earlier position may need them, and all share the zone
     there = read_where(connection, until=None, subject=f"ruleset:{ruleset_id}")
-    published = next(iter(known_of("ruleset.published", there)), None)
+    published = next(iter(read_events_of_type("ruleset.published", there)), None)
     if published is None:
         raise _unknown_ruleset(ruleset_id, ruleset_ids(connection))
     return Ruleset.model_validate(published.data).time_zone
@@ -363,7 +363,7 @@ def date_zone(connection: Connection, ladder: str, times: Times) -> str:
 def ruleset_ids(connection: Connection) -> set[str]:
     """Return the ids of all rulesets that were ever published."""
     every = read_where(connection, until=None, type_name="ruleset.published")
-    return {event.data["id"] for event in known_of("ruleset.published", every)}
+    return {event.data["id"] for event in read_events_of_type("ruleset.published", every)}
 
 
 def _unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:

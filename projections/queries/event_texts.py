@@ -22,7 +22,7 @@ from ratings_ledger.ledger.store.log import (
     Log,
 )
 from ratings_ledger.ledger.validation.identities import Identities
-from ratings_ledger.ledger.validation.repeated_games import result_of
+from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.games_log import (
@@ -63,7 +63,7 @@ def what_was_decided(before: Log, event: KnownEvent, times: Times, people: Ident
         return str(data["game_id"])
     if event.type == "game.corrected":
         return f"{data['game_id']}: {_corrected(game, data['game'], times, people)}"
-    return f"{data['game_id']}: {result_of(people.present(game.data))}"
+    return f"{data['game_id']}: {describe_result(people.present(game.data))}"
 
 
 def describe_seed(data: dict[str, Any]) -> str:
@@ -92,7 +92,7 @@ def _corrected(game: RevisedGame, new: dict[str, Any], times: Times, people: Ide
     told = ", ".join(f"{about} {now} instead of {was}".lstrip() for about, was, now in changes)
     moved = new.get("occurred_at", format_instant(game.occurred_at)) != format_instant(game.occurred_at)
     other = "at another moment of its minute" if moved else "with other details changed"
-    return told or f"{result_of(people.present(_undated(new)))}, {other}"
+    return told or f"{describe_result(people.present(_undated(new)))}, {other}"
 
 
 def what_differs(
@@ -102,8 +102,8 @@ def what_differs(
     moved = new.get("occurred_at", format_instant(game.occurred_at))
     there, here = people.present(game.data), people.present(_undated(new))
     found = []
-    if result_of(there) != result_of(here):
-        found.append(("", result_of(there), result_of(here)))
+    if describe_result(there) != describe_result(here):
+        found.append(("", describe_result(there), describe_result(here)))
     elif (was := _scores(there)) != (now := _scores(here)):
         found.append(("scores", was or "-", now or "-"))
     if times.played(moved) != times.played(game.occurred_at):
@@ -153,7 +153,7 @@ def _score(participant: dict[str, Any]) -> str | None:
 def result_told(data: dict[str, Any], has_scores: bool = True) -> str:
     """Describe a game by its participants, by place or side, with scores, and whether it counts."""
     uncounted = " (aborted)" if data.get("aborted") else "" if data.get("rated", True) else " (not rated)"
-    return result_of(data, has_scores) + uncounted
+    return describe_result(data, has_scores) + uncounted
 
 
 def words_of(one: RecordedEvent, times: Times) -> str:

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.store.log import (
     recorded_times,
 )
 from ratings_ledger.ledger.validation.identities import Identities, identities
-from ratings_ledger.ledger.validation.repeated_games import result_of
+from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, moment
 from ratings_ledger.projections.queries.explain import (
@@ -136,7 +136,7 @@ def _told_now(people: Identities, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _told(event: Event, data: dict[str, Any]) -> TimelineEntry:
-    result = None if event["type"] == "game.voided" or UNREADABLE in event else result_of(data)
+    result = None if event["type"] == "game.voided" or UNREADABLE in event else describe_result(data)
     return TimelineEntry(
         event["position"], event["type"], event["recorded_at"], event["by"], event["data"].get("reason"), result
     )

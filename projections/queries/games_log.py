@@ -20,8 +20,8 @@ from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import (
     Log,
     head,
-    known_event,
-    known_of,
+    read_events_of_type,
+    read_known_event,
     read_naming,
     read_newest,
     read_records,
@@ -91,7 +91,7 @@ def games_by_page(
             if not record.endswith(GAME_RECORDED) or not record.startswith(beginning):
                 continue
             try:
-                event = known_event(position, record)
+                event = read_known_event(position, record)
             except Refused as problem:
                 left_out[position] = problem.message
                 continue
@@ -122,7 +122,7 @@ def _changed_games(connection: Connection, until: int) -> dict[str, RecordedGame
     """Return the games that were corrected, voided or reinstated, by game_id, as they now stand."""
     found: dict[str, RecordedGame] = {}
     for type_name in sorted(GAME_EVENTS - {"game.recorded"}):
-        for event in known_of(type_name, read_where(connection, until=until, type_name=type_name)):
+        for event in read_events_of_type(type_name, read_where(connection, until=until, type_name=type_name)):
             game_id = event.data["game_id"]
             history = [] if game_id in found else Log(connection, until).about(f"game:{game_id}")
             if (game := live_game(history)) is not None:
@@ -233,7 +233,7 @@ def _about_player(log: Log, ids: set[str]) -> Iterator[int]:
 def _as_written(position: int, record: str) -> dict[str, Any]:
     """Return an event as in its record; for an invalid record only its names, its text, and what is wrong."""
     try:
-        known_event(position, record)
+        read_known_event(position, record)
         event: dict[str, Any] = json.loads(record)
         return event
     except Refused as problem:

@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import LedgerError, Unknown
 from ratings_ledger.ledger.events.revisions import live_game
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.store.log import Log, known_events, read_live, read_records
+from ratings_ledger.ledger.store.log import Log, read_known_events, read_live, read_records
 from ratings_ledger.ledger.validation.identities import identities
-from ratings_ledger.ledger.validation.leagues import PLAYERS, League, known_league, league_of
+from ratings_ledger.ledger.validation.leagues import PLAYERS, League, find_league, require_league
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import Times, moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
@@ -130,7 +130,7 @@ def ladder_named(seen: Survey, name: str) -> str:
     Raises `LedgerError` (league-unknown), `Unknown` for a league that no ruleset scores.
     """
     log = Log(seen.connection, seen.facts.position)
-    if league_of(log, name) is None and (name in seen.facts.rulesets or name in seen.facts.unusable):
+    if find_league(log, name) is None and (name in seen.facts.rulesets or name in seen.facts.unusable):
         return name
     there = _known(log, name)
     scoring = _ladders_scoring(seen.facts, there)
@@ -141,7 +141,7 @@ def ladder_named(seen: Survey, name: str) -> str:
 
 def _known(log: Log, name: str) -> League:
     try:
-        return known_league(log, name)
+        return require_league(log, name)
     except Refused as problem:
         raise LedgerError(f"{problem.code}: {problem.message}", problem.code) from None
 
@@ -220,7 +220,7 @@ def league_ids(connection: Connection, facts: Facts, versions: list[Version]) ->
 
 def _game(position: int, record: str) -> dict[str, Any] | None:
     """Return the game in a record, as it was then; None for other events."""
-    event = next(known_events([(position, record)]), None) if '"participants"' in record else None
+    event = next(read_known_events([(position, record)]), None) if '"participants"' in record else None
     if event is None:
         return None
     return event.data if event.type == "game.recorded" else event.data.get("game")
@@ -247,7 +247,7 @@ def _subscribers(connection: Connection, facts: Facts, stream: Stream) -> set[st
     """Return who subscribed to the league that a ladder is of (current ids); nobody if it is of none."""
     ruleset = stream.versions[0].ruleset
     values = parse_name(stream.ladder).values if ruleset.partition.by == ["league"] else ()
-    found = [league_of(Log(connection, facts.position), name) for name in values]
+    found = [find_league(Log(connection, facts.position), name) for name in values]
     leagues = [league for league in found if league is not None and league.game in ruleset.scope.game]
     return {facts.current(player) for league in leagues for player in league.players}
 

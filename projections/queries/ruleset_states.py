@@ -16,7 +16,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, quote
-from ratings_ledger.ledger.store.log import known_of, read_records_at, read_where, withdrawn_ids
+from ratings_ledger.ledger.store.log import read_events_of_type, read_records_at, read_where, withdrawn_ids
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.results import ABSENT, FROM, HIDDEN, SPREAD, Absent, Answer, Result, Rows
 from ratings_ledger.projections.rulesets.assumptions import assumptions_of
@@ -168,7 +168,9 @@ class RecordedVersion(NamedTuple):
 
 def _read_versions(connection: Connection, until: int) -> list[RecordedVersion]:
     """Return the versions published up to a position, in the order of the log, withdrawn ones included."""
-    published = known_of("ruleset.published", read_where(connection, until=until, type_name="ruleset.published"))
+    published = read_events_of_type(
+        "ruleset.published", read_where(connection, until=until, type_name="ruleset.published")
+    )
     records = read_records_at(connection, [event.position or 0 for event in published])
     withdrawn = withdrawn_ids(connection, until)
     versions = []

@@ -74,7 +74,7 @@ def checks(ledger: Ledger) -> Checks:
             Check("ok", s.name, s.value) if s.fine else Check(WRONG, s.name, s.value, f"should be {s.wanted}", s.remedy)
             for s in ledger.dialect.settings(connection)
         ]
-        guards = ledger.dialect.guards_missing(connection)
+        guards = ledger.dialect.missing_guards(connection)
         rows.append(
             Check(WRONG, "guards", "missing", ", ".join(guards), REGUARD)
             if guards
@@ -109,7 +109,7 @@ def _objects(connection: Connection) -> Check:
 
 def _rights(connection: Connection) -> list[Check]:
     """Return who may do more than the documented roles may, or less than they need."""
-    who, wrong = dialect_of(connection).wrong_rights(connection)
+    who, wrong = dialect_of(connection).find_rights_problems(connection)
     if not wrong:
         return [Check("ok", "rights", f"as documented, asked as {who}")]
     return [Check(WRONG, "rights", *difference) for difference in wrong]

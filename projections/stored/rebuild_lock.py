@@ -49,7 +49,7 @@ def only_one(ledger: Ledger) -> Iterator[RebuildLock]:
     """Hold the rebuild lock, which dies with the process. Raises `AlreadyRunning`."""
     with ExitStack() as stack:
         try:
-            held = stack.enter_context(ledger.dialect.only_rebuild(ledger))
+            held = stack.enter_context(ledger.dialect.hold_rebuild_lock(ledger))
         except BlockingIOError:
             message = f"another rebuild of {ledger.location} is running; this one did nothing"
             raise AlreadyRunning(message) from None

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.published_lists import compute_digest
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.store.log import chain_hash_at, head, read_records_at
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.store.runs import RunOutcome, all_runs, running
+from ratings_ledger.ledger.store.runs import RunOutcome, all_runs, record_run
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_to_store, rulesets_at
@@ -152,8 +152,8 @@ def rebuild(
     """
     with ExitStack() as stack:
         lock = stack.enter_context(only_one(ledger))
-        run = stack.enter_context(running(ledger, "rebuild", clock))
-        stack.enter_context(ledger.translated("rebuilder"))
+        run = stack.enter_context(record_run(ledger, "rebuild", clock))
+        stack.enter_context(ledger.translate_errors("rebuilder"))
         tell("reading", {})
         try_to_load(ledger, options.rule_seconds)
         try:

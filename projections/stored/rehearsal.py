@@ -8,8 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ratings_ledger.ledger.backups.backup_folder import Made, backup_json, head_beside
-from ratings_ledger.ledger.backups.restoring import BackupFiles, RefusedFile, Whole, check_backup, store_backup
+from ratings_ledger.ledger.backups.backup_folder import BackupResult, backup_json, read_head_beside
+from ratings_ledger.ledger.backups.restoring import BackupContents, BackupFiles, RefusedFile, check_backup, store_backup
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.exports import BEGINNING, Place
 from ratings_ledger.ledger.store.log import chain_hash_at
@@ -59,7 +59,7 @@ class BackupChecked(Result):
     ladders: int | Absent = ABSENT
 
 
-def backup_made(folder: Path, done: Made) -> BackupMade:
+def backup_made(folder: Path, done: BackupResult) -> BackupMade:
     """Return what became of a backup in a folder."""
     backup, dropped = done.backup, tuple(str(folder / name) for name in done.dropped)
     named = backup_json(backup) | {"file": str(folder / backup.file)}
@@ -86,17 +86,17 @@ def checked_backup(asked: BackupFiles, live: str | None = None) -> BackupChecked
     return BackupChecked(True, str(whole.head), files, tuple(findings), ladders)
 
 
-def _refuse_other_heads(asked: BackupFiles, whole: Whole) -> None:
+def _refuse_other_heads(asked: BackupFiles, whole: BackupContents) -> None:
     """Raises `RefusedFile` if the small file beside a backup names another head."""
     for name, place in zip(asked.files, whole.heads, strict=True):
         try:
-            if (beside := head_beside(name)) not in (None, place):
+            if (beside := read_head_beside(name)) not in (None, place):
                 raise Refused("end-mismatch", f"{name}.head names {beside}, but the file ends at {place}")
         except Refused as problem:
             raise RefusedFile(name, problem) from None
 
 
-def _rehearse(live: Ledger, asked: BackupFiles, whole: Whole, findings: list[Finding]) -> int:
+def _rehearse(live: Ledger, asked: BackupFiles, whole: BackupContents, findings: list[Finding]) -> int:
     """Restore a backup into a temporary ledger and compare it with the live one; returns how many ladders it has."""
     with tempfile.TemporaryDirectory(prefix="ratings-check-") as folder:
         restored = upgrade(f"{folder}/ratings.db")

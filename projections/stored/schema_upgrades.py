@@ -43,14 +43,14 @@ def upgrade_ledger(name: str, *, dry_run: bool = False) -> LedgerUpgrade:
 
     Raises `AlreadyRunning`, `NotALedger`, `StoreUnavailable`.
     """
-    from ratings_ledger.ledger.store.upgrading import planned, remake_views, upgrade  # alembic, which few need
+    from ratings_ledger.ledger.store.upgrading import plan_upgrade, recreate_views, upgrade  # alembic, which few need
 
-    plan = planned(name)
+    plan = plan_upgrade(name)
     upgrades = bool(plan.steps or plan.views) and plan.may and not dry_run
     if upgrades:
         with only_one(plan.ledger):
             upgrade(name)
-            remake_views(plan.ledger)
+            recreate_views(plan.ledger)
     return LedgerUpgrade(
         ledger=plan.ledger.location,
         from_=plan.found,

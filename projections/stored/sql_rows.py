@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import dump
 from ratings_ledger.ledger.events.revisions import live_game
-from ratings_ledger.ledger.store.log import Log, known_event, read_records_at
+from ratings_ledger.ledger.store.log import Log, read_known_event, read_records_at
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.trace import Trace
@@ -145,7 +145,7 @@ def _read(connection: Connection, facts: Facts, rows: list[int], people: Identit
     participants: Rows = []
     for row in rows:
         position = facts.first_position[row]
-        data = known_event(position, records[position]).data
+        data = read_known_event(position, records[position]).data
         if facts.live_position[row] != position:
             data = _live(connection, facts.position, data["game_id"])
         data = people.present(data)

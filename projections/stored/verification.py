@@ -18,7 +18,7 @@ from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.exports import Place, read_place
 from ratings_ledger.ledger.store.log import chain_hash_at, head, read_where
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.store.runs import DONE, RUNNING, all_runs, running
+from ratings_ledger.ledger.store.runs import DONE, RUNNING, all_runs, record_run
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
 from ratings_ledger.ledger.verification import Finding, VerifiedCounts, verify_log, verify_order
 from ratings_ledger.projections.admission.events import RecordedChecks
@@ -352,7 +352,7 @@ def verify_all(
             findings.append(finding)
             tell(finding)
 
-    with running(ledger, "verify", clock.now, only_if_well=True) as run:
+    with record_run(ledger, "verify", clock.now, only_if_well=True) as run:
         with ledger.reading() as connection:
             known, is_well = last_verified(ledger, connection) if only_new or since else LastVerified(None, False)
             if only_new:

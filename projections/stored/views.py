@@ -18,7 +18,7 @@ def history_views(dialect: Dialect) -> dict[str, str]:
     return {
         "live_info": f"""CREATE VIEW live_info AS
 SELECT n.generation, {instant("n.finished_at")} AS built_at, n.position,
-  {dialect.head_text("n")} AS head,
+  {dialect.sql_head("n")} AS head,
   h.generation IS NOT NULL AS history
 FROM live_generation g
 JOIN generations n ON n.generation = g.generation

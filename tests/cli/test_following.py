@@ -224,7 +224,7 @@ def test_repeat_of_refused_line_is_appended(db: str, ratings: Ratings, monkeypat
     def refused_once(*arguments: Any, **options: Any) -> Any:
         monkeypatch.undo()
         with store.reading() as connection:
-            return appending.Appended(0, 0, [(0, Rejection("players-met", "as of now"))], store_head(connection))
+            return appending.AppendResult(0, 0, [(0, Rejection("players-met", "as of now"))], store_head(connection))
 
     monkeypatch.setattr("ratings_ledger.ledger.intake.intake.append", refused_once)
     terms = ImportPolicy("test", keep_going=True)

@@ -23,7 +23,7 @@ from stores import own_server, postgres_database
 from thresholds import set_thresholds
 
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.ledger.store.runs import all_runs, running
+from ratings_ledger.ledger.store.runs import all_runs, record_run
 from ratings_ledger.projections.cluster import coordinating
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.rebuild_lock import only_one
@@ -142,7 +142,7 @@ def test_running_rebuild_spares_verify(db: str, ratings: Ratings) -> None:
 @pytest.mark.slow_cases
 def test_second_night_does_nothing(db: str, ratings: Ratings) -> None:
     """A nightly run that finds another one still running does nothing and says so."""
-    with running(open_ledger(db), "nightly", by="cron"):
+    with record_run(open_ledger(db), "nightly", by="cron"):
         result = ratings("nightly", "--format", "json", db=db)
         assert (result.exit_code, result.stdout) == (4, "")
         assert "by cron, is still going on; this one did nothing" in result.stderr

@@ -60,7 +60,7 @@ def test_concurrent_record_is_already_there(db: str, ratings: Ratings, monkeypat
         assert ratings(*WITHOUT_TIME, db=db).stdout.startswith("1 appended")
         return {}
 
-    monkeypatch.setattr("ratings_ledger.ledger.intake.intake.lookup", beaten)
+    monkeypatch.setattr("ratings_ledger.ledger.intake.intake.find_existing", beaten)
     assert ratings(*WITHOUT_TIME, db=db).stdout == "0 appended, 1 already there; the head is 6.\n"
 
 

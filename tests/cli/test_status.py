@@ -384,9 +384,9 @@ def test_killed_rebuild_is_lost(killed: Callable[[], None], db: str, ratings: Ra
     found = wait_for_result(ratings, db, "lost")
 
     assert (found["last"]["finished"], found["last"] == found["last_failure"]) == (None, True)
-    assert "without a word" in found["last"]["message"]
+    assert "no exit status" in found["last"]["message"]
     assert problems(ratings, db, "--no-failures") == ["failed"]
-    assert "without a word" in ratings("status", db=db).stdout
+    assert "no exit status" in ratings("status", db=db).stdout
     end = time.monotonic() + 30
     while ratings("rebuild", db=db).exit_code != 0:
         assert time.monotonic() < end

@@ -19,7 +19,7 @@ from ratings_ledger import NotALedger
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store import postgres, sqlite
 from ratings_ledger.ledger.store.appending import append
-from ratings_ledger.ledger.store.migrations import configuration
+from ratings_ledger.ledger.store.migrations import build_config
 from ratings_ledger.ledger.store.opening import Ledger, connect, schema_revision
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.projections.stored.rebuild_lock import only_one
@@ -32,7 +32,7 @@ OLD = "0006"
 def at(url: str, revision: str) -> str:
     """A ledger as a program of an earlier schema made it, with two events."""
     with writing(url) as connection:
-        config = configuration()
+        config = build_config()
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
     with as_an_older_program():

@@ -217,7 +217,7 @@ def test_failure_while_reading_ahead_is_raised() -> None:
     for kind, error, told in (
         ("bug", RuntimeError, "KeyError: 'a bug'"),
         ("kill", WorkerLost, "killed by signal 9"),
-        ("end", WorkerLost, "ended without a word"),
+        ("end", WorkerLost, "ended without an exit status"),
     ):
         messages = run_ahead(broken(kind))
         assert next(messages) == b"first"

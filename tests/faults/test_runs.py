@@ -20,7 +20,7 @@ from thresholds import set_thresholds
 from ratings_ledger import AlreadyRunning, StoreUnavailable
 from ratings_ledger.ledger.processes.identity import is_process_running, name_this_process
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.ledger.store.runs import Run, all_runs, latest_runs, running, runs_ahead
+from ratings_ledger.ledger.store.runs import Run, all_runs, latest_runs, record_run, runs_ahead
 
 MINUTE, HOUR = 60 * 1_000_000, 3_600 * 1_000_000
 
@@ -57,7 +57,7 @@ def in_table(ledger: Ledger) -> int:
 def test_successful_run_is_recorded(ledger_url: str) -> None:
     """A run shows as running, and afterwards with its times, result, position, author and details."""
     ledger = open_ledger(ledger_url)
-    with running(ledger, "backup", ticking(), by="mira") as run:
+    with record_run(ledger, "backup", ticking(), by="mira") as run:
         (open_one,) = known(ledger)
         run.position, run.details = 7, {"file": "a.jsonl"}
     (found,) = known(ledger)
@@ -74,11 +74,11 @@ def test_failed_run_keeps_its_reason(ledger_url: str) -> None:
     An error, an interruption and a run that reports its own failure all count as failures.
     """
     ledger, clock = open_ledger(ledger_url), ticking()
-    with pytest.raises(StoreUnavailable), running(ledger, "backup", clock):
+    with pytest.raises(StoreUnavailable), record_run(ledger, "backup", clock):
         raise StoreUnavailable("no space left", "no-space")
-    with pytest.raises(KeyboardInterrupt), running(ledger, "rebuild", clock):
+    with pytest.raises(KeyboardInterrupt), record_run(ledger, "rebuild", clock):
         raise KeyboardInterrupt
-    with running(ledger, "verify", clock) as run:
+    with record_run(ledger, "verify", clock) as run:
         run.fail("2 findings")
 
     assert [(one.kind, one.result, one.message) for one in known(ledger)] == [
@@ -90,15 +90,15 @@ def test_failed_run_keeps_its_reason(ledger_url: str) -> None:
 def test_refused_run_leaves_no_trace(ledger_url: str) -> None:
     """A run that is refused because another is under way leaves no trace."""
     ledger = open_ledger(ledger_url)
-    with pytest.raises(AlreadyRunning), running(ledger, "backup"):
+    with pytest.raises(AlreadyRunning), record_run(ledger, "backup"):
         raise AlreadyRunning("another one runs")
-    with running(ledger, "rebuild") as run:
+    with record_run(ledger, "rebuild") as run:
         run.no_trace = True
     assert known(ledger) == []
 
 
 def run_for_ever(url: str) -> None:
-    with running(open_ledger(url), "backup"):
+    with record_run(open_ledger(url), "backup"):
         time.sleep(600)
 
 
@@ -124,8 +124,8 @@ def test_killed_run_is_lost(ledger_url: str) -> None:
     (lost,) = known(ledger)
     assert lost.has_failed
     assert lost.finished_at is None
-    assert "without a word" in str(lost.message)
-    with running(ledger, "backup"):
+    assert "no exit status" in str(lost.message)
+    with record_run(ledger, "backup"):
         pass
     with ledger.reading() as connection:
         results = connection.execute(text("SELECT result FROM runs ORDER BY started_at")).scalars().all()
@@ -136,7 +136,7 @@ def test_concurrent_run_is_not_lost(ledger_url: str) -> None:
     """A run still under way is not taken for lost when another one begins."""
     ledger = open_ledger(ledger_url)
     with under_way(ledger_url):
-        with running(ledger, "backup"):
+        with record_run(ledger, "backup"):
             assert [one.result for one in known(ledger)] == ["running", "running"]
         assert [one.result for one in known(ledger)] == ["done", "running"]
 
@@ -146,12 +146,12 @@ def test_old_runs_are_swept(ledger_url: str, monkeypatch: pytest.MonkeyPatch) ->
     """Sweeping keeps the newest runs of a kind, its last success and its last failure."""
     set_thresholds(monkeypatch, runs_kept=3)
     ledger, clock = open_ledger(ledger_url), ticking()
-    with running(ledger, "verify", clock) as run:
+    with record_run(ledger, "verify", clock) as run:
         run.fail("long ago")
     for _ in range(10):
-        with running(ledger, "verify", clock):
+        with record_run(ledger, "verify", clock):
             pass
-    with running(ledger, "backup", clock):
+    with record_run(ledger, "backup", clock):
         pass
     found = known(ledger)
     (last, done, failed) = latest_runs(found)["verify"]
@@ -187,7 +187,7 @@ def reader_url(ledger_url: str) -> Iterator[str]:
 def test_readers_run_goes_to_state_folder(reader_url: str, ledger_url: str, state: Path) -> None:
     """A run by someone who can only read the ledger is kept in their account's state folder."""
     ledger = open_ledger(reader_url)
-    with running(ledger, "verify", ticking()) as run:
+    with record_run(ledger, "verify", ticking()) as run:
         run.fail("1 finding")
     (found,) = known(ledger)
 
@@ -213,7 +213,7 @@ def test_readers_old_run_files_are_swept(reader_url: str, state: Path, monkeypat
     set_thresholds(monkeypatch, runs_kept=3)
     ledger, clock = open_ledger(reader_url), ticking()
     for number in range(8):
-        with running(ledger, "verify", clock) as run:
+        with record_run(ledger, "verify", clock) as run:
             if number == 0:
                 run.fail("long ago")
 
@@ -227,7 +227,7 @@ def test_copied_ledger_has_its_own_runs(tmp_path: Path, copied_file: Callable[..
     for ledger in ledgers:
         with ledger.writing() as connection:
             connection.execute(text("CREATE TRIGGER no BEFORE INSERT ON runs BEGIN SELECT RAISE(ABORT, 'no'); END"))
-    with running(ledgers[1], "verify"):
+    with record_run(ledgers[1], "verify"):
         pass
 
     assert [len(known(ledger)) for ledger in ledgers] == [0, 1]
@@ -242,7 +242,7 @@ def test_foreign_trigger_does_not_fire(tmp_path: Path, copied_file: Callable[...
     with ledger.writing() as connection:
         connection.execute(text("CREATE TABLE fired (x)"))
         connection.execute(text("CREATE TRIGGER fires AFTER INSERT ON runs BEGIN INSERT INTO fired VALUES (1); END"))
-    with running(ledger, "verify"):
+    with record_run(ledger, "verify"):
         pass
     with ledger.reading() as connection:
         assert connection.execute(text("SELECT count(*) FROM fired")).scalar_one() == 0
@@ -264,7 +264,7 @@ STRANGE = {
 def test_strange_state_file_is_ignored(content: bytes, reader_url: str, state: Path) -> None:
     """A malformed file in the state folder is ignored."""
     ledger = open_ledger(reader_url)
-    with running(ledger, "verify", ticking()):
+    with record_run(ledger, "verify", ticking()):
         pass
     before = known(ledger)
     (file,) = [path for path in state.rglob("*.json") if path.is_file()]
@@ -276,7 +276,7 @@ def test_strange_state_file_is_ignored(content: bytes, reader_url: str, state: P
 def test_links_and_pipes_are_not_followed(reader_url: str, state: Path, tmp_path: Path) -> None:
     """Links and pipes in the state folder are neither followed nor waited for."""
     ledger = open_ledger(reader_url)
-    with running(ledger, "verify", ticking()):
+    with record_run(ledger, "verify", ticking()):
         pass
     (file,) = [path for path in state.rglob("*.json") if path.is_file()]
     os.mkfifo(file.parent / "verify-2.json")
@@ -287,7 +287,7 @@ def test_links_and_pipes_are_not_followed(reader_url: str, state: Path, tmp_path
     file.parent.rename(elsewhere)
     file.parent.symlink_to(elsewhere)
     assert known(ledger) == []
-    with running(ledger, "verify", ticking()):
+    with record_run(ledger, "verify", ticking()):
         pass
     assert len(list(elsewhere.glob("verify-*"))) == 3
 
@@ -296,7 +296,7 @@ def test_malformed_run_rows_are_ignored(tmp_path: Path, copied_file: Callable[..
     """Malformed rows in the table of runs are ignored, and the others are still shown."""
     path = copied_file(without_events)
     ledger = open_ledger(path)
-    with running(ledger, "verify", ticking()):
+    with record_run(ledger, "verify", ticking()):
         pass
     columns = "run, kind, started_at, finished_at, result, message, position, run_by, process, details"
     with closing(sqlite3.connect(path)) as connection:
@@ -346,9 +346,9 @@ YEAR = 400 * 24 * HOUR
 def test_runs_are_ordered_by_their_start(ledger_url: str) -> None:
     """A run dated far ahead does not stay the last of its kind once another one has begun."""
     ledger = open_ledger(ledger_url)
-    with running(ledger, "verify", lambda: 2 * YEAR):
+    with record_run(ledger, "verify", lambda: 2 * YEAR):
         pass
-    with running(ledger, "verify", lambda: YEAR) as run:
+    with record_run(ledger, "verify", lambda: YEAR) as run:
         run.fail("2 findings")
     latest = latest_runs(known(ledger, YEAR))["verify"]
 
@@ -361,7 +361,7 @@ def test_readers_runs_are_ordered_among_all(reader_url: str, ledger_url: str) ->
     """A run that is kept in the state folder is the last one of its kind although a run in it is dated ahead."""
     reader = open_ledger(reader_url)
     for message, date in (("first", 2 * YEAR), ("second", YEAR)):
-        with running(reader, "verify", lambda date=date: date) as run:  # type: ignore[misc]
+        with record_run(reader, "verify", lambda date=date: date) as run:  # type: ignore[misc]
             run.fail(message)
 
     assert [run.message for run in known(open_ledger(ledger_url), YEAR)] == ["second", "first"]
@@ -378,7 +378,7 @@ def test_numbers_of_earlier_programs_come_first(ledger_url: str) -> None:
                     f"VALUES ({number}, 'verify', {date}, {date}, 'done', 'x', 'x')"
                 )
             )
-    with running(ledger, "verify", lambda: YEAR):
+    with record_run(ledger, "verify", lambda: YEAR):
         pass
 
     assert [run.started_at // YEAR for run in known(ledger, YEAR)] == [1, 5, 4, 3]
@@ -388,13 +388,13 @@ def test_dates_ahead_end_with_a_good_run(ledger_url: str) -> None:
     """Every run dated ahead is reported, until a run of its kind with a credible date ends well."""
     ledger = open_ledger(ledger_url)
     for date, fails in ((2 * YEAR, False), (3 * YEAR, True), (YEAR, True)):
-        with running(ledger, "verify", lambda date=date: date) as run:  # type: ignore[misc]
+        with record_run(ledger, "verify", lambda date=date: date) as run:  # type: ignore[misc]
             if fails:
                 run.fail("1 finding")
 
     assert [run.dated for run in runs_ahead(known(ledger, YEAR), YEAR)] == [3 * YEAR, 2 * YEAR]
     assert runs_ahead(known(ledger, YEAR), 3 * YEAR - MINUTE) == []
-    with running(ledger, "verify", lambda: YEAR):
+    with record_run(ledger, "verify", lambda: YEAR):
         pass
     assert runs_ahead(known(ledger, YEAR), YEAR) == []
 

@@ -145,16 +145,16 @@ def test_freeze_while_importing_is_reported(
     db: str, ratings: Ratings, freeze: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An import says that it gave up on a server that froze, and succeeds when repeated."""
-    taken = postgres.locked
+    taken = postgres.lock_and_read_head
 
     def freezing(*arguments: Any) -> Any:
         freeze()
         return taken(*arguments)
 
-    monkeypatch.setattr(postgres, "locked", freezing)
+    monkeypatch.setattr(postgres, "lock_and_read_head", freezing)
     given_up(imported(ratings, db, *range(10, 30)))
     freeze()
-    monkeypatch.setattr(postgres, "locked", taken)
+    monkeypatch.setattr(postgres, "lock_and_read_head", taken)
     assert imported(ratings, db, *range(10, 30)).exit_code == 0
     assert ratings("verify", db=db) == (0, "", "")
 

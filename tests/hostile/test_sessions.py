@@ -18,7 +18,7 @@ from sqlalchemy import make_url, text
 from stores import for_chess, postgres_database
 
 from ratings_ledger import StoreUnavailable
-from ratings_ledger.ledger.store.locations import hidden
+from ratings_ledger.ledger.store.locations import redact_password
 from ratings_ledger.ledger.store.opening import connect, open_ledger
 from ratings_ledger.ledger.store.postgres_connection import AnsweringConnection
 
@@ -231,7 +231,7 @@ def test_password_in_url_is_hidden(name: str, ratings: Ratings) -> None:
     assert "bug" not in told.stderr
     for part in ("s3cret", "s3@cret", "cret"):
         assert part not in told.stderr.replace("secret", ""), told.stderr
-        assert part not in hidden(name)
+        assert part not in redact_password(name)
 
 
 def name_of_the_session(db: str) -> str:

@@ -27,7 +27,7 @@ from stores import OwnServer, own_server
 
 from ratings_ledger import LedgerError
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.store.appending import append, same_content
+from ratings_ledger.ledger.store.appending import append, has_same_content
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 
 pytestmark = pytest.mark.slow
@@ -264,7 +264,7 @@ def assert_kept(url: str, folder: Path) -> int:
     for batch in noted(folder, "writer"):
         games = batch.get("games", {})
         drafts = [numbered(name, size) for name, size in games.items()]
-        assert all(same_content(stored[places[draft.event_id]], draft) for draft in drafts)
+        assert all(has_same_content(stored[places[draft.event_id]], draft) for draft in drafts)
         found = [places[draft.event_id] for draft in drafts]
         assert found == sorted(found)
         # those that were there already had been appended without that anybody could be told

@@ -15,7 +15,7 @@ from ratings_ledger.ledger.clock import TOLERANCE
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.events.records import ZERO, chain_hash, leaf_hash
 from ratings_ledger.ledger.events.types import Draft, read_event
-from ratings_ledger.ledger.store.appending import Appended, append
+from ratings_ledger.ledger.store.appending import AppendResult, append
 from ratings_ledger.ledger.store.log import (
     chain_hash_at,
     count_by_type,
@@ -53,7 +53,9 @@ def player(name: str, **members: object) -> Draft:
 game = partial(drafted, at="2024-01-01T00:00:00Z")
 
 
-def add(ledger: Ledger, *drafts: Draft, now: int = NOON, by: str = "referee", ignore_clock: bool = False) -> Appended:
+def add(
+    ledger: Ledger, *drafts: Draft, now: int = NOON, by: str = "referee", ignore_clock: bool = False
+) -> AppendResult:
     return append(ledger, drafts, by=by, clock=at(now), ignore_clock=ignore_clock)
 
 

@@ -14,7 +14,7 @@ from ratings_ledger import Rejection
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
 from ratings_ledger.ledger.events.records import EventRow, build_record
 from ratings_ledger.ledger.events.types import Draft, read_event
-from ratings_ledger.ledger.store.appending import Appended, append
+from ratings_ledger.ledger.store.appending import AppendResult, append
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.verification import verify_log
 
@@ -48,7 +48,7 @@ def rows(ledger: Ledger) -> list[EventRow]:
     return [EventRow(*row) for row in found]
 
 
-def in_several(ledger: Ledger, *given: Any, **options: Any) -> Appended:
+def in_several(ledger: Ledger, *given: Any, **options: Any) -> AppendResult:
     """Append as if the store had no statement for it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledger.dialect, "append_one", lambda ledger, values: None)
@@ -94,7 +94,7 @@ def test_plain_event_takes_one_step(ledger: Ledger, monkeypatch: pytest.MonkeyPa
     def never(*given: Any) -> None:
         raise AssertionError("asked for the lock")
 
-    monkeypatch.setattr(ledger.dialect, "locked", never)
+    monkeypatch.setattr(ledger.dialect, "lock_and_read_head", never)
     assert append(ledger, [draft("anna")], by="referee", clock=lambda: 5).appended == 1
     assert append(ledger, [game("g-1", "anna", "ben")], by="referee", clock=lambda: 5).appended == 1
     # what was checked up to the head needs no second look

@@ -204,7 +204,7 @@ class DialectContract:
     def test_autocommitting_keeps_each_statement(self, ledger: Ledger) -> None:
         """What a statement changes is there for others at once, whatever comes after it."""
         with ledger.engine.connect() as connection:
-            insert(ledger.dialect.autocommitting(connection), run_row(1))
+            insert(ledger.dialect.autocommit(connection), run_row(1))
             assert runs(ledger) == [run_row(1)]
             connection.rollback()
         assert runs(ledger) == [run_row(1)]
@@ -244,22 +244,22 @@ class DialectContract:
 
     def test_brief_is_for_one_at_a_time_and_does_not_wait(self, ledger: Ledger) -> None:
         """A brief transaction that is alone keeps another one out, which gives up soon."""
-        brief = ledger.dialect.brief
+        begin_brief = ledger.dialect.begin_brief
         with ledger.reading() as first, ledger.reading() as second:
-            with brief(first, 50, True), pytest.raises(DBAPIError) as raised, brief(second, 50, True):
+            with begin_brief(first, 50, True), pytest.raises(DBAPIError) as raised, begin_brief(second, 50, True):
                 raise AssertionError
             assert reason_of(raised.value.orig or raised.value, ledger) == "busy"
-            with brief(second, 50, True):
+            with begin_brief(second, 50, True):
                 insert(second, run_row(1))
         assert runs(ledger) == [run_row(1)]
 
     def test_brief_leaves_nothing_if_it_fails(self, ledger: Ledger) -> None:
         """What it has stored is there in the end, unless it fails."""
         with ledger.reading() as connection:
-            with pytest.raises(ZeroDivisionError), ledger.dialect.brief(connection, 50, False):
+            with pytest.raises(ZeroDivisionError), ledger.dialect.begin_brief(connection, 50, False):
                 insert_and_fail(connection, run_row(1))
             assert runs(ledger) == []
-            with ledger.dialect.brief(connection, 50, False):
+            with ledger.dialect.begin_brief(connection, 50, False):
                 insert(connection, run_row(2))
         assert runs(ledger) == [run_row(2)]
 
@@ -268,20 +268,20 @@ class DialectContract:
     def test_locked_gives_the_head_and_the_named(self, ledger: Ledger) -> None:
         """The head and the named events are those under the lock; in an empty log there is no head."""
         with ledger.writing() as connection:
-            assert ledger.dialect.locked(connection, ["player:anna"]) == (None, [])
+            assert ledger.dialect.lock_and_read_head(connection, ["player:anna"]) == (None, [])
         last = add(ledger, player("anna", "a"), game("g-1", "anna", "ben"))
         with ledger.writing() as connection:
-            row, named = ledger.dialect.locked(connection, ["a", "nobody"])
+            row, named = ledger.dialect.lock_and_read_head(connection, ["a", "nobody"])
         assert (row[0], bytes(row[1]), row[2]) == last
         assert named == [("a", "player:anna", "player.registered", records(ledger)[0])]
-        self.exclude(ledger, lambda connection: ledger.dialect.locked(connection, ()))
+        self.exclude(ledger, lambda connection: ledger.dialect.lock_and_read_head(connection, ()))
 
     def test_locked_refuses_an_unsafe_store(self, ledger: Ledger) -> None:
         """Nothing is appended to a store that would not keep it as it is."""
         with ledger.writing() as connection:
             connection.exec_driver_sql(self.endanger)
             with pytest.raises(LedgerError) as raised:
-                ledger.dialect.locked(connection, ())
+                ledger.dialect.lock_and_read_head(connection, ())
         assert raised.value.reason in ("damaged", "unsafe-settings")
 
     def test_refuse_foreign_leaves_a_plain_index(self, ledger: Ledger) -> None:
@@ -350,8 +350,8 @@ class DialectContract:
         }  # fmt: skip
         with ledger.reading() as connection, driver_cursor(connection) as cursor:
             for name, found in ids.items():
-                assert {one[0] for one in ledger.dialect.events_named(cursor, [name])} == {*found}
-            many = ledger.dialect.events_named(cursor, [f"n-{number}" for number in range(1_500)] + ["a"])
+                assert {one[0] for one in ledger.dialect.find_events_named(cursor, [name])} == {*found}
+            many = ledger.dialect.find_events_named(cursor, [f"n-{number}" for number in range(1_500)] + ["a"])
         assert [(*one,) for one in many] == [("a", "player:anna", "player.registered", records(ledger)[0])]
 
     def test_joined_records_are_whole_or_none(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,13 +385,13 @@ class DialectContract:
         """A row's position and hash are written as `status` writes the head."""
         last = add(ledger, player("anna"))
         with ledger.reading() as connection:
-            found = connection.exec_driver_sql(f"SELECT {ledger.dialect.head_text('e')} FROM events e").scalar_one()
+            found = connection.exec_driver_sql(f"SELECT {ledger.dialect.sql_head('e')} FROM events e").scalar_one()
         assert found == str(last)
 
     def test_as_stored_reads_any_text(self, ledger: Ledger) -> None:
         """A text is read as it is stored, and what is empty stays so."""
         add(ledger, player("Zoë"))
-        columns = ", ".join(map(ledger.dialect.as_stored, ("subject", "supersedes")))
+        columns = ", ".join(map(ledger.dialect.sql_as_bytes, ("subject", "supersedes")))
         with ledger.reading() as connection:
             subject, supersedes = connection.exec_driver_sql(f"SELECT {columns} FROM events").one()
         told = subject if isinstance(subject, str) else bytes(subject).decode()
@@ -424,9 +424,9 @@ class DialectContract:
     def test_guards_missing_names_what_is_gone(self, ledger: Ledger) -> None:
         """A migrated ledger has all its guards, and one that is dropped is named."""
         with ledger.reading() as connection:
-            assert ledger.dialect.guards_missing(connection) == []
+            assert ledger.dialect.missing_guards(connection) == []
             connection.exec_driver_sql(self.unguard)
-            assert ledger.dialect.guards_missing(connection) == ["events_refuse_update"]
+            assert ledger.dialect.missing_guards(connection) == ["events_refuse_update"]
 
     def test_guards_are_named_once(self, ledger: Ledger) -> None:
         """Guards have names, among them those that keep events as they are."""
@@ -458,48 +458,48 @@ class DialectContract:
     def test_wrong_rights_name_who_asks(self, ledger: Ledger) -> None:
         """Who asks has a name; what is wrong says who, what and how to mend it."""
         with ledger.reading() as connection:
-            who, wrong = ledger.dialect.wrong_rights(connection)
+            who, wrong = ledger.dialect.find_rights_problems(connection)
         assert who
         assert all(len(list(filter(None, one))) == 3 for one in wrong)
 
     def test_who_may_change_is_its_maker(self, ledger: Ledger) -> None:
         """Who made a ledger may change its tables."""
         with ledger.reading() as connection:
-            who, owner, may = ledger.dialect.who_may_change(connection)
+            who, owner, may = ledger.dialect.read_change_rights(connection)
         assert (who, may) == (owner, True)
 
     @pytest.mark.parametrize("role", ["writer", "rebuilder"])
     def test_lacking_is_nothing_to_its_maker(self, ledger: Ledger, role: str) -> None:
         """Who made a ledger lacks nothing."""
         with ledger.reading() as connection:
-            assert ledger.dialect.lacking(connection, role) == ""
+            assert ledger.dialect.describe_missing_rights(connection, role) == ""
 
     # jobs
 
     def test_only_rebuild_is_held_by_one(self, ledger: Ledger) -> None:
         """The lock is held by one at a time, appends go on, and its own connection can begin a transaction."""
-        with ledger.dialect.only_rebuild(ledger) as connection:
-            with pytest.raises(BlockingIOError), ledger.dialect.only_rebuild(ledger):
+        with ledger.dialect.hold_rebuild_lock(ledger) as connection:
+            with pytest.raises(BlockingIOError), ledger.dialect.hold_rebuild_lock(ledger):
                 raise AssertionError
             assert add(ledger, player("anna")).position == 1
             if connection is not None:
                 with transaction(connection, "BEGIN"):
                     ledger.dialect.fence(connection)
-        with ledger.dialect.only_rebuild(ledger):
+        with ledger.dialect.hold_rebuild_lock(ledger):
             pass
 
     def test_shown_running_lasts_as_long_as_the_run(self, ledger: Ledger) -> None:
         """A run is seen while it lasts; when it and its process are gone, it is not."""
         now = clock.now()
         with ledger.reading() as connection:
-            with ledger.dialect.shown_running(ledger, 2**61 + 7):
+            with ledger.dialect.mark_running(ledger, 2**61 + 7):
                 assert ledger.dialect.is_running(connection, 2**61 + 7, name_this_process(), now, now)
             assert not ledger.dialect.is_running(connection, 2**61 + 7, GONE, now, now)
 
     def test_is_running_tells_runs_apart(self, ledger: Ledger) -> None:
         """Another run, of a process that is gone, is not taken for one that lasts."""
         now = clock.now()
-        with ledger.reading() as connection, ledger.dialect.shown_running(ledger, 7):
+        with ledger.reading() as connection, ledger.dialect.mark_running(ledger, 7):
             assert not ledger.dialect.is_running(connection, 8, GONE, now, now)
 
 
@@ -560,9 +560,9 @@ class TestPostgres(DialectContract):
         name = "events_append_one"
         with ledger.reading() as connection:
             connection.exec_driver_sql(f"ALTER FUNCTION {name} RENAME TO gone")
-            assert ledger.dialect.guards_missing(connection) == [name]
+            assert ledger.dialect.missing_guards(connection) == [name]
             connection.exec_driver_sql(f"CREATE FUNCTION {name}() RETURNS int LANGUAGE sql AS 'SELECT 1'")
-            assert ledger.dialect.guards_missing(connection) == [name]
+            assert ledger.dialect.missing_guards(connection) == [name]
 
 
 class TestThirdStore(TestSqlite):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ratings_ledger.ledger.validation.names import close_names, is_hidden, list_odd_characters
+from ratings_ledger.ledger.validation.names import find_close_names, is_hidden, list_odd_characters
 
 HIDDEN = "\u00ad\u034f\u115f\u1160\u17b4\u180b\u2060\u2065\u2800\u3164\ufe00\ufe0f\uffa0\ufff0\U000e0100\U0001d173"
 ALIKE = [
@@ -20,7 +20,7 @@ APART = [
 
 def are_close(known: str, new: str) -> bool:
     """Return whether a new name is close to a known one."""
-    return dict(close_names([new], [known])) == {new: [known]}
+    return dict(find_close_names([new], [known])) == {new: [known]}
 
 
 @pytest.mark.parametrize("character", HIDDEN, ids=[f"U+{ord(character):04X}" for character in HIDDEN])

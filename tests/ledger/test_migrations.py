@@ -14,7 +14,7 @@ from ratings_ledger import NotALedger, StoreUnavailable
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import head
-from ratings_ledger.ledger.store.migrations import configuration
+from ratings_ledger.ledger.store.migrations import build_config
 from ratings_ledger.ledger.store.opening import connect, open_ledger, schema_revision
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION, metadata
 from ratings_ledger.ledger.store.upgrading import upgrade
@@ -22,7 +22,7 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 
 def move(url: str, to: str) -> None:
     with connect(url, create=True).writing() as connection:
-        config = configuration()
+        config = build_config()
         config.attributes["connection"] = connection
         (command.downgrade if to == "base" else command.upgrade)(config, to)
 
@@ -65,7 +65,7 @@ def test_migrated_store_has_all_guards(ledger_url: str) -> None:
     """A migrated store has all of its guards and the current schema revision."""
     ledger = open_ledger(ledger_url)
     with ledger.reading() as connection:
-        assert ledger.dialect.guards_missing(connection) == []
+        assert ledger.dialect.missing_guards(connection) == []
         assert schema_revision(connection) == SCHEMA_REVISION
 
 
@@ -82,7 +82,7 @@ def test_empty_ledger_survives_down_and_up(store: str) -> None:
     ledger = open_ledger(store)
     with ledger.reading() as connection:
         assert head(connection).position == 1
-        assert ledger.dialect.guards_missing(connection) == []
+        assert ledger.dialect.missing_guards(connection) == []
 
 
 def test_downgrade_with_events_is_refused(ledger_url: str) -> None:
@@ -116,7 +116,7 @@ def test_older_schema_can_be_upgraded(
     upgrade(store)
     put_one_event(store)
     with connect(store).writing() as connection:
-        config = configuration()
+        config = build_config()
         config.attributes["connection"] = connection
         command.downgrade(config, "0001")
 
@@ -138,7 +138,7 @@ def test_upgrade_replaces_an_older_guard(ledger_url: str) -> None:
 
     ledger = open_ledger(ledger_url)
     with ledger.reading() as connection:
-        assert ledger.dialect.guards_missing(connection) == []
+        assert ledger.dialect.missing_guards(connection) == []
 
 
 def test_newer_schema_is_left_alone(ledger_url: str) -> None:

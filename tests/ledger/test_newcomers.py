@@ -7,8 +7,8 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ratings_ledger.ledger.validation.names import _keys, alike, close_names
-from ratings_ledger.ledger.validation.new_names import tied_parts
+from ratings_ledger.ledger.validation.names import _keys, find_close_names, find_similar_names
+from ratings_ledger.ledger.validation.new_names import split_tied_names
 
 CLOSE = [
     ("ben", "Ben"), ("Jürgen", "jurgen"), ("María José", "Maria Jose"), ("mariajose", "María José"),
@@ -29,7 +29,7 @@ APART = [
 
 def close(one: str, other: str) -> bool:
     """Whether `other` is close to the known `one`."""
-    return dict(close_names([other], [one])) == {other: [one]}
+    return dict(find_close_names([other], [one])) == {other: [one]}
 
 
 @pytest.mark.parametrize(("one", "other"), CLOSE)
@@ -54,7 +54,7 @@ def test_repeated_letters_are_looked_at_once() -> None:
 
 def test_later_new_name_is_reported() -> None:
     """Each new name is reported with the known and the earlier new names that are close to it."""
-    assert list(close_names(["Ben", "Johanna", "ben", "Johana"], ["BEN", "dora"])) == [
+    assert list(find_close_names(["Ben", "Johanna", "ben", "Johana"], ["BEN", "dora"])) == [
         ("Ben", ["BEN"]), ("ben", ["BEN", "Ben"]), ("Johana", ["Johanna"]),
     ]  # fmt: skip
 
@@ -130,7 +130,7 @@ def test_close_names_match_naive_definition() -> None:
         for place, name in enumerate(new):
             if others := [other for other in [*known, *new[:place]] if naively_close(name, other)]:
                 expected[name] = sorted(others)
-        assert {name: sorted(others) for name, others in close_names(new, known)} == expected
+        assert {name: sorted(others) for name, others in find_close_names(new, known)} == expected
         for name, others in expected.items():
             same = sorted(bare(name)) == sorted(bare(others[0]))
             kind = "equal" if bare(name) == bare(others[0]) else "turned" if same else "one letter"
@@ -153,7 +153,7 @@ def test_close_names_match_naive_definition() -> None:
 )  # fmt: skip
 def test_cell_with_several_players_is_split(cell: str, parts: list[str]) -> None:
     """A cell that holds several players is split into their names, and any other cell is not."""
-    assert tied_parts(cell) == parts
+    assert split_tied_names(cell) == parts
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_cell_with_several_players_is_split(cell: str, parts: list[str]) -> None
 )
 def test_mistyped_names_are_alike(one: str, other: str) -> None:
     """Names that a slip may have turned into each other are alike in both directions."""
-    assert alike([one], [other]) == {one: [other]}
-    assert alike([other], [one]) == {other: [one]}
+    assert find_similar_names([one], [other]) == {one: [other]}
+    assert find_similar_names([other], [one]) == {other: [one]}
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def test_mistyped_names_are_alike(one: str, other: str) -> None:
 )
 def test_other_names_are_not_alike(one: str, other: str) -> None:
     """Names that no slip explains are not alike."""
-    assert alike([one], [other]) == {}
+    assert find_similar_names([one], [other]) == {}
 
 
 def test_later_alike_name_is_reported() -> None:
     """Of two new names that are alike, only the later one is reported."""
-    assert alike(["Clara", "Calra"], ["Clara", "Calra"]) == {"Calra": ["Clara"]}
+    assert find_similar_names(["Clara", "Calra"], ["Clara", "Calra"]) == {"Calra": ["Clara"]}

@@ -17,10 +17,10 @@ def place(connection: Connection) -> tuple[str, ...]:
     return ("third", *sqlite.place(connection))
 
 
-def locked(connection: Connection, names: Sequence[str]) -> object:
+def lock_and_read_head(connection: Connection, names: Sequence[str]) -> object:
     """As in SQLite."""
-    asked.append("locked")
-    return sqlite.locked(connection, names)
+    asked.append("lock_and_read_head")
+    return sqlite.lock_and_read_head(connection, names)
 
 
 def object_differences(connection: Connection, views: dict[str, str]) -> Iterator[str | None]:

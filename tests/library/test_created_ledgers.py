@@ -9,7 +9,7 @@ import pytest
 from alembic import command
 
 import ratings_ledger as rl
-from ratings_ledger.ledger.store.migrations import configuration
+from ratings_ledger.ledger.store.migrations import build_config
 from ratings_ledger.ledger.store.opening import connect
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.ledger.verification import verify_log
@@ -76,7 +76,7 @@ def test_a_ledger_of_an_older_schema_is_upgraded_on_request(tmp_path: Path) -> N
     """Opening it says what to call and what to type, and changes nothing; `upgrade` brings it up and says so."""
     path = tmp_path / "old.db"
     with connect(str(path), create=True).writing() as connection:
-        config = configuration()
+        config = build_config()
         config.attributes["connection"] = connection
         command.upgrade(config, OLD)
 

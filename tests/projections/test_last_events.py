@@ -23,7 +23,7 @@ from time_ledgers import enter
 
 import ratings_ledger as rl
 from ratings_ledger.ledger.events.canonical import to_microseconds
-from ratings_ledger.ledger.store.log import head, known_event, read_records_at
+from ratings_ledger.ledger.store.log import head, read_known_event, read_records_at
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.validation.published_lists import published_lists
 from ratings_ledger.projections.facts.columns import Facts
@@ -143,7 +143,7 @@ def agree(past: Past, at: int, ladders: list[str]) -> Counter[str]:
 
 
 def game_at(connection: Connection, position: int) -> str:
-    return str(known_event(position, read_records_at(connection, [position])[position]).data["game_id"])
+    return str(read_known_event(position, read_records_at(connection, [position])[position]).data["game_id"])
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.validation.names import folded
+from ratings_ledger.ledger.validation.names import fold_name
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # without accents and capitals
@@ -50,8 +50,8 @@ _WEEKDAYS = (
     "saturday sat samstag sonnabend sam sa samedi sábado sáb sabato zaterdag zat za sobota sob",
     "sunday sun sonntag son so dimanche dim domingo dom domenica zondag zon zo niedziela niedz ndz nd",
 )
-_MONTH_OF = {folded(name): number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
-_WEEKDAY_OF = {folded(name): number for number, names in enumerate(_WEEKDAYS) for name in names.split()}
+_MONTH_OF = {fold_name(name): number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
+_WEEKDAY_OF = {fold_name(name): number for number, names in enumerate(_WEEKDAYS) for name in names.split()}
 
 
 def month_of(name: str) -> int | None:
@@ -60,7 +60,7 @@ def month_of(name: str) -> int | None:
     >>> month_of("März"), month_of("MARS"), month_of("marca"), month_of("Mürz")
     (3, 3, 3, None)
     """
-    return _MONTH_OF.get(folded(name))
+    return _MONTH_OF.get(fold_name(name))
 
 
 def weekday_of(name: str) -> int | None:
@@ -69,7 +69,7 @@ def weekday_of(name: str) -> int | None:
     >>> weekday_of("Sábado"), weekday_of("do"), weekday_of("today")
     (5, 3, None)
     """
-    return _WEEKDAY_OF.get(folded(name))
+    return _WEEKDAY_OF.get(fold_name(name))
 
 
 ORDERS = {"dmy": "day/month/year", "mdy": "month/day/year", "ymd": "year/month/day"}

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     is_place,
 )
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
-from ratings_ledger.ledger.validation.names import folded
+from ratings_ledger.ledger.validation.names import fold_name
 
 # columns that are put together with others: a time of day, and the sides of a game with what says who won
 TIME, WINNER, LOSER, RESULT, SETS = "time", "winner", "loser", "their result", "sets"
@@ -118,7 +118,7 @@ FILLED_IN = frozenset(_FILLED_IN.split())
 @lru_cache(maxsize=10_000)  # most cells that are asked about repeat
 def plain_word(name: str) -> str:
     """Return a column's name without what people leave out."""
-    return re.sub(r"[^\w#]|_", "", folded(name))
+    return re.sub(r"[^\w#]|_", "", fold_name(name))
 
 
 def column_meaning(name: str) -> str | None:
