@@ -120,7 +120,7 @@ HEADINGS = {
 }  # fmt: skip
 
 NO_ROOM = "free some space there, or send it elsewhere; ratings log says what is recorded by now"
-WITHOUT_MEMORY = b"ratings: there is not enough memory for this; nothing was changed by what was under way\n"
+WITHOUT_MEMORY = b"ratings: there is not enough memory for this; the interrupted operation changed nothing\n"
 
 # whether a command is under way, which an interrupt must not cut off, and whether one came
 _under_way = False

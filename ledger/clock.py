@@ -3,9 +3,9 @@
 import time
 from collections.abc import Callable
 
-# anything that tells the time in place of `now`, mostly in tests
+# a replacement for `now`, mostly in tests
 Clock = Callable[[], int]
-# how far, in microseconds, the clocks of two sound machines may be apart
+# how far the clocks of two sound machines may differ, in microseconds
 TOLERANCE = 5 * 60 * 1_000_000
 
 
@@ -15,5 +15,5 @@ def now() -> int:
 
 
 def is_ahead(instant: int, at: int) -> bool:
-    """Return whether an instant is so far after `at` that one of the two clocks was wrong."""
+    """Tell whether an instant is so far after `at` that one of the two clocks was wrong."""
     return instant - at > TOLERANCE

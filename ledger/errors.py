@@ -1,22 +1,22 @@
-"""Operating failures: the few things that stop a command although its input is fine.
+"""Operating failures: the few errors that stop a command although its input is fine.
 
-Bad data is not among them: it is a `Rejection` (see `rejections`), returned as a value. Findings of `verify` are too.
+Bad data is not among them: a `Rejection` (see `rejections`) is returned as a value, and so is a finding of `verify`.
 """
 
 import copyreg
 from typing import Any
 
 CLOCK_AHEAD = (
-    "the event would be recorded more than a day ahead of the clock that the database goes by: one of them is wrong; "
-    "set it right"
+    "the event would be recorded more than a day ahead of the database server's clock; correct the clock that is wrong "
+    "and record it again"
 )
 NOT_STORED = (
-    "the database did not store what was appended, so nothing is: a trigger, a rule or a table that is not this "
-    "program's stands in the way; see: ratings verify"
+    "the database did not store the appended events, so nothing was recorded: a trigger, a rule or a table that this "
+    "program did not make interferes; run: ratings verify"
 )
 
 
-# why a command stopped, as reported in JSON: a reason is never renamed and never used for anything else
+# why a command stopped, as reported in JSON; a reason is never renamed or reused
 REASONS = {
     "usage": (2, "the command, its options or its arguments are wrong"),
     "not-a-ledger": (2, "what `--db` names cannot be a ledger: no URL, no database file, another encoding"),
@@ -69,7 +69,7 @@ class LedgerError(Exception):
             self.reason = reason
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # a worker process hands errors on, whatever the constructor of each takes
+        # a worker process sends errors to its parent, whatever arguments their constructors take
         return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
@@ -78,7 +78,7 @@ class NotALedger(LedgerError):
 
 
 class OldSchema(NotALedger):
-    """An older program made the ledger, which is to be upgraded first (exit code 2)."""
+    """An older program made the ledger; it must be upgraded first (exit code 2)."""
 
     reason = "old-schema"
 
@@ -102,7 +102,7 @@ class CannotPredict(LedgerError):
 
 
 class StoreDamaged(LedgerError):
-    """The store's content cannot be read as it was written; `verify` says where (exit code 1)."""
+    """The store holds content that cannot be read; `verify` says where (exit code 1)."""
 
     reason = "damaged"
 
@@ -114,7 +114,7 @@ class ClockBehind(LedgerError):
 
 
 class LedgerExists(LedgerError):
-    """There is a ledger already where one was to be made (exit code 1)."""
+    """A ledger already exists at the place of a new one (exit code 1)."""
 
     reason = "ledger-exists"
 
@@ -132,7 +132,7 @@ class RulesetUnusable(LedgerError):
 
 
 class BadArgument(LedgerError):
-    """A question has an argument that cannot be meant (exit code 2). `argument` is its name, or None."""
+    """A question has an invalid argument (exit code 2). `argument` is its name, or None."""
 
     reason = "usage"
 
@@ -142,8 +142,9 @@ class BadArgument(LedgerError):
 
 
 class Unknown(LedgerError):
-    """No such player or game is recorded (exit code 1). `reason` is the code of a rejection, such as player-unknown, or
-    `unknown` for what has none.
+    """No such player or game is recorded (exit code 1).
+
+    `reason` is the code of a rejection, such as player-unknown, or `unknown` if there is no code.
     """
 
     reason = "unknown"
@@ -194,4 +195,4 @@ class WorkerLost(LedgerError):
 
 
 class BadBackupList(LedgerError):
-    """What a folder of backups holds in place of their list is not one (exit code 2)."""
+    """The list of backups in a folder is not a valid list (exit code 2)."""

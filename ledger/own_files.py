@@ -1,6 +1,7 @@
-"""Files of this account: where its caches are, and files that nobody can replace or find half written.
+"""Files of this account: its cache folder, and files that other accounts cannot replace or see half written.
 
-No link is followed, only regular files of this account are opened, and no open waits for the other end of a pipe.
+Opening a file never follows a link, accepts only regular files of this account, and never waits for the other end of a
+pipe.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import contextmanager, suppress
 from ratings_ledger.ledger.errors import StoreUnavailable
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # a shell waits for who reads names
+if TYPE_CHECKING:  # shell completion imports this module, so it must load fast
     from collections.abc import Iterator
     from typing import IO
 
@@ -22,19 +23,20 @@ _SAFE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os
 
 
 def open_own(path: str | os.PathLike[str], mode: str) -> IO[bytes]:
-    """Return a file of this account, for `rb`, `ab` (created if need be) or `wb` (created or emptied). Raises
-    `OSError`.
+    """Open a file of this account: `rb`, `ab` (created if missing) or `wb` (created or emptied).
+
+    Raises `OSError`.
     """
     flags = {"rb": os.O_RDONLY, "ab": os.O_RDWR | os.O_CREAT | os.O_APPEND, "wb": os.O_WRONLY | os.O_CREAT}[mode]
     descriptor = os.open(path, flags | _SAFE, 0o600)
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
-        if found.st_uid != os.geteuid():
+        if status.st_uid != os.geteuid():
             raise OSError(errno.EPERM, "a file of another account", os.fspath(path))
         if mode == "wb":
-            # not with O_TRUNC, which would have emptied whatever it was
+            # O_TRUNC would have emptied the file before these checks
             os.ftruncate(descriptor, 0)
         return os.fdopen(descriptor, mode)
     except BaseException:
@@ -46,40 +48,42 @@ def cache_folder() -> str | None:
     """Return the folder of all caches, which may be deleted at any time; None if the account has no home."""
     if home := os.environ.get("XDG_CACHE_HOME"):
         return os.path.join(home, "ratings-ledger")
-    own = os.path.expanduser("~")
-    return None if own == "~" else os.path.join(own, ".cache", "ratings-ledger")
+    user_home = os.path.expanduser("~")
+    return None if user_home == "~" else os.path.join(user_home, ".cache", "ratings-ledger")
 
 
 def is_own_folder(path: str | os.PathLike[str]) -> bool:
     """Tell whether a path is a folder of this account, and not a link to one."""
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
 
 
 def refuse_other_accounts(path: str | os.PathLike[str], bits: int = 0o077) -> None:
-    """Raise `StoreUnavailable` if a folder's mode gives other accounts any of these bits, as far as it can be read.
+    """Raise `StoreUnavailable` if a folder's mode gives other accounts any of these bits.
 
-    Where an account can write, checksums prove nothing: it can write these as well.
+    An account that can write files can also write their checksums, so checksums would prove nothing. A folder whose
+    mode cannot be read passes.
     """
     try:
         mode = stat.S_IMODE(os.lstat(path).st_mode)
-    except OSError:  # whoever goes on to use it says so
+    except OSError:  # the caller's next access reports it
         return
     if mode & bits:
         name = shlex.quote(os.fspath(path))
         raise StoreUnavailable(
             f"other accounts can write into {name} (mode {mode:04o}), so nothing is stored from what is in it; type: "
             f"chmod {mode & ~bits:04o} {name} (if one may have done so, delete it instead, and it is made again: "
-            f"rm -r {name})", "file",
-        )  # fmt: skip
+            f"rm -r {name})",
+            "file",
+        )
 
 
 @contextmanager
 def name_file_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Makes an `OSError` that names no file, as those of writing do, name this one."""
+    """Add this file's name to an `OSError` that names no file, as errors of writing do."""
     try:
         yield
     except OSError as error:
@@ -90,12 +94,10 @@ def name_file_in_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextmanager
 def create_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[IO[bytes]]:
-    """Provide a file that gets its name once it is whole and on disk; until then, and after a failure, there is
-    nothing.
+    """Provide a file that gets its name once it is complete and on disk; a failure leaves nothing behind.
 
-    Unless it is `forced` to the disk, a power cut may damage it. `mode` is the file's, less what the account's umask
-    takes away. No existing file is touched. Raises `OSError`; `FileExistsError` if anything has the name, before the
-    first byte is written or at the end.
+    Unless it is `forced` to the disk, a power cut may damage it. The account's umask reduces `mode`. No existing file
+    changes. Raises `OSError`; `FileExistsError` if the name is taken, before the first byte is written or at the end.
     """
     parent, name = os.path.split(path)
     if os.path.lexists(path) or name in ("", ".", ".."):
@@ -103,7 +105,7 @@ def create_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[I
     try:
         folder = os.open(parent or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with _nameless(folder, mode) as (file, beside):
+            with _open_nameless(folder, mode) as (file, beside):
                 yield file
                 file.flush()
                 if forced:
@@ -123,9 +125,9 @@ def create_file(path: str, mode: int = 0o666, forced: bool = True) -> Iterator[I
 def replace_file(path: str, content: bytes, mode: int = 0o600) -> None:
     """Replace the content of a file of this account, or create it: readers see either the old content or the new.
 
-    `mode` is the file's, less what the account's umask takes away. Raises `OSError`.
+    The account's umask reduces `mode`. Raises `OSError`.
     """
-    beside = f"{path}.{_random()}.part"
+    beside = f"{path}.{_random_name()}.part"
     try:
         with create_file(beside, mode) as file:
             file.write(content)
@@ -138,19 +140,20 @@ def replace_file(path: str, content: bytes, mode: int = 0o600) -> None:
         raise
 
 
-def _random() -> str:
+def _random_name() -> str:
     return os.urandom(8).hex()
 
 
 @contextmanager
-def _nameless(folder: int, mode: int) -> Iterator[tuple[IO[bytes], str]]:
-    """Provide a new file in a folder, and where it can be found: one without a name, which vanishes with the process,
-    or one with a name nobody knows where the system has no nameless files.
+def _open_nameless(folder: int, mode: int) -> Iterator[tuple[IO[bytes], str]]:
+    """Provide a new file in a folder and the path to link it from.
+
+    The file has no name, so it vanishes with the process. A system without nameless files gets one with a random name.
     """
-    beside = f".ratings-{_random()}.part"
+    beside = f".ratings-{_random_name()}.part"
     descriptor = None
     if os.path.isdir("/proc/self/fd") and (unnamed := getattr(os, "O_TMPFILE", 0)):
-        with suppress(OSError):  # the file system cannot; if it is something else, the second way will say so
+        with suppress(OSError):  # the file system cannot; the second way reports any other problem
             descriptor = os.open(".", os.O_WRONLY | unnamed | os.O_CLOEXEC, mode, dir_fd=folder)
     if descriptor is not None:
         with os.fdopen(descriptor, "wb") as file:

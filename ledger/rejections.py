@@ -1,7 +1,6 @@
-"""What is wrong with a piece of input: stable codes, and the values that carry them.
+"""Rejections of input: the stable codes, the values that carry them, and helpers that quote input in messages.
 
-`CODES` is the whole vocabulary; a code is never renamed and never used for anything else. The page
-`docs/rejections.md` is generated from it.
+`CODES` is the whole vocabulary; a code is never renamed or reused. The page `docs/rejections.md` is generated from it.
 """
 
 import re
@@ -187,7 +186,7 @@ CODES = {
 
 
 class Rejection(NamedTuple):
-    """One refused piece of input: a code of `CODES`, what is wrong and what would be right, and where."""
+    """One refused piece of input: a code of `CODES`, a message with the error and its fix, and the place."""
 
     code: str
     message: str
@@ -196,7 +195,7 @@ class Rejection(NamedTuple):
 
 
 class Refused(LedgerError, ValueError):
-    """Raised while one event is read and turned into a `Rejection` by whoever reads many (exit code 1)."""
+    """An error in one event; code that reads many events turns it into a `Rejection` (exit code 1)."""
 
     reason = "unknown"
 
@@ -211,22 +210,22 @@ class Refused(LedgerError, ValueError):
         return type(self), (self.code, self.message, self.line)
 
     def rejection(self, file: str | None = None, line: int | None = None) -> Rejection:
-        """Return the same as a value, with its place in the input."""
+        """Return this error as a value, with its place in the input."""
         return Rejection(self.code, self.message, file, self.line if line is None else line)
 
 
 class ChangedMeanwhile(Refused):
-    """Somebody else recorded something first, on which what was decided depends; look again (exit code 1)."""
+    """Another writer recorded an event that this decision depends on; look again (exit code 1)."""
 
 
-# what formulas begin with, by OWASP's advice on CSV injection; also in full width, which Japanese spreadsheets accept
+# the first characters of formulas (OWASP, CSV injection); also in full width, which Japanese spreadsheets accept
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-# our numbers; a name that is nothing but a number is not a formula either
+# numbers as this program writes them; a name that is only a number is no formula either
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+|/[0-9]+)?")
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the end of a message about an unknown word: the known one that was probably meant, or nothing.
+    """Return the end of a message about an unknown word: a suggestion of the closest known word, or nothing.
 
     >>> did_you_mean("mria", ["mira", "ben"])
     '; did you mean mira?'
@@ -236,33 +235,33 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def find_closest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that a mistyped one, or a part of a name, was probably meant to be.
+    """Return the known word closest to a mistyped one or to a part of a name, or None.
 
     >>> find_closest("Jana", ["Jana Köhler", "Ben Koch"])
     'Jana Köhler'
     """
-    from difflib import get_close_matches  # so that only somebody who mistyped waits for it
+    from difflib import get_close_matches  # slow to import, and needed only after a typing error
 
     folded = {name.casefold(): name for name in known}
     close = get_close_matches(word.casefold(), folded, n=1)
     if close:
         return folded[close[0]]
     # a first or last name alone
-    whole = [name for name in folded if word.casefold() in re.split(r"[\s,]+", name)]
-    return folded[whole[0]] if len(whole) == 1 else None
+    containing = [name for name in folded if word.casefold() in re.split(r"[\s,]+", name)]
+    return folded[containing[0]] if len(containing) == 1 else None
 
 
 def quote(value: object, limit: int = 60) -> str:
-    """Return a value as it may appear in a message: quoted, shortened, with anything unprintable escaped."""
+    """Quote a value for a message: shortened, with unprintable characters escaped."""
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # of so many digits, or of what is nested so deeply
+    except (ValueError, RecursionError):  # too many digits, or too deeply nested
         text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 def csv_item(name: str) -> str:
-    """Return a name as it may stand among others separated by commas: quoted if it has a comma itself.
+    """Quote a name for a list separated by commas, if it has a comma itself.
 
     >>> csv_item("Anna Schmidt"), csv_item("Schmidt, Anna")
     ('Anna Schmidt', "'Schmidt, Anna'")
@@ -271,10 +270,11 @@ def csv_item(name: str) -> str:
 
 
 def escape_unprintable(text: str, kept: str = "", halves: bool = False) -> str:
-    """Text from outside, safe for a terminal or a page: what moves a cursor, reorders or hides becomes \\uXXXX.
+    """Escape text from outside for a terminal or a page: characters that move a cursor, reorder or hide text.
 
-    That covers control, direction, line separator, private and unassigned characters, halves of pairs, and anything
-    invisible; spaces stay, and so does what is `kept`. Beyond U+FFFF it is \\UXXXXXXXX, or two `halves` as in JSON.
+    These are control, direction, line separator, private, unassigned and invisible characters, and halves of surrogate
+    pairs. They become \\uXXXX, beyond U+FFFF \\UXXXXXXXX, or two `halves` as in JSON. Spaces and the `kept` characters
+    stay.
 
     >>> escape_unprintable("Jürgen \\u202e\\x1b[2J"), escape_unprintable("\\U000e0041", halves=True)
     ('Jürgen \\\\u202e\\\\u001b[2J', '\\\\udb40\\\\udc41')
@@ -282,8 +282,8 @@ def escape_unprintable(text: str, kept: str = "", halves: bool = False) -> str:
     if text.isprintable():
         return text
 
-    def escape(found: Match[str]) -> str:
-        character = found[0]
+    def escape(match: Match[str]) -> str:
+        character = match[0]
         if character.isprintable() or character in kept or category(character) == "Zs":
             return character
         code = ord(character)
@@ -300,8 +300,7 @@ _NOT_ASCII = re.compile(r"[^ -~]")
 
 
 def formula_safe(cell: Cell) -> Cell | str:
-    """Return a cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe, numbers do
-    not.
+    """Return a cell that no spreadsheet takes for a formula: text that begins like one gets an apostrophe.
 
     >>> formula_safe("=1+1"), formula_safe("-rf"), formula_safe("-5/3"), formula_safe("anna"), formula_safe(-7)
     ("'=1+1", "'-rf", '-5/3', 'anna', -7)

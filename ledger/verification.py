@@ -1,7 +1,7 @@
-"""`verify` for the log: every hash recomputed from the stored records, every column compared with its record.
+"""Verification of the log: recompute every hash from the stored records, compare every column with its record.
 
-Findings are values. Reading continues after a damaged place, so everything wrong is reported at once; an event that
-cannot be read is one finding, and the chain is picked up again after it.
+Findings are values. Reading continues after a damaged place, so one run reports everything that is wrong; an event that
+cannot be read is one finding, and the chain of hashes resumes after it.
 """
 
 import marshal
@@ -34,15 +34,15 @@ _SUPERSEDING = ", ".join(f"'{name}'" for name in sorted(SUPERSEDING))
 
 
 class Finding(NamedTuple):
-    """Something that is not as it was written: a code, the position if it is known, and the message."""
+    """A defect of the log: a code, the position if it is known, and the message."""
 
     code: str
     position: int | None
     message: str
 
     def __str__(self) -> str:
-        where = "" if self.position is None else f"position {self.position}: "
-        return f"{self.code}: {where}{self.message}"
+        place = "" if self.position is None else f"position {self.position}: "
+        return f"{self.code}: {place}{self.message}"
 
 
 CODES = {
@@ -58,7 +58,7 @@ CODES = {
     "twice": "an id, a game or a superseded event occurs twice",
     "guard": "a trigger that protects the events is gone or altered",
     "head": "the ledger does not contain the history that was asked for",
-    "meaning": "a record says what no event can say",
+    "meaning": "a record holds an invalid event",
     "schema": "a table, an index, a view or a trigger is not as this program makes it, or is not one of its own",
     "standings": "stored standings differ from a replay",
     "trace": "a trace kept in the cache is not what a replay leaves behind; it is deleted, and its folder named",
@@ -69,7 +69,7 @@ CODES = {
 
 
 class VerifiedCounts(NamedTuple):
-    """How much of each kind was looked at."""
+    """The number of checked things of each kind."""
 
     events: int = 0
     hashes: int = 0
@@ -82,51 +82,53 @@ class VerifiedCounts(NamedTuple):
 def verify_log(
     ledger: Ledger, connection: Connection, expected: Place | None = None, since: Place | None = None
 ) -> Generator[Finding, None, VerifiedCounts]:
-    """Yield all findings about the log, in order, or those about what was recorded `since` a place.
+    """Yield all findings about the log, in order, or those about events recorded `since` a place.
 
-    Both places must be in the log. Returns how much it looked at. What keeps it from looking is raised: a connection
-    error, a lock, a missing right. The walk ends at the head of the log as it was at the start.
+    The log must contain both places. Returns the counts of what it checked. Raises errors that prevent a check, such as
+    a lost connection, a lock or a missing right. The walk ends at the head of the log as it was at the start.
     """
     after = 0 if since is None else since.position
     for message in ledger.dialect.storage_findings(connection) if since is None else ():
         yield Finding("storage", None, message)
-    objects, whole = yield from _schema(connection)
-    if not whole:
-        return VerifiedCounts(objects=objects)
+    object_count, has_all_tables = yield from _check_schema(connection)
+    if not has_all_tables:
+        return VerifiedCounts(objects=object_count)
     for name in ledger.dialect.missing_guards(connection):
         yield Finding(
-            "guard", None, f"the guard {name} is missing or altered; anybody could change events unnoticed by it"
+            "guard", None, f"the guard {name} is missing or altered; it no longer keeps others from changing events"
         )
-    until, count = _extent(ledger, connection, after)
-    walked, explained = 0, False
-    for rows, findings in _walk(ledger, connection, after, until, count):
-        walked += rows
-        explained |= any(finding.code in ("missing", "unreadable") for finding in findings)
+    until, count = _read_extent(ledger, connection, after)
+    rows_read, is_gap_known = 0, False
+    for rows, findings in _walk_log(ledger, connection, after, until, count):
+        rows_read += rows
+        is_gap_known |= any(finding.code in ("missing", "unreadable") for finding in findings)
         yield from findings
-    if (count, walked) != (until - after, until - after) and not explained:
-        behind = f" behind position {after}" * bool(after)
-        numbers = f"{walked:,} events were read{behind} and {count:,} are counted"
+    if (count, rows_read) != (until - after, until - after) and not is_gap_known:
+        range_note = f" behind position {after}" * bool(after)
+        numbers = f"{rows_read:,} events were read{range_note} and {count:,} are counted"
         yield Finding("missing", None, f"{numbers}, but the last position is {until}")
-    yield from _links(ledger, connection, after)
+    yield from _check_links(ledger, connection, after)
     for place in filter(None, (expected, since)):
-        stored = _single_hash(ledger, connection, place.position) if place.position else (ZERO, 0)
+        stored = _read_chain_hash(ledger, connection, place.position) if place.position else (ZERO, 0)
         if stored is None or stored[0] != place.chain_hash:
             message = f"no history with the chain hash {place.chain_hash.hex()} at position {place.position}"
             yield Finding("head", place.position, message)
-    return VerifiedCounts(walked, 2 * walked, len(ledger.dialect.GUARDS), objects)
+    return VerifiedCounts(rows_read, 2 * rows_read, len(ledger.dialect.GUARDS), object_count)
 
 
-def _schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]]:
-    """Whatever the database holds besides the events that is not as this program makes it; returns how many objects
-    are, and whether all tables are there, with all columns."""
-    objects, whole = 0, True
+def _check_schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]]:
+    """Yield the differences between the database's objects and those that this program makes.
+
+    Returns how many objects are as they should be, and whether all tables and columns are present.
+    """
+    object_count, has_all_tables = 0, True
     for message in catalogue.object_differences(connection):
-        objects += message is None
+        object_count += message is None
         if message is not None:
-            whole &= not (message.startswith(("the table ", "the column ")) and " is missing" in message)
+            has_all_tables &= not (message.startswith(("the table ", "the column ")) and " is missing" in message)
             yield Finding("schema", None, message)
-    if not whole:
-        return objects, False
+    if not has_all_tables:
+        return object_count, False
     try:
         ledger_id(connection)
     except NotALedger as problem:
@@ -134,28 +136,31 @@ def _schema(connection: Connection) -> Generator[Finding, None, tuple[int, bool]
     versions = list(connection.execute(text("SELECT version_num FROM alembic_version")).scalars())
     if versions != [SCHEMA_REVISION]:
         yield Finding("schema", None, f"the table alembic_version holds {versions}, not {SCHEMA_REVISION} alone")
-    return objects, True
+    return object_count, True
 
 
-def _extent(ledger: Ledger, connection: Connection, after: int) -> tuple[int, int]:
-    """Return the last position, at least `after`, and how many events there are behind that; a damaged table reports
-    fewer."""
-    last = _read(ledger, connection, "SELECT coalesce(max(position), 0) FROM events")
-    counted = "SELECT count(*) FROM events WHERE position <= :until" + " AND position > :after" * bool(after)
-    given = {"after": after} if after else {}
-    count = _read(ledger, connection, counted, until=last[0][0], **given) if last else None
+def _read_extent(ledger: Ledger, connection: Connection, after: int) -> tuple[int, int]:
+    """Return the last position, at least `after`, and the number of events after `after`.
+
+    A damaged table reports fewer.
+    """
+    last = _read_rows(ledger, connection, "SELECT coalesce(max(position), 0) FROM events")
+    count_query = "SELECT count(*) FROM events WHERE position <= :until" + " AND position > :after" * bool(after)
+    parameters = {"after": after} if after else {}
+    count = _read_rows(ledger, connection, count_query, until=last[0][0], **parameters) if last else None
     if last and count:
         return max(int(last[0][0]), after), int(count[0][0])
-    known = max(_last_position(ledger, connection), after)
+    known = max(_find_last_position(ledger, connection), after)
     return known, known - after
 
 
-def _read(ledger: Ledger, connection: Connection, query: str, **given: int) -> Sequence[Any] | None:
-    """Return the rows of a query, None if damage keeps them from being read. Any other error is raised: it says nothing
-    about what is stored, but about the connection, a lock, a right, an interrupt.
+def _read_rows(ledger: Ledger, connection: Connection, query: str, **parameters: int) -> Sequence[Any] | None:
+    """Return the rows of a query, or None if damage makes them unreadable.
+
+    Raises all other errors: they concern the connection, a lock, a right or an interrupt, not the stored data.
     """
     try:
-        return connection.execute(text(query), given).all()
+        return connection.execute(text(query), parameters).all()
     except DBAPIError as error:
         _raise_unless_damage(ledger, error)
         return None
@@ -165,86 +170,86 @@ def _read(ledger: Ledger, connection: Connection, query: str, **given: int) -> S
 Part = tuple[int, list[Finding]]
 
 
-def _walk(ledger: Ledger, connection: Connection, after: int, until: int, count: int) -> Iterator[Part]:
-    """Yield the parts of the log behind a position, in order; a long log without gaps is walked by several processes at
-    once.
+def _walk_log(ledger: Ledger, connection: Connection, after: int, until: int, count: int) -> Iterator[Part]:
+    """Yield the parts of the log after a position, in order.
+
+    Several processes walk a long log without gaps at once.
     """
     cores, events = available_cores(), until - after
     size = max(PART_EVENTS, -(-events // UNITS_MAX))
     if cores == 1 or events <= PART_EVENTS or count != events:
-        yield _range(ledger, connection, after + 1, until)
+        yield _check_range(ledger, connection, after + 1, until)
         return
     ranges = [(first, min(first + size - 1, until)) for first in range(after + 1, until + 1, size)]
 
     def work(number: int) -> bytes:
         first, last = ranges[number]
-        with ledger.reading() as own:
-            rows, findings = _range(ledger, own, first, last)
+        with ledger.reading() as own_connection:
+            rows, findings = _check_range(ledger, own_connection, first, last)
         return marshal.dumps((number, rows, [tuple(finding) for finding in findings]))
 
     done: dict[int, Part] = {}
-    following = 0
+    next_number = 0
     with closing(run_forked(work, len(ranges), cores)) as messages:
         for message in messages:
             number, rows, findings = marshal.loads(message)
             done[number] = rows, [Finding(*finding) for finding in findings]
-            while following in done:
-                yield done.pop(following)
-                following += 1
+            while next_number in done:
+                yield done.pop(next_number)
+                next_number += 1
 
 
-def _range(ledger: Ledger, connection: Connection, first: int, until: int) -> Part:
-    """Return the findings in a range of positions; the first range also looks at whatever comes before it."""
+def _check_range(ledger: Ledger, connection: Connection, first: int, until: int) -> Part:
+    """Return the number of rows and the findings in a range of positions; the first range includes earlier rows."""
     findings: list[Finding] = []
     position, rows = first - 1, 0
-    before = None if first == 1 else _single_hash(ledger, connection, position)
-    chain: bytes | None = ZERO if first == 1 else before and before[0]
-    recorded_at = -(2**63) if before is None else before[1]
-    for found, row in _rows(ledger, connection, first - 1 if first > 1 else None, until):
+    previous = None if first == 1 else _read_chain_hash(ledger, connection, position)
+    chain: bytes | None = ZERO if first == 1 else previous and previous[0]
+    recorded_at = -(2**63) if previous is None else previous[1]
+    for row_position, row in _iterate_rows(ledger, connection, first - 1 if first > 1 else None, until):
         rows += 1
         if row is None:
-            findings.append(Finding("unreadable", found, "the event cannot be read: its page is damaged"))
-            position, chain = found, None
+            findings.append(Finding("unreadable", row_position, "the event cannot be read: its page is damaged"))
+            position, chain = row_position, None
             continue
-        if found != position + 1:
-            findings.append(_gap(position, found))
+        if row_position != position + 1:
+            findings.append(_describe_gap(position, row_position))
             chain = None
-        findings += _row_findings(row, chain)
+        findings += _check_row(row, chain)
         if isinstance(row["recorded_at"], int):
             if row["recorded_at"] < recorded_at:
-                findings.append(Finding("time-order", found, "recorded earlier than the previous event"))
+                findings.append(Finding("time-order", row_position, "recorded earlier than the previous event"))
             recorded_at = row["recorded_at"]
-        position, chain = found, row["chain_hash"] if isinstance(row["chain_hash"], bytes) else None
+        position, chain = row_position, row["chain_hash"] if isinstance(row["chain_hash"], bytes) else None
     if position < until:
-        findings.append(_gap(position, until + 1))
+        findings.append(_describe_gap(position, until + 1))
     return rows, findings
 
 
-def _single_hash(ledger: Ledger, connection: Connection, position: int) -> tuple[bytes, int] | None:
+def _read_chain_hash(ledger: Ledger, connection: Connection, position: int) -> tuple[bytes, int] | None:
     """Return the chain hash and the time at a position, as they are stored."""
     query = "SELECT chain_hash, recorded_at FROM events WHERE position = :position"
-    rows = _read(ledger, connection, query, position=position)
+    rows = _read_rows(ledger, connection, query, position=position)
     return (bytes(rows[0][0]), rows[0][1]) if rows and isinstance(rows[0][1], int) else None
 
 
 def _raise_unless_damage(ledger: Ledger, error: DBAPIError) -> None:
-    """Raises an error that says nothing about what is stored: about the connection, a lock, a right, an interrupt."""
+    """Raise an error unless it reports damage: it may concern the connection, a lock, a right or an interrupt."""
     if not ledger.dialect.is_damage(error.orig or error):
         raise error
 
 
-def _gap(position: int, found: int) -> Finding:
-    """Return the finding that the event at `found` does not follow the one at `position`."""
-    if found <= position:
-        return Finding("missing", found, f"stands behind position {position}")
-    absent = f"position {position + 1}" if found == position + 2 else f"positions {position + 1} to {found - 1}"
+def _describe_gap(position: int, next_position: int) -> Finding:
+    """Return the finding that the event at `next_position` does not directly follow the one at `position`."""
+    if next_position <= position:
+        return Finding("missing", next_position, f"stands behind position {position}")
+    is_single = next_position == position + 2
+    absent = f"position {position + 1}" if is_single else f"positions {position + 1} to {next_position - 1}"
     return Finding("missing", position + 1, f"{absent} absent")
 
 
-def _row_findings(row: dict[str, Any], before: bytes | None) -> Iterator[Finding]:
-    """Yield what is wrong within one row. `before` is the stored chain hash of the previous position, if it could be
-    read.
-    """
+def _check_row(row: dict[str, Any], before: bytes | None) -> Iterator[Finding]:
+    """Yield the findings within one row. `before` is the chain hash stored at the previous position, if readable."""
     position = row["position"]
     record = row["record"]
     if not isinstance(record, bytes):
@@ -252,7 +257,9 @@ def _row_findings(row: dict[str, Any], before: bytes | None) -> Iterator[Finding
         return
     leaf = leaf_hash(record)
     if leaf != row["leaf_hash"]:
-        yield Finding("leaf-hash", position, f"the record does not hash to its leaf hash; it reads {_excerpt(record)}")
+        yield Finding(
+            "leaf-hash", position, f"the record does not hash to its leaf hash; it reads {_quote_record(record)}"
+        )
     stored_leaf = row["leaf_hash"] if isinstance(row["leaf_hash"], bytes) else b""
     if before is not None and chain_hash(before, stored_leaf) != row["chain_hash"]:
         yield Finding("chain-hash", position, "the chain hash does not follow from the previous position")
@@ -263,65 +270,67 @@ def _row_findings(row: dict[str, Any], before: bytes | None) -> Iterator[Finding
         if dump(event) != text_ or format_instant(expected.occurred_at) != event["occurred_at"]:
             raise Refused("restore-mismatch", "it is not in canonical form")
     except Refused as problem:
-        yield Finding("not-a-record", position, f"{problem.message}; it reads {_excerpt(record)}")
+        yield Finding("not-a-record", position, f"{problem.message}; it reads {_quote_record(record)}")
         return
-    named = list(_column_findings(position, row, expected))
-    yield from named
-    if not named:
+    column_findings = list(_check_columns(position, row, expected))
+    yield from column_findings
+    if not column_findings:
         try:
             refuse_unwritable(expected, event)
         except Refused as problem:
-            yield Finding("meaning", position, f"no event says this: {problem.message}")
+            yield Finding("meaning", position, f"this event is invalid: {problem.message}")
 
 
-def _column_findings(position: int, row: dict[str, Any], expected: EventRow) -> Iterator[Finding]:
+def _check_columns(position: int, row: dict[str, Any], expected: EventRow) -> Iterator[Finding]:
     for name in EventRow._fields:
         if name in ("record", "leaf_hash", "chain_hash"):
             continue
         value = row[name]
         if name in _TEXTS and isinstance(value, bytes):
             value = value.decode("utf-8", "backslashreplace")
-        wanted = getattr(expected, name)
-        if value != wanted or type(value) is not type(wanted):
-            yield Finding("column", position, f"{name} is {quote(value)}, the record says {quote(wanted)}")
+        expected_value = getattr(expected, name)
+        if value != expected_value or type(value) is not type(expected_value):
+            yield Finding("column", position, f"{name} is {quote(value)}, the record says {quote(expected_value)}")
 
 
-def _excerpt(record: bytes) -> str:
+def _quote_record(record: bytes) -> str:
     return quote(record[:200].decode("utf-8", "backslashreplace"), 120)
 
 
-def _rows(
+def _iterate_rows(
     ledger: Ledger, connection: Connection, after: int | None, until: int
 ) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """(position, row) in order, starting after `after` (None: from the very first), with texts as bytes; None for a row
-    that cannot be read."""
+    """Yield (position, row) in order from the first after `after` (None: the very first), with texts as bytes.
+
+    The row is None if it cannot be read.
+    """
     names = ", ".join(ledger.dialect.sql_as_bytes(name) if name in _TEXTS else name for name in EventRow._fields)
     page = f"SELECT {names} FROM events WHERE position > :after AND position <= :until ORDER BY position LIMIT :size"
     single = f"SELECT {names} FROM events WHERE position = :position"
-    # includes whatever comes before the first position
-    behind = -(2**63) if after is None else after
-    while behind < until:
-        rows = _read(ledger, connection, page, after=behind, until=until, size=PAGE_EVENTS)
+    # also includes rows before the first valid position
+    last_seen = -(2**63) if after is None else after
+    while last_seen < until:
+        rows = _read_rows(ledger, connection, page, after=last_seen, until=until, size=PAGE_EVENTS)
         if rows is None:
-            # a page of the file is damaged: go position by position as far as the log is known to reach
-            behind, last = max(behind, 0), min(until, _last_position(ledger, connection))
-            for position in range(behind + 1, min(behind + PAGE_EVENTS, last) + 1):
-                found = _read(ledger, connection, single, position=position)
-                yield position, _plain(found[0]) if found else None
-            behind += PAGE_EVENTS
-            if behind >= last:
+            # a page of the file is damaged: read each position alone, up to the last known one
+            last_seen, last = max(last_seen, 0), min(until, _find_last_position(ledger, connection))
+            for position in range(last_seen + 1, min(last_seen + PAGE_EVENTS, last) + 1):
+                rows_there = _read_rows(ledger, connection, single, position=position)
+                yield position, _to_stored_bytes(rows_there[0]) if rows_there else None
+            last_seen += PAGE_EVENTS
+            if last_seen >= last:
                 return
             continue
         for row in rows:
-            plain = _plain(row)
-            position = plain["position"] if isinstance(plain["position"], int) else behind + 1
+            plain = _to_stored_bytes(row)
+            position = plain["position"] if isinstance(plain["position"], int) else last_seen + 1
             yield position, plain
         if len(rows) < PAGE_EVENTS:
             return
-        behind = max(behind + 1, rows[-1][0])
+        last_seen = max(last_seen + 1, rows[-1][0])
 
 
-def _plain(row: Any) -> dict[str, Any]:
+def _to_stored_bytes(row: Any) -> dict[str, Any]:
     values = dict(zip(EventRow._fields, row, strict=True))
     for name, value in values.items():
         if isinstance(value, memoryview) or (name in _TEXTS and isinstance(value, str)):
@@ -329,23 +338,23 @@ def _plain(row: Any) -> dict[str, Any]:
     return values
 
 
-def _last_position(ledger: Ledger, connection: Connection) -> int:
-    """Return the last position, as far as the damage lets it be known."""
+def _find_last_position(ledger: Ledger, connection: Connection) -> int:
+    """Return the last position that can be determined despite the damage."""
     for query in ledger.dialect.LAST_POSITIONS:
-        rows = _read(ledger, connection, query)
+        rows = _read_rows(ledger, connection, query)
         if rows and isinstance(rows[0][0], int):
             return int(rows[0][0])
     return 0
 
 
-def _lines(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
-    """Corrections, voids and reinstatements that do not fit the revisions recorded before them."""
-    found = text(
+def _check_revisions(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
+    """Yield the corrections, voids and reinstatements that do not fit the revisions recorded before them."""
+    query = text(
         f"SELECT position, type, record, supersedes FROM events WHERE type IN ({_SUPERSEDING}) AND position > :after "
         "ORDER BY position"
     )
     try:
-        for position, type_name, record, supersedes in connection.execute(found, {"after": after or -(2**63)}).all():
+        for position, type_name, record, supersedes in connection.execute(query, {"after": after or -(2**63)}).all():
             try:
                 data = parse_object(record.encode())["data"]
                 expected, _ = find_superseded(Log(connection, until=position - 1), type_name, data)
@@ -353,44 +362,44 @@ def _lines(ledger: Ledger, connection: Connection, after: int) -> Iterator[Findi
                 yield Finding("supersedes", position, problem.message)
                 continue
             if supersedes != expected:
-                wrong = f"it supersedes {quote(supersedes)} where it can only supersede {quote(expected)}"
-                yield Finding("supersedes", position, wrong)
+                message = f"it supersedes {quote(supersedes)} where it can only supersede {quote(expected)}"
+                yield Finding("supersedes", position, message)
     except (DBAPIError, LookupError, ValueError, TypeError, AttributeError) as error:
         if isinstance(error, DBAPIError):
             _raise_unless_damage(ledger, error)
-        # what cannot be read is a finding of its own
+        # an unreadable event is a finding of its own
         yield Finding("storage", None, f"the chains of revisions cannot be checked: {quote(str(error))}")
 
 
-def _renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
-    """Renames that form a circle, or lead one id to two others."""
+def _check_renames(ledger: Ledger, connection: Connection) -> Iterator[Finding]:
+    """Yield the renames that form a circle, or lead one id to two others."""
     renames = Renames()
     query = (
         f"SELECT {', '.join(EventRow._fields)} FROM events "
         "WHERE type IN ('player.renamed', 'event.voided') ORDER BY position"
     )
-    for row in map(EventRow._make, _read(ledger, connection, query) or []):
+    for row in map(EventRow._make, _read_rows(ledger, connection, query) or []):
         try:
             renames.check(row)
         except Refused as problem:
             yield Finding("meaning", row.position, f"position {row.position} {NOT_FOLLOWING}: {problem.message}")
         except (LookupError, ValueError, TypeError):
-            continue  # what cannot be read is a finding of its own
+            continue  # an unreadable event is a finding of its own
 
 
 def verify_order(
-    connection: Connection, ladders: LadderChecksAt, told: Container[int | None] = ()
+    connection: Connection, ladders: LadderChecksAt, reported: Container[int | None] = ()
 ) -> Generator[Finding, None, None]:
-    """Events that do not fit those before them, in a log of sound records, except at positions already `told`."""
+    """Yield the events that do not fit those before them, in a log of sound records, except at `reported` positions."""
     for position, problem in misfits(connection, head(connection).position, ladders):
-        if position not in told:
+        if position not in reported:
             yield Finding("meaning", position, f"it does not fit the events before it: {problem.message}")
 
 
-def _links(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
-    """Links by `supersedes` and what must be unique, straight from the table (a dropped index protects nothing)."""
+def _check_links(ledger: Ledger, connection: Connection, after: int) -> Iterator[Finding]:
+    """Yield broken links by `supersedes` and repeated values, straight from the table, as an index may be dropped."""
 
-    def twice(column: str, condition: str) -> str:
+    def select_repeated(column: str, condition: str) -> str:
         new = f" AND {column} IN (SELECT {column} FROM events WHERE position > :after)" * bool(after)
         return (
             f"SELECT max(position), {column} FROM events WHERE {condition}{new} GROUP BY {column} HAVING count(*) > 1"
@@ -400,17 +409,20 @@ def _links(ledger: Ledger, connection: Connection, after: int) -> Iterator[Findi
         "supersedes": "SELECT position, event_id FROM events "
         f"WHERE supersedes IS NOT NULL AND type NOT IN ({_SUPERSEDING})" + " AND position > :after" * bool(after),
         "twice": " UNION ALL ".join(
-            [twice("event_id", "1 = 1"), twice("subject", "type = 'game.recorded'"),
-             twice("supersedes", "supersedes IS NOT NULL")]
+            [
+                select_repeated("event_id", "1 = 1"),
+                select_repeated("subject", "type = 'game.recorded'"),
+                select_repeated("supersedes", "supersedes IS NOT NULL"),
+            ]
         ),
-    }  # fmt: skip
-    given = {"after": after} if after else {}
-    yield from _lines(ledger, connection, after)
-    yield from _renames(ledger, connection)
+    }
+    parameters = {"after": after} if after else {}
+    yield from _check_revisions(ledger, connection, after)
+    yield from _check_renames(ledger, connection)
     for code, query in queries.items():
         try:
-            for position, what in connection.execute(text(query), given):
-                yield Finding(code, position, f"{quote(what)}: {CODES[code]}")
+            for position, value in connection.execute(text(query), parameters):
+                yield Finding(code, position, f"{quote(value)}: {CODES[code]}")
         except DBAPIError as error:
             _raise_unless_damage(ledger, error)
             yield Finding("storage", None, f"the links cannot be checked: {str(error.orig).splitlines()[0]}")

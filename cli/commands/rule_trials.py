@@ -46,7 +46,7 @@ def tried(files: Sequence[str], seconds: float, seed: int = SEED, columns: Seque
     while rest := files[len(found) :]:
         made = (json.dumps(_try(name, seed, columns)).encode() for name in rest)
         try:
-            for message in run_ahead(made, seconds, apart=True):
+            for message in run_ahead(made, seconds, closes_files=True):
                 outcome = Tried(*json.loads(message))
                 found.append(outcome._replace(problems=[RulesetProblem(*problem) for problem in outcome.problems]))
         except (TimeLimitExceeded, WorkerLost) as error:
@@ -62,7 +62,7 @@ def why_not_in_time(work: Callable[[], Any], seconds: float) -> str | None:
         yield from ()
 
     try:
-        for _ in run_ahead(worked(), seconds, apart=True):
+        for _ in run_ahead(worked(), seconds, closes_files=True):
             pass
     except (TimeLimitExceeded, WorkerLost) as error:
         return why_lost(error)

@@ -1,12 +1,12 @@
-"""Work in forked processes, which know what this one knows and never outlive it.
+"""Work in forked processes, which inherit this process's memory and never outlive it.
 
 for message in ahead(blocks): ...               # blocks, an iterator of bytes, is driven by another process
 for message in ahead(blocks, seconds=60): ...   # each within a minute of processor time
 for message in forked(work, 100, cores=2): ...  # work(0) to work(99), each as soon as it is done
 
-The pools are `concurrent.futures`'s. What that leaves open is said here: which files a worker keeps, that it ends with
-this process however that ends, that Ctrl-C is for this process alone, how a worker that is gone ended, and that nobody
-waits for the rest of a message that it had begun to send.
+The pools are `concurrent.futures`'s. This module adds what the library leaves open: which files a worker keeps open,
+that workers end with this process in every case, that Ctrl-C interrupts only this process, how a lost worker ended, and
+that no reader waits for the rest of a message of a lost worker.
 """
 
 import fcntl
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PR_SET_PDEATHSIG = 1
 UNITS_MAX = 1_000
-# so many messages are made ahead of their reader, and for each process so many parts of some work
+# how many messages are computed ahead of their reader, and how many units of work each process may hold
 MESSAGES_AHEAD, UNITS_AHEAD = 16, 2
 WATCHED_SECONDS = 1
 PIPE_BYTES = 1 << 20  # room for answers that nobody has read yet
@@ -42,77 +42,84 @@ WAITING_TIMES = 10
 
 
 def available_cores() -> int:
-    """Return the processors that this process may use: one if its memory is limited, as others need threads."""
+    """Return how many processors this process may use: one if its memory is limited, as more need threads."""
     if is_memory_limited():
         return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class TimeLimitExceeded(Exception):
-    """A process that was killed at its time limit. The message names the time, as in "60 s of processor time"."""
+    """A process was killed at its time limit. The message names the limit, as in "60 s of processor time"."""
 
 
-def run_ahead(made: Iterator[bytes], seconds: float | None = None, apart: bool = False) -> Generator[bytes]:
-    """Yield what an iterator gives, made by a forked process that runs some messages ahead.
+def run_ahead(messages: Iterator[bytes], seconds: float | None = None, closes_files: bool = False) -> Generator[bytes]:
+    """Yield the messages of an iterator that a forked process drives some messages ahead.
 
-    The process keeps open files open, so no lock may be held that lasts as long as a file does; with `apart` it closes
-    all of them. Close the iterator if it is not read to the end: that ends the process. Raises `WorkerLost` when it is
-    killed, `TimeLimitExceeded` when a message takes more than `seconds` of processor time or far longer by the clock,
-    `RuntimeError` when the iterator raises; errors about a file or a store are raised as they are.
+    The process keeps open files open, so this process must hold no lock that lasts as long as a file is open; with
+    `closes_files` it closes all of them. A caller that stops early must close the iterator, which ends the process.
+
+    Raises `WorkerLost` if the process is killed, `TimeLimitExceeded` if a message takes more than `seconds` of
+    processor time or far longer by the clock, and `RuntimeError` if the iterator raises; errors about a file or a store
+    pass through.
     """
-    with open_pool(1, partial(next, made, None), apart, (OSError, LedgerError), seconds) as (submitted, watched):
-        waiting = deque(submitted() for _ in range(MESSAGES_AHEAD))
+    with open_pool(
+        1, partial(next, messages, None), closes_files=closes_files, passed=(OSError, LedgerError), seconds=seconds
+    ) as (submit, wait_for_done):
+        pending = deque(submit() for _ in range(MESSAGES_AHEAD))
         while True:
-            (unit,) = watched({waiting.popleft()})
-            message = unit.result()
+            (future,) = wait_for_done({pending.popleft()})
+            message = future.result()
             if message is None:
                 return
             yield message
-            waiting.append(submitted())
+            pending.append(submit())
 
 
-def run_forked(work: Callable[[int], bytes], units: int, cores: int, apart: bool = True) -> Generator[bytes]:
-    """`work(number)` for every number below `units`, computed by `cores` processes, in the order they finish.
+def run_forked(work: Callable[[int], bytes], units: int, cores: int, closes_files: bool = True) -> Generator[bytes]:
+    """Yield `work(number)` for every number below `units`, computed by `cores` processes, in the order they finish.
 
-    Whichever process is free takes the next number; none holds a lock of this one, unless they keep its files open, not
-    `apart`, as `run_ahead` does. Close the iterator if it is not read to the end: that ends the processes. Raises
-    `WorkerLost` when one of them is killed, `RuntimeError` when `work` raises; errors about a file or a store are
-    raised as they are.
+    Each free process takes the next number. The processes close this process's files, unless `closes_files` is false,
+    and so hold none of its locks. A caller that stops early must close the iterator, which ends the processes. Raises
+    `WorkerLost` if a process is killed, and `RuntimeError` if `work` raises; errors about a file or a store pass
+    through.
     """
     assert 0 < units <= UNITS_MAX
     workers = min(cores, units)
     numbers = iter(range(units))
-    with open_pool(workers, work, apart, (OSError, LedgerError)) as (submitted, watched):
-        running = set(map(submitted, islice(numbers, UNITS_AHEAD * workers)))
+    with open_pool(workers, work, closes_files=closes_files, passed=(OSError, LedgerError)) as (submit, wait_for_done):
+        running = set(map(submit, islice(numbers, UNITS_AHEAD * workers)))
         while running:
-            done = watched(running)
+            done = wait_for_done(running)
             running -= done
-            for unit in done:
-                yield unit.result()
-                running.update(map(submitted, islice(numbers, 1)))
+            for future in done:
+                yield future.result()
+                running.update(map(submit, islice(numbers, 1)))
 
 
 @contextmanager
 def open_pool(
-    workers: int, work: Callable[..., Any], apart: bool, passed: tuple[type[Exception], ...],
+    workers: int,
+    work: Callable[..., Any],
+    *,
+    closes_files: bool,
+    passed: tuple[type[Exception], ...],
     seconds: float | None = None,
-) -> Iterator[tuple[Callable[..., "Future[Any]"], Callable[..., "set[Future[Any]]"]]]:  # fmt: skip
-    """Provide a function that has processes do some work, and one that waits for it, `_done_of`; see `run_ahead` and
-    `run_forked`.
+) -> Iterator[tuple[Callable[..., "Future[Any]"], Callable[..., "set[Future[Any]]"]]]:
+    """Provide a function that submits a unit of work to forked processes, and one that waits for units.
 
-    With `seconds`, each unit of work is limited to so much processor time. Errors that are not `passed` on are a
-    `RuntimeError`. The processes end with the context.
+    With `seconds`, each unit of work is limited to this processor time. Errors of the types `passed` pass through;
+    others become a `RuntimeError`. The processes end with the context.
     """
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
     from multiprocessing import get_context
 
     limited = work if seconds is None else partial(_limit_processor_time, seconds, work)
-    begin = partial(_begin_work, limited, passed, _open_files() if apart else {}, sys.stdin)
+    begin = partial(_begin_work, limited, passed, _list_open_files() if closes_files else {}, sys.stdin)
     executor = ProcessPoolExecutor(workers, get_context("fork"), begin)
-    processes = _started(executor)
+    processes = _start_processes(executor)
     try:
         thread = executor._executor_manager_thread
-        yield partial(executor.submit, _done), partial(_done_of, thread, processes, seconds=seconds)
+        yield partial(executor.submit, _run_unit), partial(_wait_for_done, thread, processes, seconds=seconds)
     except BrokenProcessPool:
         for process in processes:
             process.terminate()
@@ -120,63 +127,62 @@ def open_pool(
         codes = [process.exitcode or 0 for process in processes]
         if seconds is not None and -signal.SIGPROF in codes:
             raise TimeLimitExceeded(f"{seconds:g} s of processor time") from None
-        raise WorkerLost(f"a worker process {_how_lost(codes)}") from None
+        raise WorkerLost(f"a worker process {_describe_loss(codes)}") from None
     finally:
         for process in processes:
             process.kill()
         executor.shutdown()
 
 
-def _started(executor: Any) -> "list[BaseProcess]":
-    """Return the processes of a pool, which it starts with its first work; none stays if its thread cannot start."""
-    # until Python 3.14 has become the oldest, the library neither kills workers nor says how one ended
+def _start_processes(executor: Any) -> "list[BaseProcess]":
+    """Start the processes of a pool and return them; none stays if the pool's thread cannot start."""
+    # before Python 3.14 the library neither kills workers nor reports how one ended
     try:
         refuse_threads_without_memory()
-        with _undisturbed():
+        with _block_interrupts():
             executor.submit(int)
     except BaseException:
         for process in executor._processes.values():
             process.kill()
         raise
     if hasattr(fcntl, "F_SETPIPE_SZ"):
-        # a worker goes on while the pool's thread waits for its turn to read
+        # a larger pipe lets a worker continue while the pool's thread waits for its turn to read
         with suppress(OSError):
             fcntl.fcntl(executor._result_queue._writer.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    # the pool's thread reads a message to its end; with this end open, it would wait for ever for what is cut short
+    # with this end open, the pool's thread would wait for ever for the rest of a truncated message
     executor._result_queue._writer.close()
     return list(executor._processes.values())
 
 
-def _done_of(
+def _wait_for_done(
     thread: Any, processes: "list[BaseProcess]", units: "set[Future[Any]]", seconds: float | None = None
 ) -> "set[Future[Any]]":
-    """Those of some units of work that are done, as soon as one is. Raises `BrokenProcessPool`, `TimeLimitExceeded`,
-    `WorkerLost`.
+    """Wait for some units of work and return those that are done, as soon as one is.
 
-    The pool's thread hands out their results. If there is no memory for what it does, it ends without a word. It does
-    not see that a process is gone while it reads what that process began to send.
+    The pool's thread hands out the results. If it runs out of memory, it ends silently. While it reads a message, it
+    does not notice the loss of the sending process. Raises `BrokenProcessPool`, `TimeLimitExceeded`, `WorkerLost`.
     """
     from concurrent.futures import FIRST_COMPLETED, wait
     from concurrent.futures.process import BrokenProcessPool
 
     limit = None if seconds is None else seconds * WAITING_TIMES
-    at_once = WATCHED_SECONDS if limit is None else min(WATCHED_SECONDS, limit)
-    for times in count(1):
-        alive, lost = thread.is_alive(), not all(process.is_alive() for process in processes)
-        done = wait(units, at_once, FIRST_COMPLETED).done
+    interval = WATCHED_SECONDS if limit is None else min(WATCHED_SECONDS, limit)
+    for rounds in count(1):
+        is_thread_alive, has_lost_process = thread.is_alive(), not all(process.is_alive() for process in processes)
+        done = wait(units, interval, FIRST_COMPLETED).done
         if done:
             return done
-        if not alive:
-            raise WorkerLost("what worker processes give is not handed on; the machine may have run out of memory")
-        if lost:
+        if not is_thread_alive:
+            raise WorkerLost("the results of worker processes cannot be read; the machine may have run out of memory")
+        if has_lost_process:
             raise BrokenProcessPool
-        if limit is not None and times * at_once >= limit:
+        if limit is not None and rounds * interval >= limit:
             raise TimeLimitExceeded(f"{limit:g} s, most of which it waited")
     raise AssertionError
 
 
-def _how_lost(codes: Sequence[int]) -> str:
-    """Return how a worker ended that others were terminated for."""
+def _describe_loss(codes: Sequence[int]) -> str:
+    """Return how the first worker ended whose end was not a termination by this process."""
     code = next((code for code in codes if code != -signal.SIGTERM), -signal.SIGTERM)
     how = f"was killed by signal {-code}" if code < 0 else f"ended with {code}"
     return (
@@ -184,19 +190,19 @@ def _how_lost(codes: Sequence[int]) -> str:
     )
 
 
-def _open_files() -> dict[int, tuple[int, ...]]:
-    """Return the open files, by number, each with what tells it from another that gets its number."""
-    found: dict[int, tuple[int, ...]] = {}
+def _list_open_files() -> dict[int, tuple[int, ...]]:
+    """Return the open files by number, each with an identity that tells it from a later file of the same number."""
+    identities: dict[int, tuple[int, ...]] = {}
     for file in map(int, os.listdir("/dev/fd")):
         with suppress(OSError):  # the listing's own
-            found[file] = os.fstat(file)[1:3]
-    return found
+            identities[file] = os.fstat(file)[1:3]
+    return identities
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """No KeyboardInterrupt in a new process before it can deal with one; and its standard input is not closed."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def _block_interrupts() -> Iterator[None]:
+    """Block Ctrl-C until a new process can handle it, and keep the process from closing standard input."""
+    mask_before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     stdin, sys.stdin = sys.stdin, None
     try:
         with warnings.catch_warnings():
@@ -205,33 +211,33 @@ def _undisturbed() -> Iterator[None]:
             yield
     finally:
         sys.stdin = stdin
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask_before)
 
 
 def _begin_work(
     work: Callable[..., Any], passed: tuple[type[Exception], ...], files: dict[int, tuple[int, ...]], stdin: Any
 ) -> None:
-    """The first thing in a new process, which closes these files of its parent's, and ends only with it."""
+    """Set up a new process: close these files of its parent, ignore Ctrl-C, and end with the parent."""
     global _work, _passed
     from multiprocessing import parent_process
 
     _work, _passed, sys.stdin = work, passed, stdin
     parent = parent_process()
     assert parent is not None
-    # a lock that a worker also held would outlive the parent, as would its connections
-    for file, found in files.items():
+    # locks and connections that a worker inherits would outlive the parent
+    for file, identity in files.items():
         with suppress(OSError):
-            if file > 2 and os.fstat(file)[1:3] == found:
+            if file > 2 and os.fstat(file)[1:3] == identity:
                 os.close(file)
     # Ctrl-C reaches the whole group; the parent ends its workers
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    # objects from before the fork are not looked at again: looking would copy their memory
+    # collecting objects from before the fork would copy their memory
     gc.freeze()
     try:
         refuse_threads_without_memory()
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        threading.Thread(target=_exit_with, args=(parent,), daemon=True).start()
         if sys.platform == "linux":
             import ctypes
 
@@ -241,13 +247,13 @@ def _begin_work(
         os._exit(1)  # there is no memory for that; the parent reports it, as it does later
 
 
-def _end_with(parent: "BaseProcess") -> None:
+def _exit_with(parent: "BaseProcess") -> None:
     parent.join()
     os._exit(1)
 
 
 def _limit_processor_time(seconds: float, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Do a unit of work; the system kills this process, even within compiled code, once that took too much time."""
+    """Do a unit of work; the system kills this process at its time limit, even within compiled code."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         return work(*arguments)
@@ -259,7 +265,7 @@ _work: Callable[..., Any]
 _passed: tuple[type[Exception], ...]
 
 
-def _done(*arguments: Any) -> Any:
+def _run_unit(*arguments: Any) -> Any:
     try:
         return _work(*arguments)
     except _passed:

@@ -116,7 +116,7 @@ class _Process:
 
     def __init__(self) -> None:
         with ExitStack() as stack:
-            self.submitted, _ = stack.enter_context(open_pool(1, _call, True, PASSED))
+            self.submitted, _ = stack.enter_context(open_pool(1, _call, closes_files=True, passed=PASSED))
             self.close = stack.pop_all().close
 
 

@@ -57,7 +57,7 @@ def try_to_load(ledger: Ledger, seconds: float) -> None:
             yield from ()
 
         try:
-            for _ in run_ahead(load(), seconds, apart=True):
+            for _ in run_ahead(load(), seconds, closes_files=True):
                 pass
         except (TimeLimitExceeded, WorkerLost) as error:
             give_up_rule(ruleset.rule, f"{ruleset.rule}: {why_lost(error)}")
@@ -71,7 +71,7 @@ def one_ladder(ladders: Ladders, name: str, seconds: float) -> Built | LadderFai
     ladders.versions(name)
     if parse_name(name).ruleset_id not in of_packages(ladders.facts):
         return _one(ladders, name)
-    with closing(run_ahead((packed([_one(ladders, name)]) for _ in range(1)), seconds, apart=True)) as messages:
+    with closing(run_ahead((packed([_one(ladders, name)]) for _ in range(1)), seconds, closes_files=True)) as messages:
         return next(unpacked(next(messages)))
 
 
@@ -109,7 +109,7 @@ def _guarded(
     while True:
         current: str | None = None
         try:
-            with closing(run_ahead(work(), seconds, apart=True)) as messages:
+            with closing(run_ahead(work(), seconds, closes_files=True)) as messages:
                 for message in messages:
                     if message.startswith(BEGUN):
                         current = message[1:].decode()

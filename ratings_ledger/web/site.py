@@ -229,7 +229,7 @@ def _add_all(writing: _Writing, visit: Visit, due: Sequence[Due], games: Sequenc
             for page in pages(number):
                 writing.add(page)
         return
-    with closing(run_forked(work, parts, cores, apart=False)) as messages:
+    with closing(run_forked(work, parts, cores, closes_files=False)) as messages:
         for message in messages:
             files, written = marshal.loads(message)
             writing.files |= files

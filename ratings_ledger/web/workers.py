@@ -42,7 +42,7 @@ class Worker:
         self.given_up, self._seconds, self._note = dict(given_up), seconds, mmap(-1, NOTE_BYTES)
         self._ending = ExitStack()
         limited = _Limited(work, seconds, self.given_up, self._note)
-        self._submitted, self._watched = self._ending.enter_context(open_pool(1, limited, apart=True, passed=()))
+        self._submitted, self._watched = self._ending.enter_context(open_pool(1, limited, closes_files=True, passed=()))
 
     def end(self) -> None:
         """Kill the process."""

@@ -252,8 +252,8 @@ def test_time_limit_counts_processor_time() -> None:
             pass
         yield b"never"
 
-    assert [*run_ahead(waits(0.4), seconds=0.2, apart=True)] == [b"sound"]
+    assert [*run_ahead(waits(0.4), seconds=0.2, closes_files=True)] == [b"sound"]
     with pytest.raises(TimeLimitExceeded, match=r"^0\.2 s of processor time$"):
-        next(run_ahead(works(), seconds=0.2, apart=True))
+        next(run_ahead(works(), seconds=0.2, closes_files=True))
     with pytest.raises(TimeLimitExceeded, match=r"^1 s, most of which it waited$"):
-        next(run_ahead(waits(60), seconds=0.1, apart=True))
+        next(run_ahead(waits(60), seconds=0.1, closes_files=True))

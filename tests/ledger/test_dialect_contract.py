@@ -587,7 +587,7 @@ class TestThirdStore(TestSqlite):
         ):  # fmt: skip
             done = ratings(*command, db=db)
             assert (done.exit_code, done.stderr) == (0, ""), (command, done)
-        assert {*third_store.asked} == {"locked", "object_differences"}
+        assert {*third_store.asked} == {"lock_and_read_head", "object_differences"}
 
 
 def test_every_registered_store_is_tried() -> None:

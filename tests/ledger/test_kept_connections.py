@@ -43,7 +43,7 @@ def test_forked_process_inherits_no_connection(tmp_path: Path) -> None:
     with ledger.reading() as connection:
         head(connection)
     assert open_files(tmp_path / "ratings.db") == 2
-    (inherited,) = run_forked(lambda _: str(open_files(tmp_path / "ratings.db")).encode(), 1, 1, apart=False)
+    (inherited,) = run_forked(lambda _: str(open_files(tmp_path / "ratings.db")).encode(), 1, 1, closes_files=False)
     assert inherited == b"0"
     with ledger.reading() as connection:
         assert head(connection).position == 0

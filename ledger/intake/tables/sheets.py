@@ -472,7 +472,7 @@ def read_sheet(path: str, wanted: str | None) -> Sheet:
         raise Refused("is-a-spreadsheet", f"{MISSING}; or save it as CSV UTF-8") from None
     messages: list[Any] = []
     try:
-        with closing(run_ahead(map(_packed, _told(path, wanted)), seconds=SECONDS, apart=True)) as packed:
+        with closing(run_ahead(map(_packed, _told(path, wanted)), seconds=SECONDS, closes_files=True)) as packed:
             messages.extend(map(json.loads, packed))
     except (WorkerLost, TimeLimitExceeded):
         raise Refused("bad-spreadsheet", f"reading it takes {LIMITS}, or breaks the reader; {SAVE}") from None
