@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.events.canonical import INTEGER_MAX, format_instant
 from ratings_ledger.ledger.events.fields import NUMBER_NAME, read_decimal
 from ratings_ledger.ledger.events.zones import read_instant
-from ratings_ledger.ledger.rejections import Refused, quote
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 
 GAME_COLUMNS = (
     "game_id",
@@ -33,12 +33,13 @@ GAME_COLUMNS = (
     "score_order",
 )
 PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces", "team", "club", "home")
-# what columns may be called, for those who are told that one is not known
-COLUMN_WORDS = (
-    "date, time, game, player, place, score, winner, loser, player 1 to 6, score 1 to 6, result, sets, set 1 to 9, "
-    "1st, 2nd ..., game_id, group, city, league, season, rated, aborted, score_order, status, seat, seconds_played, "
-    "replaces, team, club, home, numbers.NAME"
-)
+# what columns may be called, for those who are told that one is not known, and what a column of that name holds
+_WORDS = {
+    "date": "occurred_at", "time": "time", "game": "game", "player": "player", "place": "place", "score": "score",
+    "winner": "winner", "loser": "loser", "player 1 to 6": "first player", "score 1 to 6": "first score",
+    "result": "their result", "sets": "sets", "set 1 to 9": "set 1", "1st, 2nd ...": "1st", "game_id": "game_id",
+    **{name: name for name in (*GAME_COLUMNS[3:], *PLAYER_COLUMNS[3:])}, "numbers.NAME": "numbers.name",
+}  # fmt: skip
 INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
 BOOLEAN_COLUMNS = frozenset({"rated", "aborted", "home"})
 # how the names of columns of custom numbers begin
@@ -63,6 +64,11 @@ _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a]")
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 Header = list[str | None]
 Cells = dict[str, str]
+
+
+def column_words(holds: Callable[[str], bool] = lambda meaning: True) -> str:
+    """Return the words for columns, those of a layout if it is said what that holds."""
+    return ", ".join(word for word, meaning in _WORDS.items() if holds(meaning))
 
 
 class CsvColumns(NamedTuple):
@@ -129,38 +135,43 @@ def split_header(line: str) -> tuple[str, list[str]]:
         raise Refused("bad-csv", f"the header cannot be split into columns: {error}") from None
 
 
+def is_usual(meaning: str) -> bool:
+    """Tell whether a table of the usual form may have a column of this name."""
+    return meaning in GAME_COLUMNS or meaning in PLAYER_COLUMNS or is_place(meaning) or is_number(meaning)
+
+
 def read_names(
-    names: list[str], options: TableOptions, known_besides: Collection[str] = (), given_besides: Collection[str] = ()
+    names: list[str],
+    options: TableOptions,
+    holds: Callable[[str], bool] = is_usual,
+    given_besides: Collection[str] = (),
 ) -> tuple[Header, list[Refused]]:
     """Return the columns under this program's names (None for those that are dropped or unknown), and all that is
     wrong.
 
-    Other names may be known besides, and columns given that the header does not have.
+    `holds` says what the table may have columns of; columns may be given that the header does not have.
     """
     folded = options.named
-    wanted = {theirs.casefold() for theirs in options.renamed}
     header: Header = [folded.get(name.casefold(), name.casefold()) for name in names]
     header = [None if name and not ours else ours for name, ours in zip(names, header, strict=True)]
-    problems = [
-        Refused(
-            "missing-column", f"--map names the column {quote(missing)}, left of the =, which the file does not have"
-        )
-        for missing in sorted(wanted - {name.casefold() for name in names})
+    there = {name.casefold() for name in names}
+    problems = [_no_such_column(theirs, names) for theirs in options.renamed if theirs.casefold() not in there]
+    odd = {name: ours for name, ours in zip(names, header, strict=True) if ours and not holds(ours)}
+    sources = {theirs.casefold(): f"the profile {options.profile}" for theirs in options.columns if options.profile}
+    sources |= {theirs.casefold(): "--map" for theirs in options.renamed}
+    problems += [
+        _misplaced_column(sources[name.casefold()], name, ours, holds)
+        for name, ours in odd.items()
+        if name.casefold() in sources
     ]
-    known = {*GAME_COLUMNS, *PLAYER_COLUMNS, *known_besides}
-    unknown = [
-        name
-        for name, ours in zip(names, header, strict=True)
-        if ours and ours not in known and not _ORDINAL.fullmatch(ours) and not is_number(ours)
-    ]
-    if unknown:
+    if unknown := [name for name in odd if name.casefold() not in sources]:
         listed = ", ".join(map(quote, unknown))
         told = (
             f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS'{_how_to_drop(unknown)} "
-            f"(known: {COLUMN_WORDS})"
+            f"(known: {column_words(holds)})"
         )
         problems.append(Refused("unknown-column", told))
-        header = [None if name in unknown else ours for name, ours in zip(names, header, strict=True)]
+    header = [None if name in odd else ours for name, ours in zip(names, header, strict=True)]
     given = [name for name in header if name]
     # 1st and 1th would be the same place
     places = {name: match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))}
@@ -168,8 +179,8 @@ def read_names(
     twice = dict.fromkeys(name for name, kind in zip(given, kinds, strict=True) if kinds.count(kind) > 1)
     problems += [Refused("column-twice", f"two columns are called {quote(name)}") for name in twice]
     wide = bool(places)
-    if wide and (odd := [name for name in given if name in PLAYER_COLUMNS]):
-        listed = ", ".join(map(quote, odd))
+    if wide and (of_rows := [name for name in given if name in PLAYER_COLUMNS]):
+        listed = ", ".join(map(quote, of_rows))
         told = f"columns of one row per player do not go with 1st, 2nd ..., which belong to one row per game: {listed}"
         problems.append(Refused("unknown-column", told))
     said = {*given, *options.fixed} - {"game_id"}
@@ -178,15 +189,33 @@ def read_names(
     needed = (*options.needed, *(("player",) if has_players and not wide else ()))
     given_besides = (*given_besides, *(["game"] if options.only_game else []))
     if absent := [name for name in needed if name not in (*given, *options.fixed, *given_besides)]:
-        fixed = ", or give all rows the same value with --set game=..." if "game" in absent else ""
-        listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
-        told = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
-        if "game_id" in absent:
-            told += "; game_id is the game's own number or name, different for each game: number the rows"
-        if "player" in absent:
-            told += "; with one row per game, there are columns 1st, 2nd ... instead of player"
-        problems.append(Refused("missing-column", told))
+        problems.append(_no_columns(absent))
     return header, problems
+
+
+def _no_columns(absent: Sequence[str]) -> Refused:
+    """Return the refusal of a table that does not say something of its games."""
+    fixed = ", or give all rows the same value with --set game=..." if "game" in absent else ""
+    listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
+    told = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
+    if "game_id" in absent:
+        told += "; game_id is the game's own number or name, different for each game: number the rows"
+    if "player" in absent:
+        told += "; with one row per game, there are columns 1st, 2nd ... instead of player"
+    return Refused("missing-column", told)
+
+
+def _no_such_column(theirs: str, names: Sequence[str]) -> Refused:
+    """Return the refusal of a column that --map names and that the table does not have."""
+    listed = ", ".join(quote(name) for name in names if name)
+    told = f"left of the =, {quote(theirs)} is no column of the table{did_you_mean(theirs, filter(None, names))}"
+    return Refused("missing-column", f"--map: {told} (columns: {listed})")
+
+
+def _misplaced_column(where: str, name: str, ours: str, holds: Callable[[str], bool]) -> Refused:
+    """Return the refusal of a word that means something, but nothing that the table's layout has."""
+    told = f"right of the =, {quote(ours)} is nothing that a table of this layout holds"
+    return Refused("unknown-column", f"{where}: '{name}={ours}': {told} (known: {column_words(holds)})")
 
 
 def _how_to_drop(unknown: Sequence[str]) -> str:

@@ -11,9 +11,9 @@ from functools import lru_cache
 from itertools import zip_longest
 
 from ratings_ledger.ledger.intake.tables.columns import (
-    COLUMN_WORDS,
     GAME_COLUMNS,
     PLAYER_COLUMNS,
+    column_words,
     is_number,
     is_place,
 )
@@ -156,7 +156,7 @@ def read_column(text: str) -> str:
         return plain
     if (meaning := column_meaning(plain)) is None:
         hint = did_you_mean(plain, [*_GUESSED, *GAME_COLUMNS, *PLAYER_COLUMNS])
-        raise Refused("bad-value", f"{quote(text)} is nothing that a column holds{hint} (known: {COLUMN_WORDS})")
+        raise Refused("bad-value", f"{quote(text)} is nothing that a column holds{hint} (known: {column_words()})")
     return meaning
 
 

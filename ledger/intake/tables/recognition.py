@@ -45,7 +45,6 @@ from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, recognise_layou
 from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView, cell_at, number_games
 from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER, may_be_player
 from ratings_ledger.ledger.intake.tables.meanings import (
-    BESIDES,
     EMAIL,
     FILLED_IN,
     OF_PLAYER,
@@ -337,20 +336,19 @@ def _header(names: list[str], body: Rows, layout: Layout, options: TableOptions)
             renamed[name] = ""
             continue
         found = others.get(found or "", found)
-        has_place = found not in BESIDES or found == TIME or found in layout.besides
-        usable = has_place and found not in taken
-        if found is not None and usable:
+        if found is not None and layout.holds(found) and found not in taken:
             renamed[name] = found
             taken.add(found)
         elif found is None and layout.has_player_columns and may_be_player(name, body, names.index(name)):
             renamed[name] = OF_PLAYER + name
-    of_players = [name for name in renamed.values() if name.startswith(OF_PLAYER)]
     # of recorded games one may say less, unless they are numbered by day
     said = {*renamed.values(), *options.fixed}
     needed = NEEDED if "occurred_at" in said and "game_id" not in said else options.needed
     given = [*(["game_id"] if needed == NEEDED else []), *([] if layout.is_usual else ["player"])]
-    options = options._replace(renamed=renamed | options.renamed, needed=needed)
-    return read_names(names, options, [*BESIDES, *of_players], given)
+    spelled = {name.casefold(): name for name in renamed}
+    said_besides = {theirs: ours for theirs, ours in options.renamed.items() if theirs.casefold() not in spelled}
+    options = options._replace(renamed=renamed | said_besides, needed=needed)
+    return read_names(names, options, layout.holds, given)
 
 
 def left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, str]:

@@ -10,7 +10,16 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ratings_ledger.ledger.intake.tables.columns import Cells, TableOptions, column_letters, place_text
+from ratings_ledger.ledger.intake.tables.columns import (
+    GAME_COLUMNS,
+    Cells,
+    TableOptions,
+    column_letters,
+    is_number,
+    is_usual,
+    place_text,
+)
+from ratings_ledger.ledger.intake.tables.meanings import OF_PLAYER, TIME
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.validation.names import is_dash
 
@@ -83,6 +92,14 @@ class Layout(NamedTuple):
     is_usual: bool = False
     is_row_whole: bool = True
     has_player_columns: bool = False
+
+    def holds(self, meaning: str) -> bool:
+        """Tell whether a table of this layout may have a column that holds this; any other would be lost."""
+        if self.is_usual:
+            return meaning == TIME or is_usual(meaning)
+        is_of_players = self.has_player_columns and meaning.startswith(OF_PLAYER)
+        is_of_game = meaning in GAME_COLUMNS or is_number(meaning)
+        return meaning == TIME or is_of_game or is_of_players or meaning in self.besides
 
 
 def cell_at(row: list[str], column: int | None) -> str:
