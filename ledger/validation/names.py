@@ -3,6 +3,7 @@
 Bne        is close to the known ben? No: two letters differ.      Jurgen       is close to Jürgen
 Ana Maria  is close to Anamaria                                    mira2        is not close to mira1
 Smith, Eva is close to Eva Smith                                   Annb Schmid  is not close to Anna Schmidt
+Pirya      is close to Priya: two neighbours changed places        Iav          is not close to Iva: too short
 mіrа       is close to mira: і and а are Cyrillic                  мира         is not close to mira
 
 Names look alike if their characters are hidden, or are drawn like others, as Cyrillic а is like a. Unicode Technical
@@ -184,8 +185,9 @@ def find_close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tup
     """Yield the new names that are close to known ones or to earlier new ones, each with those.
 
     Two names are close if they are equal after `fold_name`, if they look alike (`list_look_alike_keys`), if one letter
-    differs where both have `LETTERS_MIN` letters and no digit differs, or if they have no digits and the first or the
-    last word of one is at the other end. The time grows with the sum of both lists, not with their product.
+    differs or two neighbours are swapped where both have `LETTERS_MIN` letters and no digit differs, or if they have no
+    digits and the first or the last word of one is at the other end. The time grows with the sum of both lists, not with
+    their product.
     """
     found: dict[str, list[str]] = {}
     index, halves = dict[str, list[str]](), set[str]()
@@ -256,7 +258,8 @@ def _shortened(name: str) -> Iterator[str]:
 
 
 def _halves(name: str) -> tuple[str, ...]:
-    """Texts of which names that are equal or one letter apart share one: a letter changes only one half of a name.
+    """Texts of which names that are equal or one letter apart share one: a letter changes only one half of a name, and
+    two neighbours that change places leave the shorter first half or the shorter last one as it was.
 
     Most names share none with the new ones, and need no `_keys`.
     """
@@ -276,7 +279,10 @@ def _turned(name: str) -> set[str]:
 
 
 def _keys(name: str) -> list[str]:
-    """Texts of which names one letter apart share one: the name itself, and with each letter but no digit left out."""
+    """Texts of which names one letter apart share one: the name itself, and with each letter but no digit left out.
+
+    Names with two neighbours swapped share the one without either of these.
+    """
     if len(name) < LETTERS_MIN:
         return [name]
     # of a letter that is repeated it does not matter which is left out
@@ -292,7 +298,8 @@ def _close(one: str, other: str) -> bool:
     pairs = enumerate(zip(one, other, strict=False))
     start = next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
     if len(one) == len(other):
-        rest, differing = one[start + 1 :] == other[start + 1 :], one[start] + other[start]
+        changed = 2 if one[start : start + 2] == other[start : start + 2][::-1] else 1
+        rest, differing = one[start + changed :] == other[start + changed :], one[start] + other[start]
     else:
         longer, shorter = (one, other) if len(one) > len(other) else (other, one)
         rest, differing = longer[start + 1 :] == shorter[start:], longer[start]

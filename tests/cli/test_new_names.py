@@ -88,6 +88,7 @@ CLOSE = {
     "one letter more": ("Johannas", "'Johanna', 1 game"),
     "one letter less": ("Johana", "'Johanna', 1 game"),
     "another letter": ("Johamna", "'Johanna', 1 game"),
+    "two letters swapped": ("Johnana", "'Johanna', 1 game"),
     "the last name first": ("José, María", "'María José', 1 game"),
 }
 
@@ -334,10 +335,10 @@ def test_many_new_players_are_counted(one_db: str, ratings: Ratings) -> None:
 
 def test_possible_slip_is_shown_with_original(one_db: str, ratings: Ratings) -> None:
     """A new name that may be a slip is reported with the known name it resembles."""
-    done = ratings("import", "-", db=one_db, input=HEADER + row(5, "Jhoanna", "benn", "zoe"))
+    done = ratings("import", "-", db=one_db, input=HEADER + row(5, "bne", "benn", "zoe"))
 
     assert done.exit_code == 0
-    assert done.stderr == "note: 3 new players: Jhoanna (like Johanna?), benn (like ben?), zoe\n"
+    assert done.stderr == "note: 3 new players: bne (like ben?), benn (like ben?), zoe\n"
 
 
 @pytest.mark.parametrize("cell", ["ben and Johanna", "ben und Johanna", "ben u. Johanna", "ben et zoe"])
