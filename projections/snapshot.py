@@ -24,20 +24,20 @@ from ratings_ledger.ledger.validation.leagues import find_league
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
     date_zone,
-    instant_played,
-    instant_since,
     moment,
-    position_known,
-    position_since,
+    parse_as_of,
+    parse_since,
+    resolve_known_at,
+    resolve_since,
 )
 from ratings_ledger.projections.queries.known_names import full_name, similar_name
 from ratings_ledger.projections.queries.ladders_at import (
     Ladders,
     check_version,
-    known_ones,
-    months_of,
-    other_ladder,
-    refuse_unknown,
+    current_ids,
+    monthly_ladders,
+    require_player,
+    suggest_ladder,
 )
 from ratings_ledger.projections.queries.published import Publication
 from ratings_ledger.projections.queries.results import Failed, LastEvent
@@ -45,11 +45,11 @@ from ratings_ledger.projections.queries.snapshot_reader import SnapshotReader, r
 from ratings_ledger.projections.queries.standings import (
     Balance,
     Standings,
-    balance_answer,
+    build_balance,
+    build_standings,
+    describe_open_period,
     period_state,
-    rows_shown,
-    standings_answer,
-    why_unfinished,
+    select_rows,
 )
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.versions import newest
@@ -93,7 +93,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.diff.comparison import Sides
 
         with self.connect() as connection:
-            yield Sides(connection, self.note, self._kept.apart())
+            yield Sides(connection, self.note, self._cache.empty_copy())
 
     # -- all ladders
 
@@ -137,12 +137,12 @@ class Snapshot(SnapshotReader):
 
     def only_ladder(self) -> str:
         """Return the only ladder with games or adjustments. Raises `BadArgument` if there are several."""
-        from ratings_ledger.projections.queries.survey import only_ladder_of
+        from ratings_ledger.projections.queries.survey import choose_only_ladder
 
         ladders = self.ladders()
         for reason in (*ladders.unusable, *ladders.failed):
             self.note(reason)  # which may be why it is the only one
-        return only_ladder_of(ladders.rows, as_of=self.as_of)
+        return choose_only_ladder(ladders.rows, as_of=self.as_of)
 
     def with_ladder(self, one: str, other: str | None, is_player: bool = True) -> tuple[str, str]:
         """Return a player and a ladder, given in either order, or with the only ladder that the player is on.
@@ -154,17 +154,17 @@ class Snapshot(SnapshotReader):
         Raises `BadArgument` if several ladders may be meant.
         """
         if other is not None:
-            return self._in_order(one, other)
+            return self._order_arguments(one, other)
         if "/" in one:
             raise BadArgument(f"{quote(one)} is a ladder; name a player or a game, too", "player")
         from ratings_ledger.projections.queries.game_timelines import ladders_meant, same_on
-        from ratings_ledger.projections.queries.survey import only_ladder_of
+        from ratings_ledger.projections.queries.survey import choose_only_ladder
 
         with self.survey() as survey:
             own, of_game = ladders_meant(survey, one, is_player)
         if of_game and (ladder := same_on([self.explain(name, one) for name in of_game], self.note)):
             return one, ladder
-        return one, only_ladder_of(own, f" that {quote(one)} is on", self.as_of)
+        return one, choose_only_ladder(own, f" that {quote(one)} is on", self.as_of)
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | Failed]:
         """Yield the standings of the named ladders or of all, and in between what fails.
@@ -178,7 +178,7 @@ class Snapshot(SnapshotReader):
             for ladder in ladders:
                 undated = Ladders(survey.facts)
                 undated.versions(ladder)
-                if undated.first(ladder) is None and (message := other_ladder(survey.facts, ladder)):
+                if undated.first_moment(ladder) is None and (message := suggest_ladder(survey.facts, ladder)):
                     self.note(message)
             yield from every_standings(survey, ladders)
 
@@ -189,11 +189,11 @@ class Snapshot(SnapshotReader):
         """Return the standings: the first `limit` rows (0: all), or those of some players."""
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
-            current = known_ones(query.ladders.facts, players)
+            current = current_ids(query.ladders.facts, players)
             ranking = query.ladders.standings(ladder)
-            unfinished = why_unfinished(query.ladders, ladder)
-            rows = rows_shown(ranking.rows, current, limit)
-            return standings_answer(ranking, rows, query.ladders.coordinates, query.times, unfinished)
+            unfinished = describe_open_period(query.ladders, ladder)
+            rows = select_rows(ranking.rows, current, limit)
+            return build_standings(ranking, rows, query.ladders.coordinates, query.times, unfinished)
 
     @retry_on_damaged_cache
     def overview(
@@ -215,22 +215,24 @@ class Snapshot(SnapshotReader):
             limit: the number of rows (0: all), of those behind the first `after`.
             active_since: a date, which means its start, or a time: only the rows of those who played from then on.
         """
-        from ratings_ledger.projections.queries.standings import Wanted, overview_of
+        from ratings_ledger.projections.queries.standings import RowFilter, build_overview
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             zone = date_zone(query.connection, ladder, query.times)
-            active = None if active_since is None else instant_since(active_since, zone, "", "active_since")
-            rows = Wanted(known_ones(query.ladders.facts, players), active, after, limit)
-            instant = instant_played(since, zone, "since")
-            unfinished = why_unfinished(query.ladders, ladder)
-            return overview_of(query.ladders, ladder, instant, zone, rows, query.times, unfinished)
+            active = None if active_since is None else parse_since(active_since, zone, "", "active_since")
+            rows = RowFilter(current_ids(query.ladders.facts, players), active, after, limit)
+            instant = parse_as_of(since, zone, "since")
+            unfinished = describe_open_period(query.ladders, ladder)
+            return build_overview(
+                query.ladders, ladder, since=instant, zone=zone, selection=rows, times=query.times, remark=unfinished
+            )
 
     @retry_on_damaged_cache
     def balance(self, ladder: str) -> Balance:
         """Return the trial balance: what players have, against where it came from."""
         with self.query(ladder, lazily=True) as query:
-            return balance_answer(query.ladders.standings(query.ladder), query.ladders.coordinates, query.times)
+            return build_balance(query.ladders.standings(query.ladder), query.ladders.coordinates, query.times)
 
     def changes(self, ladder: str) -> Iterator[PlayerChange]:
         """Yield every change of every player's points, in the order of replay. Raises before the first."""
@@ -248,7 +250,7 @@ class Snapshot(SnapshotReader):
             if not versions[0].ranking.sums_lists:
                 return {}
             params: Any = newest(versions).params
-            return months_of(ladder, newest(versions), query.ladders.facts.rulesets[params.of])
+            return monthly_ladders(ladder, newest(versions), query.ladders.facts.rulesets[params.of])
 
     @retry_on_damaged_cache
     def season_before(self, ladder: str) -> str | None:
@@ -273,8 +275,8 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.diff.what_if import simulated, why_alone
 
         with self.log() as log:
-            undated = self._kept.checked(log.connection, log.position)
-            now = undated.at(instant_played(self.as_of, log.times.home or rulesets[0][1].time_zone))
+            undated = self._cache.load_checked(log.connection, log.position)
+            now = undated.at(parse_as_of(self.as_of, log.times.home or rulesets[0][1].time_zone))
             for message in dict.fromkeys(why_alone(now, ruleset) for _, ruleset in rulesets):
                 if message is not None:
                     self.note(message)
@@ -452,13 +454,13 @@ class Snapshot(SnapshotReader):
                 {name for player in players for name in people.ids(player)},
             )
             if ranking.columns:
-                known = self._kept.checked(connection, head(connection).position).facts
+                known = self._cache.load_checked(connection, head(connection).position).facts
                 ranking = show_published(ranking, known)
             rows = [row for row in ranking.rows if not players or row.player in names][: limit or None]
             source = Publication(entry.position, entry.event_id, entry.recorded_at, entry.by)
             remark = f"Published at position {entry.position} by {entry.by}, {times.stated(entry.recorded_at)}."
             at = Coordinates(entry.as_of, entry.known_at, None)
-            return standings_answer(ranking, rows, at, times, remark, source)
+            return build_standings(ranking, rows, at, times, remark, source)
 
     def publications(self) -> Publications:
         """Return the published lists, the last one of each ladder and time."""
@@ -481,7 +483,7 @@ class Snapshot(SnapshotReader):
             entry = self._find_list(sides.connection, ladder, position)
             times = self._times_of(sides.connection)
             zone = date_zone(sides.connection, ladder, times)
-            known_at = position_known(sides.connection, self.known_at, zone, self.note)
+            known_at = resolve_known_at(sides.connection, self.known_at, zone, self.note)
             return list_beside(sides, known_at, entry, times)
 
     def event_impact(self, position: int) -> EventImpact:
@@ -495,8 +497,8 @@ class Snapshot(SnapshotReader):
             if not 1 <= position <= log.position:
                 message = f"there is no position {position}; the log as it is asked ends at {log.position}"
                 raise Unknown("event-unknown", message)
-            ladders = self._kept.apart()
-            before, after = (ladders.checked(log.connection, end) for end in (position - 1, position))
+            cache = self._cache.empty_copy()
+            before, after = (cache.load_checked(log.connection, end) for end in (position - 1, position))
             return event_impact(log.connection, before, after, log.times)
 
     def decisions(self, after: str | int) -> Decisions:
@@ -513,7 +515,7 @@ class Snapshot(SnapshotReader):
             ends = []
             for name, value in (("after", after), ("known_at", self.known_at)):
                 try:
-                    ends.append(0 if str(value) == "0" else position_known(connection, value, None, self.note))
+                    ends.append(0 if str(value) == "0" else resolve_known_at(connection, value, None, self.note))
                 except BadArgument as problem:
                     raise BadArgument(str(problem), name) from None
             begin, end = ends
@@ -530,7 +532,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.diff.telling_events import telling_positions
 
         with self.log() as log:
-            ladders = self._ladders_known(log.connection, log.position, lazily=True).at(None)
+            ladders = self._load_ladders(log.connection, log.position, lazily=True).at(None)
             return telling_positions(log.connection, ladders)
 
     # -- what is recorded
@@ -597,7 +599,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.clocks import games_timed
 
         with self.log() as log:
-            return games_timed(self._ladders_known(log.connection, log.position, lazily=True).facts)
+            return games_timed(self._load_ladders(log.connection, log.position, lazily=True).facts)
 
     def ids(self, player: str) -> list[str]:
         """Return all ids of a person, the given one first. Only `known_at` counts."""
@@ -607,7 +609,7 @@ class Snapshot(SnapshotReader):
     def kinds_of(self, name: str) -> frozenset[str]:
         """Return what a name is of: a ladder, a player, a game, a league, or nothing that is known."""
         with self.log() as log:
-            facts = self._ladders_known(log.connection, log.position, lazily=True).facts
+            facts = self._load_ladders(log.connection, log.position, lazily=True).facts
             known = facts.rulesets.keys() | facts.unusable.keys()
             tests = {
                 "ladder": "/" in name and parse_name(name).ruleset_id in known,
@@ -648,11 +650,11 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.games_log import RecordedGames, games_as_they_stand, is_wanted
 
         with self.log() as log:
-            end = instant_played(self.as_of, log.times.zone)
+            end = parse_as_of(self.as_of, log.times.zone)
             people = identities(log.connection, log.position)
             matches = partial(
                 is_wanted,
-                first=None if since is None else moment(instant_since(since, log.times.zone)),
+                first=None if since is None else moment(parse_since(since, log.times.zone)),
                 last=None if end is None else moment(end),
                 game_id=game_id,
                 game=game,
@@ -663,7 +665,7 @@ class Snapshot(SnapshotReader):
             if not games and game_id is not None:
                 hint = Log(log.connection).similar("game", game_id)
             elif not games and (player or game):
-                facts = self._ladders_known(log.connection, head(log.connection).position).facts
+                facts = self._load_ladders(log.connection, head(log.connection).position).facts
                 hint = similar_name(facts, player, game)
             times = log.times
         rows = tuple(replace(row, data=people.present(row.data)) if people else row for row in games)
@@ -680,7 +682,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.games_log import games_that_stand
 
         with self.log() as log:
-            last = instant_played(self.as_of, log.times.zone)
+            last = parse_as_of(self.as_of, log.times.zone)
             yield from games_that_stand(log.connection, log.position, last, after)
 
     def games_recorded(self) -> int:
@@ -720,7 +722,7 @@ class Snapshot(SnapshotReader):
 
         refuse_unknown_types(types)
         with self.log() as log:
-            after = position_since(log.connection, since)
+            after = resolve_since(log.connection, since)
             within = None if batch is None else named_batches(log.connection, batch, log.position)
             selection = EventSelection(subject, after, by, types, within, limit)
             rows, older = events_as_written(log.connection, log.position, selection)
@@ -744,7 +746,7 @@ class Snapshot(SnapshotReader):
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             if player is not None:
-                refuse_unknown(query.ladders.facts, player)
+                require_player(query.ladders.facts, player)
             position = last_event(query.connection, query.ladders, ladder, player)
             return last_event_at(query.connection, position)
 
@@ -768,7 +770,7 @@ class Snapshot(SnapshotReader):
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
-            current = known_ones(query.ladders.facts, players)
+            current = current_ids(query.ladders.facts, players)
             return {player: last_event(query.connection, query.ladders, ladder, player) for player in current}
 
     @retry_on_damaged_cache
@@ -778,7 +780,7 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.last_events import last_event_at, last_event_of_game
 
         with self.log() as log:
-            ladders = self._ladders_known(log.connection, log.position, lazily=True)
+            ladders = self._load_ladders(log.connection, log.position, lazily=True)
             check_version(ladders.facts, self.rules)
             row = row_of_game(log.connection, ladders.facts, game_id)
             position = last_event_of_game(log.connection, ladders, row)

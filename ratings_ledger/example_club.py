@@ -19,7 +19,7 @@ from ratings_ledger.projections.admission.leagues import schedule_event
 from ratings_ledger.projections.admission.new_ledgers import create_ledger, publish_source
 from ratings_ledger.projections.admission.proposals import Known, propose, propose_files
 from ratings_ledger.projections.admission.publishing_lists import publication
-from ratings_ledger.projections.queries.ladders_at import KeptLadders
+from ratings_ledger.projections.queries.ladders_at import LadderCache
 from ratings_ledger.projections.snapshot import Snapshot
 
 Take = Callable[[Iterable[dict[str, Any]]], None]
@@ -45,23 +45,23 @@ ADJUSTED = {
 def fill_example() -> Ledger:
     """Return a ledger in memory with the club's season. Raises `NotALedger` where SQLite cannot share memory."""
     ledger = create_ledger(IN_MEMORY, ZONE, RULESETS, SECRETARY)
-    kept = KeptLadders()
+    cache = LadderCache()
     policy = ImportPolicy(SECRETARY)
 
     def take(events: Iterable[dict[str, Any]]) -> None:
-        propose(ledger, events, policy, Known(False, kept.newest)).commit()
+        propose(ledger, events, policy, Known(False, cache.load_newest)).commit()
 
     def import_file(name: str, options: TableOptions) -> None:
         items = read_items(str(EXAMPLES / name), options)
-        propose_files(ledger, items, policy, Known(False, kept.newest)).commit()
+        propose_files(ledger, items, policy, Known(False, cache.load_newest)).commit()
 
     try:
         import_file("winter-league.csv", TableOptions(zone=ZONE, fixed={"game": "catan"}))
         for name in ("late-game.jsonl", "magnate-night.jsonl", "b5-season.jsonl"):
             import_file(name, TableOptions())
-        _correct(ledger, kept, take)
-        _publish(ledger, kept, take)
-        _play_league(ledger, kept, take)
+        _correct(ledger, cache, take)
+        _publish(ledger, cache, take)
+        _play_league(ledger, cache, take)
         take([ADJUSTED])
     except BaseException:
         ledger.close()
@@ -69,9 +69,9 @@ def fill_example() -> Ledger:
     return ledger
 
 
-def _publish(ledger: Ledger, kept: KeptLadders, take: Take) -> None:
+def _publish(ledger: Ledger, cache: LadderCache, take: Take) -> None:
     """Publish the standings of New Year's Eve."""
-    view = Snapshot(ledger, END_OF_YEAR, kept=kept)
+    view = Snapshot(ledger, END_OF_YEAR, cache=cache)
     with view.query(LADDER) as query:
         ladders = query.ladders
         now = clock.now()
@@ -80,15 +80,15 @@ def _publish(ledger: Ledger, kept: KeptLadders, take: Take) -> None:
     take({"type": name, "occurred_at": at, "data": data} for name, data in events)
 
 
-def _correct(ledger: Ledger, kept: KeptLadders, take: Take) -> None:
+def _correct(ledger: Ledger, cache: LadderCache, take: Take) -> None:
     """Exchange the two players who stand at each other's place in the sheet."""
-    game = Snapshot(ledger, kept=kept).games("gm-4").rows[0].data
+    game = Snapshot(ledger, cache=cache).games("gm-4").rows[0].data
     other = {"Åke": "Ada", "Ada": "Åke"}
     seats = [{**seat, "player": other.get(seat["player"], seat["player"])} for seat in game["participants"]]
     take([{**CORRECTED, "data": {**CORRECTED["data"], "game": {**game, "participants": seats}}}])
 
 
-def _play_league(ledger: Ledger, kept: KeptLadders, take: Take) -> None:
+def _play_league(ledger: Ledger, cache: LadderCache, take: Take) -> None:
     """Let eight players subscribe to a league, and play the first of its games."""
     publish_source(ledger, OF_LEAGUES, ZONE, SECRETARY)
     data = {"league": LEAGUE, "game": "cartagena", "players_per_game": 4}
@@ -101,7 +101,7 @@ def _play_league(ledger: Ledger, kept: KeptLadders, take: Take) -> None:
     ]
     league.players += PLAYERS
     take([*joined, schedule_event(league, LEAGUE_BEGINS, LEAGUE)])
-    games = Snapshot(ledger, kept=kept).league(LEAGUE).games[:LEAGUE_GAMES]
+    games = Snapshot(ledger, cache=cache).league(LEAGUE).games[:LEAGUE_GAMES]
     take(
         {"type": "game.recorded", "occurred_at": LEAGUE_PLAYED.format(6 + number), "data": {
             "game_id": game.game_id, "game": "cartagena", "league": LEAGUE,

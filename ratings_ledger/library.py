@@ -94,7 +94,7 @@ from ratings_ledger.projections.queries.games_log import RecordedEvent, Recorded
 from ratings_ledger.projections.queries.games_log import read_forward as _read_forward
 from ratings_ledger.projections.queries.games_log import refuse_unknown_types as _refuse_unknown_types
 from ratings_ledger.projections.queries.history import Change, History, PlayerChange, RankChange, Ranks, Shown
-from ratings_ledger.projections.queries.ladders_at import KeptLadders as _KeptLadders
+from ratings_ledger.projections.queries.ladders_at import LadderCache as _LadderCache
 from ratings_ledger.projections.queries.leagues import AllLeagues, Entrant, LeagueGame, LeagueRow, LeagueState, Unmet
 from ratings_ledger.projections.queries.players import Opponent, Person, PlaceCount, PlayerStatistics, Profile, Streak
 from ratings_ledger.projections.queries.published import Publication, PublicationRow, Publications
@@ -264,7 +264,7 @@ class Ledger:
 
     def __init__(self, store: _opening.Ledger) -> None:
         self._store = store
-        self._kept = _KeptLadders()
+        self._cache = _LadderCache()
 
     def __repr__(self) -> str:
         return f"Ledger({self.location!r})"
@@ -298,7 +298,7 @@ class Ledger:
         something is asked: `BadArgument`.
         """
         played, known = _in_text("as_of", as_of), _in_text("known_at", known_at)
-        return _CheckedSnapshot(self._store, played, known, rules, close_now=close_now, kept=self._kept)
+        return _CheckedSnapshot(self._store, played, known, rules, close_now=close_now, cache=self._cache)
 
     @_checked
     def propose(
@@ -343,7 +343,7 @@ class Ledger:
         refusing: Refusing = "all" if strict or new_names == "refuse" else ""
         policy = ImportPolicy(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
         whole = [_whole_event(_as_json(event)) for event in given]
-        plan = _propose(self._store, whole, policy, _Known(strict, self._kept.newest), based_on=based_on)
+        plan = _propose(self._store, whole, policy, _Known(strict, self._cache.load_newest), based_on=based_on)
         is_new = not plan.is_refused and not plan.result.existing
         if based_on and is_new and (unknown := based_on.keys() - {draft.subject for draft in plan.drafts()}):
             plan.close()
@@ -411,7 +411,7 @@ class Ledger:
         With `predictions` each says how well the points at both predicted who was placed better. Raises `BadArgument`,
         `Unknown` where nothing is published, `RulesetUnusable`.
         """
-        view = Snapshot(self._store, note=_note(after, before), kept=self._kept)
+        view = Snapshot(self._store, note=_note(after, before), cache=self._cache)
         named = [*map(view.full_name, ladders)]
         with view.sides() as sides:
             return compared(sides, _asked(before), _asked(after), named, predictions)
@@ -424,7 +424,7 @@ class Ledger:
 
         Raises `BadArgument`, `Unknown` for somebody not recorded and where nothing is published, `RuleFailed`.
         """
-        view = Snapshot(self._store, note=_note(after, before), kept=self._kept)
+        view = Snapshot(self._store, note=_note(after, before), cache=self._cache)
         ladder = view.full_name(ladder)
         with view.sides() as sides:
             return attributed(sides, ladder, player, _asked(before), _asked(after))

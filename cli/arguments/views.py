@@ -15,7 +15,7 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import catch_up, decode
-from ratings_ledger.projections.queries.ladders_at import KeptLadders, Ladders
+from ratings_ledger.projections.queries.ladders_at import LadderCache, Ladders
 from ratings_ledger.projections.snapshot import Snapshot
 
 SHOWN_EVENTS = 3
@@ -107,5 +107,5 @@ def view_of(
     With `close_now`, games in open rating periods are scored as if these closed now. Pass `cached=False` for what is
     written to the log: it is computed from the records alone.
     """
-    kept = KeptLadders(partial(decoded, cached=cached))
-    return Snapshot(ledger, as_of, known_at, rules, close_now=close_now, note=print_note, kept=kept)
+    cache = LadderCache(partial(decoded, cached=cached))
+    return Snapshot(ledger, as_of, known_at, rules, close_now=close_now, note=print_note, cache=cache)

@@ -36,7 +36,7 @@ from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log, home_zone
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.repeated_games import describe_sets, keep_sets
-from ratings_ledger.projections.queries.ladders_at import refuse_unknown
+from ratings_ledger.projections.queries.ladders_at import require_player
 
 SHOWN_GAMES = 20
 
@@ -252,7 +252,7 @@ def merge(how: WriteContext, player_id: str, new_player: str, reason: str | None
         with how.ledger.reading() as connection:
             facts = decoded(connection)
             for name in (player_id, new_player):
-                refuse_unknown(facts, name)
+                require_player(facts, name)
     except Unknown as problem:
         return how.refuse("player.renamed", Refused("player-unknown", str(problem)))
     data = {"player": player_id, "new_player": new_player, **({} if reason is None else {"reason": reason})}

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.own_files import create_file
 from ratings_ledger.ledger.store.exports import export_lines, open_compressed, place_at, read_place
 from ratings_ledger.ledger.store.log import read_records
-from ratings_ledger.projections.queries.coordinates import position_known
+from ratings_ledger.projections.queries.coordinates import resolve_known_at
 from ratings_ledger.projections.queries.results import Failed
 
 output_option = click.option(
@@ -48,7 +48,7 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
     nothing is computed, so of the axes only --known-at applies.
     """
     with open_for_command(db).reading() as connection:
-        until = position_known(connection, known_at, None, print_note)
+        until = resolve_known_at(connection, known_at, None, print_note)
         after = 0 if since is None else _since(connection, since, until)
         if output == "-":
             for page in read_records(connection, after, until):

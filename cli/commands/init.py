@@ -16,7 +16,7 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission.home_zones import set_home_zone
 from ratings_ledger.projections.admission.publishing_rulesets import EVERY, publish_missing, shipped_texts
 from ratings_ledger.projections.contract import joined
-from ratings_ledger.projections.queries.coordinates import times_of
+from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.rulesets.shipped_rulesets import read_rated_game, shipped_rulesets, systems
 from ratings_ledger.projections.rulesets.versions import ELO
 
@@ -106,7 +106,7 @@ def zone_(db: str, name: str | None, ignore_clock: bool, by: str, form: str) -> 
     ledger = open_ledger(db)
     position = None if name is None else set_home_zone(ledger, name, ImportPolicy(by, ignore_clock))
     with ledger.reading() as connection:
-        home = times_of(connection).home
+        home = load_times(connection).home
     if form == "json":
         render.print_json({"zone": home, "position": position})
     elif position is not None:

@@ -25,7 +25,7 @@ from ratings_ledger.ledger.store.log import first_positions
 from ratings_ledger.ledger.validation.validator import explain_unlikely_date
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.facts.players import known_players
-from ratings_ledger.projections.queries.coordinates import Times, moment, times_of
+from ratings_ledger.projections.queries.coordinates import Times, load_times, moment
 from ratings_ledger.projections.queries.event_texts import result_told
 from ratings_ledger.projections.queries.known_names import game_names
 
@@ -120,7 +120,7 @@ def _named(how: WriteContext, typed: Typed, answers: Answers | None, joints: Joi
 
 def _known(how: WriteContext) -> Suggestions:
     with how.ledger.reading() as connection:
-        facts, times = decoded(connection), times_of(connection)
+        facts, times = decoded(connection), load_times(connection)
     rated = {game for every in facts.rulesets.values() for version in every for game in version.ruleset.scope.game}
     games = sorted(game_names(facts) | rated)
     last = games[0] if len(games) == 1 else None

@@ -40,7 +40,7 @@ from ratings_ledger.projections.admission.publishing_rulesets import (
 )
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.impact import Impact
-from ratings_ledger.projections.queries.coordinates import times_of
+from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.queries.ruleset_states import list_shipped
 from ratings_ledger.projections.rulesets.registry import rule, rule_names
 from ratings_ledger.projections.rulesets.ruleset_files import read_file
@@ -95,7 +95,7 @@ def new(db: str, file: str | None, rule_id: str | None, package: str | None, gam
     """
     zone = "UTC"
     with suppress(LedgerError), open_ledger(db).reading() as connection:
-        zone = times_of(connection).zone
+        zone = load_times(connection).zone
     if package is not None:
         if rule_id is not None:
             raise click.UsageError("--package writes a rule of its own, --rule names one; choose one")

@@ -6,7 +6,7 @@ from datetime import datetime
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import to_microseconds
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment, state_moment
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times, format_end, moment
 from ratings_ledger.projections.queries.results import ABSENT, Absent
 from ratings_ledger.projections.queries.standings import PeriodState
 
@@ -31,10 +31,10 @@ def print_open_period(last: datetime, at: Coordinates, times: Times, command: st
 def _say_how(last: datetime, at: Coordinates, times: Times, command: str) -> str:
     """Return which command scores the games of a period that ends with the instant `last`."""
     if at.as_of is None and last < moment(clock.now()):
-        day = state_moment(to_microseconds(last), times.zone)
+        day = format_end(to_microseconds(last), times.zone)
         told = f"Nothing has been recorded since; scored: {command} --as-of {day}"
         return render.plain(" ".join([told, *_name_rules(at)]))
-    as_of = [] if at.as_of is None else [f"--as-of {state_moment(at.as_of, times.zone)}"]
+    as_of = [] if at.as_of is None else [f"--as-of {format_end(at.as_of, times.zone)}"]
     return render.plain(" ".join([f"As if they closed now: {command} --close-now", *as_of, *_name_rules(at)]))
 
 

@@ -8,7 +8,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import AXES, heading
 from ratings_ledger.projections.queries.players import PlayerStatistics
 from ratings_ledger.projections.queries.results import members
-from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow, without_doubles
+from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow, drop_duplicate_ladders
 from ratings_ledger.projections.replay.ladders import short_name
 
 
@@ -39,7 +39,7 @@ def print_ladders(found: AllLadders) -> None:
             )
         render.note(f"No ladder has a game yet. {scored}")
         return
-    shown = without_doubles(found.rows)
+    shown = drop_duplicate_ladders(found.rows)
     _heading_of_all(found, render.count(len(shown), "ladder"), [row.as_of for row in shown])
     rows = [
         (short_name(row.ladder), row.players, row.games, found.times.played(row.last_game) if row.last_game else "")

@@ -134,7 +134,7 @@ class _Had:
         if instant not in self._of:
             ladders = self.ladders.at(instant)
             trace = ladders.trace(self.ladder, keep=False)
-            found = ladders.ranked(trace)[0]
+            found = ladders.rank(trace)[0]
             self._of[instant] = {row.player: row.value(found.scale) for row in found.rows}, trace
         rows, trace = self._of[instant]
         if player in rows:

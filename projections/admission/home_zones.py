@@ -7,7 +7,7 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.admission.proposals import propose
-from ratings_ledger.projections.queries.coordinates import times_of
+from ratings_ledger.projections.queries.coordinates import load_times
 
 
 def home_zone_event(name: str) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def home_zone_event(name: str) -> dict[str, Any]:
 def set_home_zone(ledger: Ledger, name: str, policy: ImportPolicy) -> int | None:
     """Give a ledger a home zone from now on; returns the event's position, or None if that already is its zone."""
     with ledger.reading() as connection:
-        if times_of(connection).home == name:
+        if load_times(connection).home == name:
             return None
     result = propose(ledger, [home_zone_event(name)], policy).append()
     assert result.head is not None

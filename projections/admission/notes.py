@@ -24,7 +24,7 @@ from ratings_ledger.ledger.validation.names import find_close_names, find_simila
 from ratings_ledger.projections.contract import FINISHED
 from ratings_ledger.projections.facts.columns import ABORTED, LABELS, NONE, Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import Labelled, apart, label_places, labelled
+from ratings_ledger.projections.queries.ladders_at import Labels, find_played_labels, label_indexes, labels_without
 from ratings_ledger.projections.replay.eligibility import why_not_eligible
 from ratings_ledger.projections.replay.ladders import partition_values
 from ratings_ledger.projections.rulesets.versions import Version, in_force
@@ -37,7 +37,7 @@ class Begun(NamedTuple):
     """A ladder that a game begins: its ruleset, the parts of its name, and which of them are labels."""
 
     ruleset_id: str
-    values: Labelled
+    values: Labels
     places: Sequence[int]
 
     @property
@@ -46,7 +46,7 @@ class Begun(NamedTuple):
         return "/".join((self.ruleset_id, *self.values))
 
     @property
-    def labels(self) -> Labelled:
+    def labels(self) -> Labels:
         """Return the labels in its name."""
         return tuple(self.values[place] for place in self.places)
 
@@ -63,7 +63,7 @@ class NewLadders:
         """With `strict`, a game that begins a ladder is refused."""
         self._facts_of = facts
         self._strict = strict
-        self._there: dict[str, set[Labelled]] = {}
+        self._there: dict[str, set[Labels]] = {}
         self._leagues: set[str] = set()
         # labels that cannot lead to anything new
         self._settled: set[tuple[str | None, ...]] = set()
@@ -102,11 +102,11 @@ class NewLadders:
             self._settled.add(labels)
 
     def _begin(
-        self, connection: Connection, known: Sequence[Version], values: Labelled, data: Mapping[str, Any]
+        self, connection: Connection, known: Sequence[Version], values: Labels, data: Mapping[str, Any]
     ) -> None:  # fmt: skip
         """Note or refuse a ladder, unless it already has a game."""
         ruleset = known[0].ruleset
-        begun = Begun(ruleset.id, values, label_places(ruleset.partition.by))
+        begun = Begun(ruleset.id, values, label_indexes(ruleset.partition.by))
         there = self._there_of(connection, known)
         created = "league" in ruleset.partition.by and data["league"] in self._leagues
         if begun.labels in there or created:
@@ -132,17 +132,17 @@ class NewLadders:
             found |= likes(of_ruleset, self._there[ruleset_id])
         return found
 
-    def _there_of(self, connection: Connection, known: Sequence[Version]) -> set[Labelled]:
+    def _there_of(self, connection: Connection, known: Sequence[Version]) -> set[Labels]:
         """Return the labels of a ruleset's ladders that already have a game or an adjustment."""
         ruleset_id = known[0].ruleset.id
         if ruleset_id not in self._there:
             facts = self._facts_of(connection)
             self._leagues = {facts.texts[league.league] for league in facts.leagues}
-            self._there[ruleset_id] = labelled(facts, known)
+            self._there[ruleset_id] = find_played_labels(facts, known)
         return self._there[ruleset_id]
 
 
-def likes(new: Sequence[Begun], there: Collection[Labelled]) -> dict[str, str]:
+def likes(new: Sequence[Begun], there: Collection[Labels]) -> dict[str, str]:
     """By name of a new ladder of one ruleset: another one, there or earlier among the new, that was probably meant.
 
     One of their labels is close or alike (`find_close_names`), and the others are the same. The time it takes grows
@@ -151,12 +151,12 @@ def likes(new: Sequence[Begun], there: Collection[Labelled]) -> dict[str, str]:
     found: dict[str, str] = {}
     known = sorted({*there} - {begun.labels for begun in new})
     for number in range(len(new[0].places)):
-        by_rest: dict[Labelled, dict[str, Begun]] = {}
+        by_rest: dict[Labels, dict[str, Begun]] = {}
         for begun in new:
-            by_rest.setdefault(apart(begun.labels, number), {})[begun.labels[number]] = begun
-        others: dict[Labelled, list[str]] = {rest: [] for rest in by_rest}
+            by_rest.setdefault(labels_without(begun.labels, number), {})[begun.labels[number]] = begun
+        others: dict[Labels, list[str]] = {rest: [] for rest in by_rest}
         for labels in known:
-            if (rest := apart(labels, number)) in others:
+            if (rest := labels_without(labels, number)) in others:
                 others[rest].append(labels[number])
         for rest, beginning in by_rest.items():
             slips = find_similar_names([*beginning], [*others[rest], *beginning]) | dict(
@@ -170,7 +170,7 @@ def likes(new: Sequence[Begun], there: Collection[Labelled]) -> dict[str, str]:
 def _named(known: Sequence[Version], data: Mapping[str, Any]) -> bool:
     """Tell whether a game has all the labels that name a ladder of a ruleset, if any do."""
     by = known[0].ruleset.partition.by
-    places = label_places(by)
+    places = label_indexes(by)
     return bool(places) and all(by[place] in data for place in places)
 
 

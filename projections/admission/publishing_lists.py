@@ -14,7 +14,7 @@ from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.rejections import Refused, count
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.validation.published_lists import published_lists, scheduled_ladders
-from ratings_ledger.projections.queries.coordinates import Times, state_moment
+from ratings_ledger.projections.queries.coordinates import Times, format_end
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.survey import Survey
 from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
@@ -116,8 +116,8 @@ def _say_open(ladder: str, closed: ClosedPeriods, now: int, times: Times, is_who
     )
     ways = []
     if closed.until is not None and not is_whole:
-        ways.append(f"without them: ratings publish {ladder} --as-of {state_moment(closed.until, times.zone)}")
+        ways.append(f"without them: ratings publish {ladder} --as-of {format_end(closed.until, times.zone)}")
     if over:
         until = now if is_whole else closed.closes_at
-        ways.append(f"with that period: ratings publish {ladder} --as-of {state_moment(until, times.zone)}")
+        ways.append(f"with that period: ratings publish {ladder} --as-of {format_end(until, times.zone)}")
     return "; ".join([told, *(ways or ["publish it after that"])])

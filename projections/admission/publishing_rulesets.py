@@ -14,7 +14,7 @@ from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.store.log import Log, head, read_live
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.admission.proposals import propose
-from ratings_ledger.projections.queries.coordinates import times_of
+from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped, read_rated_game
 from ratings_ledger.projections.rulesets.versions import ELO, SHIPPED_AT, read_toml, shipped
 
@@ -62,7 +62,7 @@ def shipped_texts(ledger: Ledger, wanted: str = EVERY, games: Iterable[str] = ()
     ruleset.refuse_choice(bool(games), zone is not None)
     if zone is None and ruleset.takes_zone:
         with ledger.reading() as connection:
-            zone = times_of(connection).zone
+            zone = load_times(connection).zone
     slugs = [read_rated_game(ruleset.id, game) for game in dict.fromkeys(games)]
     return [text for slug in slugs or [""] for text in ruleset.fill_in(slug, zone or "UTC")]
 

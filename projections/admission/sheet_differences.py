@@ -9,7 +9,7 @@ from ratings_ledger.ledger.intake.syncing import SheetDifference, Sync
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections.admission.outcomes import DifferingGame, SheetDifferences
-from ratings_ledger.projections.queries.coordinates import Times, moment, times_of
+from ratings_ledger.projections.queries.coordinates import Times, load_times, moment
 from ratings_ledger.projections.queries.event_texts import what_differs
 
 TOLD_GAMES = 10_000
@@ -17,7 +17,7 @@ TOLD_GAMES = 10_000
 
 def sheet_differences(connection: Connection, found: Sync) -> SheetDifferences:
     """Return what was found in a sheet."""
-    times, people = times_of(connection), identities(connection)
+    times, people = load_times(connection), identities(connection)
     counts = Counter(one.what for one in found.differences)
     games = tuple(_told(one, times, people) for one in found.differences[:TOLD_GAMES])
     return SheetDifferences(

@@ -89,7 +89,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, given: Give
     problems: dict[str, str] = {}
     for why in () if is_ours(version.rule) else inexact_places(version.rule):
         problems[why] = why if version.rule.state else f"{why}: points are whole numbers"
-    streams = Ladders(facts).every(version.ruleset.id)
+    streams = Ladders(facts).streams(version.ruleset.id)
     taken_on = {row for stream in streams.values() for row in stream.row}
     left_out: Counter[str] = Counter()
     if drawing is not version:
@@ -194,7 +194,7 @@ def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> b
             break
     try:
         _try_states(trace)
-        results = ladders.ranked(trace)[1]
+        results = ladders.rank(trace)[1]
         LISTS[stream.rule.ranking].explain(results, stream.names[0])
     except RuleFailure as failure:
         problems.setdefault("state", _at(failure))

@@ -26,7 +26,7 @@ from ratings_ledger.ledger.store.log import Log, changed_games, read_known_event
 from ratings_ledger.projections.admission.acts import Act
 from ratings_ledger.projections.admission.outcomes import Undone, head_of, refusals
 from ratings_ledger.projections.diff.impact import Impact
-from ratings_ledger.projections.queries.coordinates import Times, moment, times_of
+from ratings_ledger.projections.queries.coordinates import Times, load_times, moment
 from ratings_ledger.projections.queries.event_texts import words_of
 from ratings_ledger.projections.queries.games_log import EventSelection, events_as_written
 
@@ -61,7 +61,7 @@ def undoing(connection: Connection, act: Act, reason: str | None, decided_at: in
 
     Raises `Refused` (undone-already).
     """
-    times = times_of(connection)
+    times = load_times(connection)
     (told, *_), _ = events_as_written(connection, act.position, EventSelection(limit=1))
     what = f"position {act.position}: {words_of(told, times)}"
     reason = reason or f"{UNDONE}{DONE.get(told.event['type'], told.event['type'])} at position {act.position}"

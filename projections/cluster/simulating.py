@@ -37,7 +37,7 @@ from ratings_ledger.projections.diff.what_if import (
 )
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import rulesets_at
-from ratings_ledger.projections.queries.coordinates import Coordinates, instant_played, position_known, times_of
+from ratings_ledger.projections.queries.coordinates import Coordinates, load_times, parse_as_of, resolve_known_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published import as_published
 from ratings_ledger.projections.replay.containment import with_game
@@ -73,8 +73,8 @@ def simulated_on(
     Raises as that does, and as `cluster_for` and `farm` do.
     """
     with ledger.reading() as connection, ExitStack() as stack:
-        position, times = position_known(connection, known_at, None, note), times_of(connection)
-        until = instant_played(as_of, times.home or rulesets[0][1].time_zone)
+        position, times = resolve_known_at(connection, known_at, None, note), load_times(connection)
+        until = parse_as_of(as_of, times.home or rulesets[0][1].time_zone)
         _refuse(rulesets_at(connection, position), rulesets, ladders, until)
         cluster = stack.enter_context(workers)
         prepared = prepared_for(ledger, cluster, position, accounts=True)

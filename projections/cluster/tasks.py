@@ -272,7 +272,7 @@ def streamed(
         raise DamagedObject(base.name, f"leads to {read:,} games instead of {games:,}")
     if earlier is None:
         return None
-    ranked = ladders.ranked(earlier)[0]
+    ranked = ladders.rank(earlier)[0]
     return Built(
         ranked.ladder,
         ranked.ruleset,
@@ -341,7 +341,7 @@ def compared_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     ruleset, as_of, of = Ruleset.model_validate(plan["under"]), plan["as_of"], plan["ruleset"]
     now = Ladders(base.facts(plan["cells"], plan["games"]), as_of)
     then, failed = under(now.facts, ruleset, as_of), list[str]()
-    every = [ladders.every(of) if of in ladders.facts.rulesets else {} for ladders in (now, then)]
+    every = [ladders.streams(of) if of in ladders.facts.rulesets else {} for ladders in (now, then)]
     versions = [version for ladders in (now, then) for version in ladders.facts.rulesets.get(of, ())]
     here = {
         name

@@ -113,8 +113,8 @@ def affected_streams(ladders: Ladders, affected: Collection[str]) -> dict[str, S
         if ruleset_id in ladders.facts.unusable or not any(is_affected(version, affected) for version in versions):
             continue
         for summed in {str(getattr(version.params, "of", "")) for version in versions} & rulesets.keys():
-            ladders.every(summed)
-        streams |= ladders.every(ruleset_id, light=True)
+            ladders.streams(summed)
+        streams |= ladders.streams(ruleset_id, light=True)
     return streams
 
 

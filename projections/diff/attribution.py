@@ -23,8 +23,8 @@ from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.diff.comparison import Sides
 from ratings_ledger.projections.diff.path import Attribution, Cause, attribute
 from ratings_ledger.projections.exact_numbers import as_exact
-from ratings_ledger.projections.queries.coordinates import Coordinates, CoordinateSpec, moment, times_of
-from ratings_ledger.projections.queries.ladders_at import refuse_unknown
+from ratings_ledger.projections.queries.coordinates import Coordinates, CoordinateSpec, load_times, moment
+from ratings_ledger.projections.queries.ladders_at import require_player
 from ratings_ledger.projections.queries.published import as_published
 from ratings_ledger.projections.queries.results import FROM, HIDDEN, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.containment import RuleFailure
@@ -94,8 +94,8 @@ def attributed(
         message = f"{problem.ladder}: the rule failed on the way: {problem}"
         raise RuleFailed(message, problem.ladder) from None
     if attribution.before is None and attribution.after is None:
-        latest = sides.ladders(Coordinates(None, head(connection).position, None)).of(ladder)
-        refuse_unknown(latest.facts, player)
+        latest = sides.ladders(Coordinates(None, head(connection).position, None)).for_ladder(ladder)
+        require_player(latest.facts, player)
     ends = [
         AttributedEnd(
             at._replace(left_out=tuple(p for p in attribution.left_out if p <= at.known_at)),
@@ -120,7 +120,7 @@ def attributed(
         with_events(connection, attribution),
         contradicted=tuple(contradicted),
         left_out=attribution.left_out,
-        times=times_of(connection),
+        times=load_times(connection),
     )
 
 

@@ -24,10 +24,10 @@ from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
     CoordinateSpec,
     Note,
+    load_times,
     ruleset_ids,
-    times_of,
 )
-from ratings_ledger.projections.queries.ladders_at import KeptLadders, Ladders, Ranking, check_version, other_ladder
+from ratings_ledger.projections.queries.ladders_at import LadderCache, Ladders, Ranking, check_version, suggest_ladder
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
@@ -219,11 +219,11 @@ class ReplayedLadder:
     @property
     def facts(self) -> Facts:
         """Return the facts about those who are on the ladder."""
-        return (self.ladders if self.stream is None else self.ladders.of(self.stream.ladder)).facts
+        return (self.ladders if self.stream is None else self.ladders.for_ladder(self.stream.ladder)).facts
 
     def at(self, as_of: int | None = None) -> RankedState:
         """Return the ladder at the end, or at an earlier time. Raises `RuleFailure`."""
-        ranking = None if self._trace is None else self.ladders.ranked_at(self._trace, as_of)
+        ranking = None if self._trace is None else self.ladders.rank_at(self._trace, as_of)
         return RankedState(self.facts, ranking)
 
 
@@ -254,17 +254,17 @@ class Side(NamedTuple):
 class Sides:
     """The ladders at any coordinates asked for; the log is decoded once per position."""
 
-    def __init__(self, connection: Connection, note: Note, kept: KeptLadders) -> None:
+    def __init__(self, connection: Connection, note: Note, cache: LadderCache) -> None:
         self.connection = connection
         self.note = note
-        self._kept = kept
+        self._cache = cache
         self._known: dict[tuple[int, str | None], Ladders] = {}
 
     def ladders(self, at: Coordinates) -> Ladders:
         """Return the ladders at coordinates."""
         key = at.known_at, at.rules
         if key not in self._known:
-            self._known[key] = self._kept.checked(self.connection, *key)
+            self._known[key] = self._cache.load_checked(self.connection, *key)
         return self._known[key].at(at.as_of)
 
     def facts(self, position: int) -> Facts:
@@ -283,7 +283,7 @@ class Sides:
 
     def resolve(self, spec: CoordinateSpec, ladder: str, is_named: bool = True) -> Coordinates:
         """Return what coordinates mean for a ladder: one that is named, or one of all. Raises `BadArgument`."""
-        return (spec.resolve if is_named else spec.among)(self.connection, ladder, self.note)
+        return (spec.resolve if is_named else spec.resolve_among)(self.connection, ladder, self.note)
 
     def computed(self, ladder: str, at: Coordinates) -> Side:
         """Return a ladder at coordinates; it is empty if its ruleset was not in force there.
@@ -294,8 +294,8 @@ class Sides:
         if ruleset_id not in facts.rulesets and ruleset_id not in facts.unusable:
             return Side(ComparedSide(at.of(facts), None), RankedState(facts, None))
         # published lists for many times are prefixes of one replay
-        ladders = self.ladders(at._replace(as_of=None)).of(ladder)
-        ranking = ladders.ranked_at(ladders.trace(ladder), at.as_of)
+        ladders = self.ladders(at._replace(as_of=None)).for_ladder(ladder)
+        ranking = ladders.rank_at(ladders.trace(ladder), at.as_of)
         return Side(ComparedSide(at.of(facts), ranking.ruleset), RankedState(ladders.facts, ranking))
 
     def compared_at(self, published: PublishedList) -> int | None:
@@ -310,7 +310,7 @@ class Sides:
         place = ComparedSide(
             Coordinates(published.as_of, published.known_at, None), published.ruleset, published.position
         )
-        ladders = self.ladders(Coordinates(None, published.known_at, None)).of(published.ladder)
+        ladders = self.ladders(Coordinates(None, published.known_at, None)).for_ladder(published.ladder)
         return Side(place, RankedState(ladders.facts, as_published(self.connection, published)))
 
     def side(self, ladder: str, what: Meant) -> Side:
@@ -330,7 +330,7 @@ class Sides:
         from ratings_ledger.projections.diff.predictions import quality
 
         ladders = self.ladders(what)
-        return quality(ladders.facts, ladders.replayed_stream(ladder))
+        return quality(ladders.facts, ladders.load_stream(ladder))
 
 
 def compared(
@@ -356,13 +356,15 @@ def compared(
         if rows or ladders or a.published or b.published:
             differences.append(Difference(name, left.told, right.told, tuple(rows), reach, quality=predicted))
         is_empty = not any(side.state.ranking and side.state.ranking.rows for side in (left, right))
-        if ladders and is_empty and (message := other_ladder(right.state.facts, name)):
+        if ladders and is_empty and (message := suggest_ladder(right.state.facts, name)):
             sides.note(message)
     failed = dict.fromkeys(
         told_with_game(problem, sides.latest, sides.connection) if isinstance(problem, RuleFailure) else str(problem)
         for problem in failures
     )
-    return Differences(tuple(differences), asked=(a.text, b.text), failed=(*failed,), times=times_of(sides.connection))
+    return Differences(
+        tuple(differences), asked=(a.text, b.text), failed=(*failed,), times=load_times(sides.connection)
+    )
 
 
 def _pairs(
@@ -386,7 +388,7 @@ def _pairs(
         names: set[str] = set()
         for ladders_there in map(sides.ladders, places):
             if ruleset_id in ladders_there.facts.rulesets.keys() - ladders_there.facts.unusable.keys():
-                names |= ladders_there.every(ruleset_id).keys()
+                names |= ladders_there.streams(ruleset_id).keys()
         for name in sorted(names):
             yield name, places[0], places[1]
 

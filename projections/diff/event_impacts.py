@@ -78,8 +78,8 @@ def event_impact(connection: Connection, before: Ladders, after: Ladders, times:
 def _players(ladders: Ladders, ladder: str) -> int:
     """Return how many players are on a ladder; nobody is on one that is no more."""
     versions = ladders.facts.rulesets.get(parse_name(ladder).ruleset_id)
-    stream = ladders.every(parse_name(ladder).ruleset_id).get(ladder) if versions else None
-    return 0 if stream is None else len(ladders.of_stream(stream).rows)
+    stream = ladders.streams(parse_name(ladder).ruleset_id).get(ladder) if versions else None
+    return 0 if stream is None else len(ladders.rank_stream(stream).rows)
 
 
 def _on(ladder: str, effects: Sequence[Effect], ranks: int, players: int) -> LadderImpact:

@@ -28,7 +28,7 @@ from ratings_ledger.projections.diff.comparison import (
 )
 from ratings_ledger.projections.diff.period_impacts import PeriodImpact, compare_periods
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, moment, times_of
+from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, load_times, moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, RowSequence
@@ -62,7 +62,7 @@ def impact_of(connection: Connection, before: Ladders, drafts: Iterable[Draft]) 
         why for player, new_player in renames for why in _why_rescored(before.facts, impact, player, new_player)
     )
     is_dated = impact.published or impact.periods is not ABSENT
-    return replace(impact, reasons=reasons or ABSENT, times=times_of(connection) if is_dated else UTC_TIMES)
+    return replace(impact, reasons=reasons or ABSENT, times=load_times(connection) if is_dated else UTC_TIMES)
 
 
 def _why_rescored(before: Facts, impact: Impact, player: str, new_player: str) -> Iterator[str]:

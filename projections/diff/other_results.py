@@ -111,7 +111,7 @@ def _on_ladder(survey: Survey, after: Ladders, ladder: str, game_id: str, row: i
         return
     ladders = survey.ladders(ruleset_id)
     # what everybody came with is the same, whatever its result
-    points_before = ladders.just_before(ladder, (survey.facts.occurred_at[row], survey.facts.first_position[row]))
+    points_before = ladders.state_before(ladder, (survey.facts.occurred_at[row], survey.facts.first_position[row]))
     was, would_be = (
         explain_game(state, ladder, game_id, row, before=points_before) for state in (ladders, after.at(ladders.as_of))
     )

@@ -31,7 +31,7 @@ from ratings_ledger.projections.diff.affected import (
 from ratings_ledger.projections.facts.columns import NONE
 from ratings_ledger.projections.facts.decoding import apply_event, decode, note_time, settle_facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
-from ratings_ledger.projections.queries.ladders_at import Ladders, versions_of
+from ratings_ledger.projections.queries.ladders_at import Ladders, find_versions
 from ratings_ledger.projections.replay.arrivals import When, read_when, score_at
 from ratings_ledger.projections.replay.ladders import (
     Inserted,
@@ -135,7 +135,7 @@ class PlayerState:
             numbers = {name: self._numbers[name] for name in self.ids if name in self._numbers}
             return {name: Fraction(self.trace.points[number], scale) for name, number in numbers.items()}
         is_published = parse_name(self.stream.ladder).ruleset_id in self.facts.rulesets
-        rows = ladders.ranked(self.trace)[0].rows if is_published else ()
+        rows = ladders.rank(self.trace)[0].rows if is_published else ()
         return {row.player: row.value(scale) for row in rows if row.player in self.ids}
 
     @cached_property
@@ -262,7 +262,7 @@ class _Path:
         if self.rules is None and not self._is_published:
             version = find_first_version(self.connection, ahead, self.name.ruleset_id)
         if version is None:
-            return newest(versions_of(self.facts, self.ladder, self.rules))
+            return newest(find_versions(self.facts, self.ladder, self.rules))
         if reason := refuse_name(self.name, version.ruleset):
             raise UnknownLadder(f"{quote(self.ladder)} is not a ladder: {reason}")
         return version
@@ -285,7 +285,7 @@ class _Path:
         return [self._current(name) for name in self.ids]
 
     def _at(self, ladders: Ladders) -> PlayerState:
-        return PlayerState(ladders.of(self.ladder), self._stream(ladders), self._candidates())
+        return PlayerState(ladders.for_ladder(self.ladder), self._stream(ladders), self._candidates())
 
     def _go_on(self, ladders: Ladders | None = None) -> tuple[PlayerState, PlayerState, Fraction]:
         """Replay at the current facts: the states before and now, and the difference between them."""
@@ -476,7 +476,7 @@ class _Path:
         for row, instant in enumerate(self.facts.occurred_at):
             if low < instant <= high and self._on_ladder(row):
                 found.setdefault(instant, []).append((self.facts.first_position[row], self._takes_part(row)))
-        facts = Ladders(self.facts).of(self.ladder).facts
+        facts = Ladders(self.facts).for_ladder(self.ladder).facts
         for adjustment in facts.adjustments:
             if low < adjustment.occurred_at <= high and adjustment.ladder == self.ladder:
                 is_theirs = self._is_them(facts.players[adjustment.player])
@@ -497,4 +497,4 @@ class _Path:
             self.rules = rules
             yield self._step("rules", None, self._ladders(strict=True))
         elif rules is not None:
-            versions_of(self.facts, self.ladder, rules)  # it may have been withdrawn on the way
+            find_versions(self.facts, self.ladder, rules)  # it may have been withdrawn on the way

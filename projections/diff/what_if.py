@@ -22,7 +22,7 @@ from ratings_ledger.projections.diff.impact import RecordedBeside, impact_betwee
 from ratings_ledger.projections.diff.predictions import Predicted, Quality, quality
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
-from ratings_ledger.projections.queries.ladders_at import Ladders, versions_of
+from ratings_ledger.projections.queries.ladders_at import Ladders, find_versions
 from ratings_ledger.projections.queries.results import (
     HIDDEN,
     SET,
@@ -119,10 +119,10 @@ def simulated(
 def why_alone(now: Ladders, ruleset: Ruleset) -> str | None:
     """Return what keeps a ruleset from being compared with anything, and which id was probably meant; or None."""
     rulesets = now.facts.rulesets
-    if ruleset.id in rulesets and now.every(ruleset.id):
+    if ruleset.id in rulesets and now.streams(ruleset.id):
         return None
     ruleset_names = [
-        name for name in sorted(rulesets) if games_of(rulesets[name]) & {*ruleset.scope.game} and now.every(name)
+        name for name in sorted(rulesets) if games_of(rulesets[name]) & {*ruleset.scope.game} and now.streams(name)
     ]
     message = f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with"
     if ruleset_names:
@@ -137,7 +137,7 @@ def refuse_simulated(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
     """Raises `BadArgument` for a name that is not a ladder's, of this ruleset or of a published one."""
     name = parse_name(ladder)
     if name.ruleset_id != ruleset.id:
-        versions_of(facts, ladder)
+        find_versions(facts, ladder)
     elif reason := refuse_name(name, ruleset):
         raise BadArgument(f"{quote(ladder)} is not a ladder: {reason}", "ladder")
 
@@ -151,7 +151,7 @@ def _variant(
     failed: list[str],
 ) -> Variant:
     then = under(now.facts, ruleset, now.as_of)
-    mine = then.every(ruleset.id)
+    mine = then.streams(ruleset.id)
     if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in mine]:
         raise no_games_under(ruleset, unknown[0], mine)
     simulated, published = ladders_beside(
@@ -179,10 +179,10 @@ def ladders_beside(
     under the other ruleset.
     """
     reach = impact_between(recorded, now, then, {f"ruleset:{ruleset_id}"}, only)
-    before = now.every(ruleset_id) if ruleset_id in now.facts.rulesets else {}
+    before = now.streams(ruleset_id) if ruleset_id in now.facts.rulesets else {}
     failed += reach.failed
     radii = {summary.ladder: summary for summary in reach.ladders}
-    found, mine = [], then.every(ruleset_id)
+    found, mine = [], then.streams(ruleset_id)
     predicting = {name: stream for name, stream in mine.items() if name in (only or mine)}
     for name in sorted(radii.keys() | predicting.keys()):
         known = before.get(name) if name in predicting else None

@@ -1,16 +1,15 @@
-"""Coordinates: where on the axes an answer is, how people write the moments that they mean, and how they see them.
+"""Coordinates of an answer on the three axes, and how users write and read points in time.
 
-    2024-12-31            the end of that day in a zone, or its start where something begins
+    2024-12-31            the end of that day in a zone, or its start for an option that means a start
     2024-12-31T12:00Z     that instant
-    217                   the position in the log, where what is known is asked for
+    217                   a position in the log, for options about what was known
 
-Instants are shown in the ledger's home zone, or in UTC where it has none: 2024-12-31T23:30:00Z is 2025-01-01 00:30 in a
-ledger at home in Europe/Berlin, in a column "played (Berlin)". What is odd about an answer, though not wrong, goes to a
-function `note`.
+Instants are shown in the ledger's home zone, or in UTC without one: 2024-12-31T23:30:00Z is 2025-01-01 00:30 in a
+ledger at home in Europe/Berlin, in a column "played (Berlin)". A function `note` receives remarks on unusual but
+correct answers.
 
-Where two sets of coordinates are compared, each is one text: `now`, `published`, `217`, `2024-12-31`, or parts
-separated by commas, such as `as-of=2024-12-31,rules=club-catan-elo@2`. A bare position or time is one of the log, as
-for --known-at.
+A comparison takes each set of coordinates as one text: `now`, `published`, `217`, `2024-12-31`, or parts separated by
+commas, such as `as-of=2024-12-31,rules=club-catan-elo@2`. A bare position or time refers to the log, as in --known-at.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ Note = Callable[[str], None]
 
 
 class Coordinates(NamedTuple):
-    """A place on the three axes: played time, log position, and the one version (ID@VERSION) that scores everything.
+    """Coordinates on the three axes: played time, log position, and the version (ID@VERSION) that scores everything.
 
-    None means no limit, or the rulesets' own timelines. `left_out` are the positions of events that do not count, since
-    no event can say what they say.
+    None means no limit, or the rulesets' own timelines. `left_out` are the positions of invalid events, which do not
+    count.
     """
 
     as_of: int | None
@@ -62,27 +61,27 @@ class Coordinates(NamedTuple):
         return None if self.as_of is None else moment(self.as_of)
 
     def axes(self) -> dict[str, Any]:
-        """Return the place on the three axes as JSON states it."""
+        """Return the three axes as JSON members."""
         as_of = None if self.as_of is None else format_instant(self.as_of)
         return {"as_of": as_of, "known_at": self.known_at, "rules": self.rules}
 
     def stated(self) -> dict[str, Any]:
-        """Return the coordinates as JSON states them: the axes, and what is left out, if anything."""
+        """Return the coordinates as JSON members: the axes, and the events left out, if any."""
         return {**self.axes(), **({"left_out": list(self.left_out)} if self.left_out else {})}
 
     def named(self) -> dict[str, datetime | int | str | None]:
-        """Return the place on the three axes, with times as times."""
+        """Return the three axes with times as `datetime`."""
         return {"as_of": self.until, "known_at": self.known_at, "rules": self.rules}
 
     def __repr__(self) -> str:
-        """Return the place on the three axes, without an axis that does not limit anything."""
-        told = [f"known_at={self.known_at}"] + ([] if self.rules is None else [f"rules={self.rules!r}"])
+        """Return the three axes, without any that limits nothing."""
+        limits = [f"known_at={self.known_at}"] + ([] if self.rules is None else [f"rules={self.rules!r}"])
         as_of = [] if self.as_of is None else [f"as_of='{format_instant(self.as_of)}'"]
         left_out = [f"left_out={self.left_out}"] if self.left_out else []
-        return f"Coordinates({', '.join(as_of + told + left_out)})"
+        return f"Coordinates({', '.join(as_of + limits + left_out)})"
 
     def of(self, facts: Facts) -> Coordinates:
-        """Return the same, with what these facts leave out."""
+        """Return the same coordinates with the events that these facts leave out."""
         return self._replace(left_out=tuple(facts.left_out))
 
 
@@ -90,11 +89,11 @@ _NOON = re.compile(r"(\d{4}-\d\d-\d\d) 12:00:00(?:\.000000)?(?:Z|[+-]\d\d:\d\d)?
 
 
 class Times(NamedTuple):
-    """How a ledger's instants are shown, and in which zone requested days end.
+    """The format of a ledger's instants, and the zone in which days end.
 
-    `home` is a zone's name. A date is recorded as noon in the home zone of that time, or in UTC without one: `noons`
-    are the zones that this may have been, by default `home` or UTC. Games at such an instant, exactly, are shown by
-    their days.
+    `home` is the name of the home zone. A date without a time is recorded as noon in the home zone of its time, or in
+    UTC without one. `noons` are all zones that this may have been, by default `home` or UTC. A game at exactly such an
+    instant is shown with its day only.
     """
 
     home: str | None = None
@@ -102,27 +101,27 @@ class Times(NamedTuple):
 
     @property
     def zone(self) -> str:
-        """Return the name of the zone that times are shown in."""
+        """Return the name of the display zone."""
         return self.home or "UTC"
 
     def column(self, word: str) -> str:
-        """Return the header of a column of times, with a short form of their zone."""
+        """Return the header of a column of times, with the short name of the zone."""
         return f"{word} ({self.zone.rpartition('/')[2].replace('_', ' ')})"
 
     def minute(self, instant: int | str | datetime) -> str:
-        """Return an instant, in microseconds, as records have it or as a time: the day and the minute."""
+        """Return the day and the minute of an instant, given in microseconds, as recorded text or as a `datetime`."""
         return self._local(instant)[:16]
 
     def second(self, instant: int | str | datetime) -> str:
-        """Return the same to the second, with the zone."""
+        """Return an instant to the second, with the zone."""
         return f"{self._local(instant)[:19]} {self.zone}"
 
     def stated(self, instant: int | str | datetime) -> str:
-        """Return the same to the minute, with the zone."""
+        """Return an instant to the minute, with the zone."""
         return f"{self.minute(instant)} {self.zone}"
 
     def played(self, instant: int | str | datetime) -> str:
-        """Return when a game was played: the day and the minute, or the day alone if no time was recorded.
+        """Return when a game was played: the day and the minute, or only the day if no time was recorded.
 
         >>> Times("Europe/Berlin").played("2024-11-22T11:00:00.000000Z"), Times().played("2024-11-22T11:00:00.000000Z")
         ('2024-11-22', '2024-11-22 11:00')
@@ -130,11 +129,11 @@ class Times(NamedTuple):
         return self.day_alone(instant) or self.minute(instant)
 
     def played_stated(self, instant: int | str | datetime) -> str:
-        """Return the same, with the zone of a minute."""
+        """Return when a game was played as `played` does, with the zone if there is a minute."""
         return self.day_alone(instant) or self.stated(instant)
 
     def day_alone(self, instant: int | str | datetime) -> str | None:
-        """Return the day of a game if no time was recorded, otherwise None."""
+        """Return the day of a game if no time was recorded, else None."""
         for zone in self.noons or (self.zone,):
             if noon := _NOON.fullmatch(Times(None if zone == "UTC" else zone)._local(instant)):
                 return noon[1]
@@ -153,28 +152,28 @@ class Times(NamedTuple):
 
 
 UTC_TIMES = Times()
-# the noons of dates in a ledger without a home zone, in whichever zone it is shown
+# a ledger without a home zone records dates as noon in UTC, whatever the display zone
 UTC_NOON = ("UTC",)
 
 
 def moment(instant: int) -> datetime:
-    """Return an instant, in microseconds since 1970, as a time in UTC."""
+    """Return an instant in microseconds since 1970 as a `datetime` in UTC."""
     return EPOCH + timedelta(microseconds=instant)
 
 
-def times_of(connection: Connection) -> Times:
-    """Return the times of a ledger, in its home zone at the head of the log."""
+def load_times(connection: Connection) -> Times:
+    """Return the time format of a ledger, from its home zone at the head of the log."""
     zones = home_zones(connection)
     if not zones:
         return Times()
     names = [str(event.data["zone"]) for event in reversed(zones)]
-    # dates that were recorded before there was a home zone are noons in UTC
+    # dates recorded before the first home zone are noons in UTC
     has_older = has_games_before(connection, zones[0].position or 0)
     return Times(names[0], (*dict.fromkeys([*names, *(["UTC"] if has_older else [])]),))
 
 
-def position_known(connection: Connection, known_at: str | int | None, time_zone: str | None, note: Note) -> int:
-    """Return the log position that `known_at` means; a date means its end in a zone, by default the ledger's.
+def resolve_known_at(connection: Connection, known_at: str | int | None, time_zone: str | None, note: Note) -> int:
+    """Return the log position for `known_at`; a date means its end in a zone, by default the ledger's.
 
     Raises `BadArgument`.
     """
@@ -189,7 +188,7 @@ def position_known(connection: Connection, known_at: str | int | None, time_zone
             raise BadArgument(_behind_end(newest.position, text), "known_at")
         if int(text):
             return int(text)
-    times, position = times_of(connection), 0
+    times, position = load_times(connection), 0
     if not is_position:
         instant = _end(text, time_zone or times.zone, "known_at", ", nor a position of the log")
         position = position_known_at(connection, instant)
@@ -202,9 +201,9 @@ def position_known(connection: Connection, known_at: str | int | None, time_zone
     return position
 
 
-def position_since(connection: Connection, since: str | None) -> int:
-    """Return the log position after which the events that `since` means begin; a date means its start in the ledger's
-    zone.
+def resolve_since(connection: Connection, since: str | None) -> int:
+    """Return the log position just before the first event from `since` on; a date means its start in the ledger's zone.
+
 
     Raises `BadArgument`.
     """
@@ -215,19 +214,20 @@ def position_since(connection: Connection, since: str | None) -> int:
         if len(since) > 18 or int(since) > newest:
             raise BadArgument(_behind_end(newest, since), "since")
         return max(0, int(since) - 1)
-    instant = instant_since(since, times_of(connection).zone, ", nor a position of the log")
+    instant = parse_since(since, load_times(connection).zone, ", nor a position of the log")
     return position_known_at(connection, instant - 1)
 
 
 def _behind_end(end: int, text: str) -> str:
-    """Return what is wrong with a number that is no position of a log that ends at `end`; it may be meant as a year."""
+    """Return the message for a number behind the end of the log, with a hint if it looks like a year."""
     year = f"; for a year, name a day, such as {text}-12-31" if len(text) == 4 and text[0] in "12" else ""
     return f"the log ends at position {end}, before {text:.20}{year}"
 
 
-def instant_since(since: str, time_zone: str, nor: str = "", argument: str = "since") -> int:
-    """Return the instant that `since`, or another argument, means in a zone; a date means its start. Raises
-    `BadArgument`.
+def parse_since(since: str, time_zone: str, nor: str = "", argument: str = "since") -> int:
+    """Return the instant for `since`, or another argument, in a zone; a date means its start. Raises `BadArgument`.
+
+    `nor` names the other accepted forms in the message.
     """
     try:
         return read_from(since, time_zone)
@@ -235,21 +235,19 @@ def instant_since(since: str, time_zone: str, nor: str = "", argument: str = "si
         raise BadArgument(problem.message + nor, argument) from None
 
 
-def instant_played(as_of: str | None, time_zone: str, argument: str = "as_of") -> int | None:
-    """Return the instant that `as_of`, or another argument, means in a zone; a date means its end. Raises
-    `BadArgument`.
-    """
+def parse_as_of(as_of: str | None, time_zone: str, argument: str = "as_of") -> int | None:
+    """Return the instant for `as_of`, or another argument, in a zone; a date means its end. Raises `BadArgument`."""
     return None if as_of is None else _end(as_of, time_zone, argument)
 
 
-def state_moment(instant: int, time_zone: str) -> str:
-    """Return an instant as an option takes it that means an end: as a date, if the day ends with it in the zone."""
+def format_end(instant: int, time_zone: str) -> str:
+    """Return an instant as text for an option that means an end: a date if a day of the zone ends with it."""
     day = local_time(instant, time_zone).date().isoformat()
     return day if read_until(day, time_zone) == instant else format_instant(instant)
 
 
-def note_ahead(as_of: str | None, time_zone: str, note: Note) -> None:
-    """Note that `as_of` is in the future; today's date is not."""
+def note_future(as_of: str | None, time_zone: str, note: Note) -> None:
+    """Note that `as_of` is in the future; today's date does not count as future."""
     if as_of is not None and _end(as_of, time_zone, "as_of") > clock.now() and _lies_ahead(as_of, time_zone):
         note(f"{as_of} lies in the future; more may be played until then")
 
@@ -270,7 +268,7 @@ FORM = "now, published, a position, or parts like as-of=DATE,known-at=POSITION,r
 
 
 class CoordinateSpec(NamedTuple):
-    """Coordinates as written; `published`: what a published list holds, of `as_of` if that is given."""
+    """Coordinates as a user wrote them; `published` means a published list, the one at `as_of` if that is set."""
 
     text: str
     published: bool = False
@@ -280,61 +278,60 @@ class CoordinateSpec(NamedTuple):
 
     def resolve(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
         """Return the coordinates, in the zone of a ladder's ruleset. Raises `BadArgument`."""
-        found = self.among(connection, ladder, note)
-        if found.rules != self.rules:
-            told = f"{quote(str(self.rules))} is no version of the ruleset of {ladder}"
-            raise BadArgument(told, "coordinates")
-        return found
+        coordinates = self.resolve_among(connection, ladder, note)
+        if coordinates.rules != self.rules:
+            message = f"{quote(str(self.rules))} is no version of the ruleset of {ladder}"
+            raise BadArgument(message, "coordinates")
+        return coordinates
 
-    def among(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
-        """Return the same for a ladder or ruleset among others, which keep their own timelines when a version is given.
+    def resolve_among(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
+        """Return the coordinates for one ladder or ruleset of several; a version applies only to its own ruleset.
 
         Raises `BadArgument`.
         """
-        zone = date_zone(connection, ladder, times_of(connection))
+        zone = date_zone(connection, ladder, load_times(connection))
         own = self.rules is not None and parse_name(ladder).ruleset_id == self.rules.partition("@")[0]
         return Coordinates(
-            instant_played(self.as_of, zone),
-            position_known(connection, self.known_at, zone, note),
+            parse_as_of(self.as_of, zone),
+            resolve_known_at(connection, self.known_at, zone, note),
             self.rules if own else None,
         )
 
     def lists(self, connection: Connection, note: Note, ladder: str | None = None) -> list[PublishedList]:
-        """Return the published lists that are meant, of one ladder or of all; with `known_at`, as of then."""
-        times = times_of(connection)
+        """Return the matching published lists of one ladder or of all, as known at `known_at`."""
+        times = load_times(connection)
         zone = None if ladder is None else date_zone(connection, ladder, times)
-        until = position_known(connection, self.known_at, zone, note)
-        found = latest_lists(published_lists(connection, until, ladder))
+        until = resolve_known_at(connection, self.known_at, zone, note)
+        latest = latest_lists(published_lists(connection, until, ladder))
         if self.as_of is None:
-            return found
-        return [
-            one for one in found if one.as_of == instant_played(self.as_of, date_zone(connection, one.ladder, times))
-        ]
+            return latest
+        zones = {entry.ladder: date_zone(connection, entry.ladder, times) for entry in latest}
+        return [entry for entry in latest if entry.as_of == parse_as_of(self.as_of, zones[entry.ladder])]
 
 
 def parse_coordinates(text: str) -> CoordinateSpec:
-    """Coordinates as somebody wrote them. Raises `BadArgument`."""
-    said: dict[str, str] = {}
+    """Parse coordinates written as one text. Raises `BadArgument`."""
+    parts: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = part.strip().partition("=")
         known = PARTS if equals else WORDS
         hint = "" if name in known else did_you_mean(name, known)
-        named = name in known or not (equals or hint)
+        is_known = name in known or not (equals or hint)
         if not equals:
             name, value = ("published", "yes") if name == "published" else ("known-at", name)
-        if not (named and value):
+        if not (is_known and value):
             raise BadArgument(f"{quote(text)}: {quote(part)} is no coordinate; write {FORM}{hint}", "coordinates")
-        if name in said:
+        if name in parts:
             raise BadArgument(f"{quote(text)} says {name} twice", "coordinates")
         if value != "now":
-            said[name] = value
-    if "published" in said and "rules" in said:
+            parts[name] = value
+    if "published" in parts and "rules" in parts:
         raise BadArgument(f"{quote(text)}: a published list has its own version", "coordinates")
-    return CoordinateSpec(text, "published" in said, said.get("as-of"), said.get("known-at"), said.get("rules"))
+    return CoordinateSpec(text, "published" in parts, parts.get("as-of"), parts.get("known-at"), parts.get("rules"))
 
 
 class UnknownLadder(BadArgument):
-    """No ruleset has this id or version, or the ladder's name does not fit its ruleset."""
+    """An unknown ruleset id or version, or a ladder name that does not fit its ruleset."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, "ladder")
@@ -343,16 +340,16 @@ class UnknownLadder(BadArgument):
 def time_zone(connection: Connection, ladder: str) -> str:
     """Return the zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
     ruleset_id = parse_name(ladder).ruleset_id
-    # including voided versions: what was known at an earlier position may need them, and all share the zone
-    there = read_where(connection, until=None, subject=f"ruleset:{ruleset_id}")
-    published = next(iter(read_events_of_type("ruleset.published", there)), None)
+    # include voided versions: an earlier position may need them, and all versions share the zone
+    records = read_where(connection, until=None, subject=f"ruleset:{ruleset_id}")
+    published = next(iter(read_events_of_type("ruleset.published", records)), None)
     if published is None:
-        raise _unknown_ruleset(ruleset_id, ruleset_ids(connection))
+        raise unknown_ruleset(ruleset_id, ruleset_ids(connection))
     return Ruleset.model_validate(published.data).time_zone
 
 
 def date_zone(connection: Connection, ladder: str, times: Times) -> str:
-    """Return the zone in which a given date ends: the ledger's home zone, otherwise that of the ladder's ruleset.
+    """Return the zone in which dates end: the ledger's home zone, otherwise that of the ladder's ruleset.
 
     Raises `UnknownLadder`.
     """
@@ -361,11 +358,11 @@ def date_zone(connection: Connection, ladder: str, times: Times) -> str:
 
 
 def ruleset_ids(connection: Connection) -> set[str]:
-    """Return the ids of all rulesets that were ever published."""
-    every = read_where(connection, until=None, type_name="ruleset.published")
-    return {event.data["id"] for event in read_events_of_type("ruleset.published", every)}
+    """Return the ids of all rulesets ever published."""
+    records = read_where(connection, until=None, type_name="ruleset.published")
+    return {event.data["id"] for event in read_events_of_type("ruleset.published", records)}
 
 
-def _unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
-    there = f"there are {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
-    return UnknownLadder(f"no ruleset is called {quote(ruleset_id)}{when} ({there}){did_you_mean(ruleset_id, known)}")
+def unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
+    names = f"there are {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
+    return UnknownLadder(f"no ruleset is called {quote(ruleset_id)}{when} ({names}){did_you_mean(ruleset_id, known)}")

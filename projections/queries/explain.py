@@ -28,7 +28,7 @@ from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinate
 from ratings_ledger.projections.queries.explain_period import ExplainedPeriod, explain_period_of
 from ratings_ledger.projections.queries.history import (
     CAUSES,
-    StandingGames,
+    GameVersions,
     played,
 )
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -215,13 +215,13 @@ def explain_game(
     With a `connection` the other games of its rating period are named, and its sets told. What everybody had `before`
     it is looked up unless it is given. Raises `UnknownLadder`, `RuleFailure`.
     """
-    ladders = ladders.of(ladder)
+    ladders = ladders.for_ladder(ladder)
     facts = ladders.facts
     versions = ladders.versions(ladder)
     version, participants, reason = why_not_counted(facts, row, versions)
     reason = reason or _why_not_here(ladders, ladder, row, versions)
     # what comes after the game is not part of the points before it, even if the game itself does not count
-    before_it = before or ladders.just_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
+    before_it = before or ladders.state_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
     scale, period, waiting = before_it.trace.stream.rule.scale, None, None
     if reason is None and version is not None and versions[0].ruleset.period != "game":
         trace = ladders.trace(ladder)
@@ -456,7 +456,7 @@ def _state_change(
     return StateChange(earlier.decimals, later.decimals, earlier.exact, later.exact), later.provisional
 
 
-class PlayedThere(NamedTuple):
+class PlayedEntry(NamedTuple):
     """A game or an adjustment of a player: when, its event, what it changed, or why it does not count."""
 
     occurred_at: int
@@ -479,10 +479,10 @@ def explain_player(
     stream, player = trace.stream, facts.current(player)
     number = stream.names.index(player) if player in stream.names else None
     steps = [] if number is None else trace.steps(number)
-    found, results = ladders.ranked(trace)
+    found, results = ladders.rank(trace)
     row = rows_of_players(found.rows, {player}).get(player)
     ranking = stream.ranking
-    played: list[PlayedThere] = []
+    played: list[PlayedEntry] = []
     if not stream.ranking.sums_lists:
         left_out = set() if number is None else ranking.left_out(results, number)
         played = sorted(
@@ -493,7 +493,7 @@ def explain_player(
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if by_time(ruleset) else times.zone
     records = read_records_at(connection, sorted({one.position for one in played}))
-    standing = StandingGames(connection, facts, records)
+    standing = GameVersions(connection, facts, records)
     lines = ranking.explain(results, player) if row or number is not None else []
     keys = [key for line in lines for key in line.assumes]
     if row and row.gold:
@@ -522,15 +522,15 @@ def explain_player(
     )
 
 
-def _steps(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) -> Iterator[PlayedThere]:
+def _steps(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) -> Iterator[PlayedEntry]:
     """Yield a player's counted games and adjustments."""
     for step, game in zip(steps, played(facts, steps), strict=True):
         why_not = "not among the best" if step.game in left_out else None
         change = ExactNumber(step.change, trace.stream.rule.scale)
-        yield PlayedThere(game.occurred_at, game.live_position, change, why_not, step.cause)
+        yield PlayedEntry(game.occurred_at, game.live_position, change, why_not, step.cause)
 
 
-def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step]) -> Iterator[PlayedThere]:
+def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step]) -> Iterator[PlayedEntry]:
     """Yield the games of a player that are on this ladder by their labels, but do not count for them."""
     facts, versions = ladders.facts, stream.versions
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
@@ -551,10 +551,10 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step])
         if reason is None and version is not None:
             reason = why_left_out(facts, row, mine[0], version)
         if reason is not None or row not in own:
-            yield PlayedThere(facts.occurred_at[row], facts.live_position[row], None, reason)
+            yield PlayedEntry(facts.occurred_at[row], facts.live_position[row], None, reason)
 
 
-def _played_game(there: PlayedThere, event: dict[str, Any], zone: str, standing: StandingGames) -> PlayedGame:
+def _played_game(there: PlayedEntry, event: dict[str, Any], zone: str, standing: GameVersions) -> PlayedGame:
     """Return a game or an adjustment as the explanation shows it."""
     game_id = None if there.cause else event["data"].get("game_id")
     return PlayedGame(

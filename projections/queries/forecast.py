@@ -26,7 +26,7 @@ from ratings_ledger.projections.contract import (
 )
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
-from ratings_ledger.projections.queries.ladders_at import Ladders, refuse_unknown
+from ratings_ledger.projections.queries.ladders_at import Ladders, require_player
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.queries.standings import rows_of_players
 from ratings_ledger.projections.replay.arrivals import Arrival, When, find_arrivals, read_when
@@ -181,7 +181,7 @@ def predict_game(
         pairs = _predict_pairs(version, ladder, game, players)
     except RuleFailure as failure:
         raise CannotPredict(f"{ladder}: the rule cannot score this game: {failure}") from failure
-    ranks = {name: row.rank for name, row in rows_of_players(ladders.ranked(trace)[0].rows, {*names}).items()}
+    ranks = {name: row.rank for name, row in rows_of_players(ladders.rank(trace)[0].rows, {*names}).items()}
     return Prediction(
         ladder,
         version.ruleset.name,
@@ -237,7 +237,7 @@ def _read_side(ladders: Ladders, side: str | Sequence[str]) -> tuple[str, ...]:
     """Return the current ids of the players of a side. Raises `Unknown` (player-unknown)."""
     names = (side,) if isinstance(side, str) else tuple(side)
     for name in names:
-        refuse_unknown(ladders.facts, name)
+        require_player(ladders.facts, name)
     return tuple(ladders.facts.current(name) for name in names)
 
 

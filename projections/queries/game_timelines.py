@@ -28,7 +28,7 @@ from ratings_ledger.projections.queries.explain import (
     explain_game,
     row_of_game,
 )
-from ratings_ledger.projections.queries.ladders_at import Ladders, refuse_unknown
+from ratings_ledger.projections.queries.ladders_at import Ladders, require_player
 from ratings_ledger.projections.queries.last_events import last_event_of_game, last_events_of_games
 from ratings_ledger.projections.queries.results import (
     AS_IS,
@@ -217,7 +217,7 @@ def ladders_of_player(seen: Survey, player: str) -> list[str]:
         with seen.noting():
             names = stream.names
             if stream.ranking.sums_lists:
-                names = [row.player for row in ladders.of_stream(stream).rows]
+                names = [row.player for row in ladders.rank_stream(stream).rows]
             if ladders.facts.current(player) in names:
                 found.append(stream.ladder)
     return found
@@ -243,7 +243,7 @@ def ladders_meant(seen: Survey, one: str, is_player: bool) -> tuple[Sequence[Lad
     if len(every) < 2 or not (is_known or is_player):
         return every[:1], ()
     if not is_known:
-        refuse_unknown(seen.facts, one)
+        require_player(seen.facts, one)
     there = ladders_of_player(seen, one) if of_game is None else of_game
     own = longest_first(every, there)
     if not own and not there:

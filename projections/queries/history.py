@@ -105,7 +105,7 @@ def records_of(connection: Connection, games: Iterable[LookedUp]) -> dict[int, s
     return read_records_at(connection, sorted({game.live_position for game in games}))
 
 
-class StandingGames:
+class GameVersions:
     """The games of some records as they stand: with their players' current ids, and whatever the record leaves out; on
     a ladder of clubs, with clubs as participants.
     """
@@ -167,7 +167,7 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
     steps = trace.steps(number)
     games = played(facts, steps)
     records = records_of(connection, games)
-    standing = StandingGames(connection, facts, records)
+    standing = GameVersions(connection, facts, records)
     after = zip(trace.states_after(number, steps), trace.games_after(number, steps), strict=True)
     states = [show_state_after(version, ladder, state, games) for (state, version), games in after]
     found = Course(stream, facts.player_numbers[player], steps, games, records, standing, states)
@@ -379,7 +379,7 @@ def _at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[int]) -
     """Yield where a player's rank had changed at some instants."""
     known = None
     for instant in ends:
-        row = rows_of_players(ladders.ranked_at(trace, instant).rows, {player}).get(player)
+        row = rows_of_players(ladders.rank_at(trace, instant).rows, {player}).get(player)
         if row is not None and row.rank != known:
             known = row.rank
             yield RankChange(None, moment(instant), row.rank, row.games)
@@ -438,7 +438,7 @@ class Course(Sequence[Change]):
         steps: Sequence[Step] = (),
         games: Sequence[LookedUp] = (),
         records: dict[int, str] | None = None,
-        standing: StandingGames | None = None,
+        standing: GameVersions | None = None,
         states: Sequence[ShownState] = (),
     ) -> None:
         self.scale = stream.rule.scale if stream else 1

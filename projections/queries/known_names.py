@@ -12,7 +12,7 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
 from ratings_ledger.projections.facts.players import known_players
-from ratings_ledger.projections.queries.ladders_at import labelled
+from ratings_ledger.projections.queries.ladders_at import find_played_labels
 from ratings_ledger.projections.replay.eligibility import why_cell_not_eligible
 from ratings_ledger.projections.replay.ladders import ALL, short_name
 from ratings_ledger.projections.replay.partition import by_time, values_when
@@ -26,7 +26,7 @@ def full_name(facts: Facts, ladder: str) -> str:
     partition = known[0].ruleset.partition
     # a group, city, league or season may be called so, too
     has_all = ALL in partition.bands or (
-        len(partition.by) == 1 and not partition.bands and (ALL,) in labelled(facts, known)
+        len(partition.by) == 1 and not partition.bands and (ALL,) in find_played_labels(facts, known)
     )
     return f"{ladder}/{ALL}" if has_all and len(partition.by) == 1 else ladder
 

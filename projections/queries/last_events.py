@@ -31,7 +31,7 @@ from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.changed_facts import Changed, Former, changed_in
 from ratings_ledger.projections.queries.coordinates import moment
-from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, months_of
+from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, monthly_ladders
 from ratings_ledger.projections.queries.results import LastEvent
 from ratings_ledger.projections.replay.eligibility import NEVER, Selected, leagues_begun
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, partition_values
@@ -43,7 +43,7 @@ NUMBERED = 100
 
 
 @dataclass
-class OfRuleset:
+class RulesetChanges:
     """Of the ladders of a ruleset, by their partition values: the rows of games that may be on them and were changed
     (`rows`), and what games were that may have been on them; `starts` has by league, as the number of its label, the
     last event that changed when it began."""
@@ -74,7 +74,7 @@ class Dependence:
 
 
 _CHANGED: Memo[str, Changed] = Memo()
-_OF_RULESET: Memo[str, OfRuleset] = Memo()
+_OF_RULESET: Memo[str, RulesetChanges] = Memo()
 _DEPENDENCES: Memo[str, Dependence] = Memo()
 _GAMES: Memo[str, dict[Values, Column]] = Memo()
 
@@ -90,7 +90,7 @@ def last_event(connection: Connection, ladders: Ladders, ladder: str, player: st
 
     Raises `UnknownLadder`, `RulesetUnusable`.
     """
-    if ladders.of(ladder).facts.club_games is not None:
+    if ladders.for_ladder(ladder).facts.club_games is not None:
         return ladders.facts.position  # whatever is recorded of a player may concern a club
     there = _dependence(connection, ladders, ladder)
     if there.stream.periods is not None:
@@ -208,12 +208,14 @@ def _named(facts: Facts, changed: Changed, number: int) -> int:
 # -- a ruleset
 
 
-def _of_ruleset(connection: Connection, ladders: Ladders, ruleset_id: str, versions: Sequence[Version]) -> OfRuleset:
+def _of_ruleset(
+    connection: Connection, ladders: Ladders, ruleset_id: str, versions: Sequence[Version]
+) -> RulesetChanges:
     """Return what was changed on the ladders of a ruleset."""
     return _OF_RULESET.get(ladders, ruleset_id, lambda: _find_changes(connection, ladders, versions))
 
 
-def _find_changes(connection: Connection, ladders: Ladders, versions: Sequence[Version]) -> OfRuleset:
+def _find_changes(connection: Connection, ladders: Ladders, versions: Sequence[Version]) -> RulesetChanges:
     facts, changed, ruleset = ladders.facts, _changed(connection, ladders), versions[0].ruleset
     rows = _indices(changed.rows)
     former: dict[Values, list[Former]] = {}
@@ -222,7 +224,7 @@ def _find_changes(connection: Connection, ladders: Ladders, versions: Sequence[V
             for values in values_when(facts, one.cell, one.occurred_at, ruleset):
                 former.setdefault(values, []).append(one)
     starts = _starts(facts, changed, versions) if ruleset.freeze != "none" else {}
-    return OfRuleset(_on_ladders(ladders, versions, rows), former, starts)
+    return RulesetChanges(_on_ladders(ladders, versions, rows), former, starts)
 
 
 def _slugs(facts: Facts, versions: Sequence[Version]) -> set[int]:
@@ -290,7 +292,7 @@ def _dependence(connection: Connection, ladders: Ladders, ladder: str) -> Depend
 
 def _find_dependence(connection: Connection, ladders: Ladders, ladder: str) -> Dependence:
     facts, changed, versions = ladders.facts, _changed(connection, ladders), ladders.versions(ladder)
-    stream, values = ladders.replayed_stream(ladder), parse_name(ladder).values
+    stream, values = ladders.load_stream(ladder), parse_name(ladder).values
     of_ruleset = _of_ruleset(connection, ladders, parse_name(ladder).ruleset_id, versions)
     order = _positions(facts, stream)
     low, high = _late(order)
@@ -373,7 +375,7 @@ def _rules_of(facts: Facts, changed: Changed, versions: Sequence[Version]) -> in
     return max(changed.rulesets.get(ruleset_id, 0) for ruleset_id in ids)
 
 
-def _began(facts: Facts, of_ruleset: OfRuleset, versions: Sequence[Version], values: Values) -> int:
+def _began(facts: Facts, of_ruleset: RulesetChanges, versions: Sequence[Version], values: Values) -> int:
     """Return the last event that may have changed when a ladder's league began, or any league of a ruleset without
     them.
     """
@@ -387,7 +389,9 @@ def _seasons_before(connection: Connection, ladders: Ladders, ladder: str, versi
     """Return the last event that the same ladder in earlier seasons depends on, also where nothing is left of one."""
     part, (ruleset_id, values) = versions[0].ruleset.partition.by.index("season"), parse_name(ladder)
     of_ruleset = _of_ruleset(connection, ladders, ruleset_id, versions)
-    names = {parse_name(name).values for name in ladders.every(ruleset_id)} | {*of_ruleset.rows} | {*of_ruleset.former}
+    names = (
+        {parse_name(name).values for name in ladders.streams(ruleset_id)} | {*of_ruleset.rows} | {*of_ruleset.former}
+    )
     for adjustment in ladders.facts.recorded.adjustments:
         name = parse_name(adjustment.ladder)
         if name.ruleset_id == ruleset_id and len(name.values) == len(values):
@@ -412,7 +416,7 @@ def _months(ladders: Ladders, ladder: str, versions: Sequence[Version]) -> set[s
         of = getattr(version.params, "of", "")
         monthly = ladders.facts.rulesets.get(of, [])
         if of not in ladders.facts.unusable and refuse_months(version, monthly) is None:
-            found |= {*months_of(ladder, version, monthly).values()}
+            found |= {*monthly_ladders(ladder, version, monthly).values()}
     return found
 
 

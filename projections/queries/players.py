@@ -40,8 +40,8 @@ from ratings_ledger.projections.queries.results import (
 )
 from ratings_ledger.projections.queries.standings import (
     Standing,
+    build_row,
     rows_of_players,
-    standing_row,
 )
 from ratings_ledger.projections.queries.survey import (
     ManyAnswers,
@@ -264,7 +264,7 @@ def _gold(seen: Survey, player: str | None = None) -> Gold:
         period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
         paid = Paid(stream.ladder, 0, ladders.as_of, period)
         try:
-            rows = ladders.of_stream(stream).rows
+            rows = ladders.rank_stream(stream).rows
         except RuleFailure as failure:
             found.failed.append((paid, told_with_game(failure, seen.facts, seen.connection), stream.names))
             continue
@@ -288,7 +288,7 @@ def profile_of(connection: Connection, ladders: Ladders, ladder: str, player: st
     `RuleFailure`.
     """
     trace = ladders.trace(ladder)
-    found, _ = ladders.ranked(trace)
+    found, _ = ladders.rank(trace)
     row = rows_of_players(found.rows, {player}).get(player)
     course = course_of(connection, ladders, ladder, player)
     games = [index for index, is_game in enumerate(course.is_game) if is_game]
@@ -300,7 +300,7 @@ def profile_of(connection: Connection, ladders: Ladders, ladder: str, player: st
         ladder,
         found.ruleset,
         ladders.coordinates,
-        None if row is None else standing_row(row, found.scale, found.shown),
+        None if row is None else build_row(row, found.scale, found.shown),
         # those without a rank come last
         bisect_left(found.rows, True, key=lambda other: other.rank is None),
         len(found.rows),

@@ -1,4 +1,4 @@
-"""Standings, trial balances, and the overview of a ladder, which shows beside each row what has moved."""
+"""Standings, trial balances, and overviews, which show recent movements beside each row of the standings."""
 
 from __future__ import annotations
 
@@ -38,10 +38,12 @@ from ratings_ledger.projections.rulesets.versions import is_running, month_start
 
 @dataclass(frozen=True, slots=True)
 class Standing(Result):
-    """A row: the rank (None: not qualified), the exact points, and how many games count. Lists that pay gold have
-    `gold`, annual lists the `places` that they add up. Rules that keep several numbers about a player have them in
-    `state`, as decimals for people, and in `state_exact`, aged to the day of the standings; `provisional` says whether
-    the rule finds them not reliable yet.
+    """A row of the standings.
+
+    `rank` is None for a player who is not qualified, `points` are exact, and `games` counts the rated games. Lists that
+    pay gold have `gold`; annual lists have the `places` that they add up. Under a rule that keeps several numbers
+    about a player, `state` has these as decimals for people, `state_exact` has them exactly, aged to the day of the
+    standings, and `provisional` says whether the rule considers them unreliable.
     """
 
     rank: int | None
@@ -57,8 +59,9 @@ class Standing(Result):
 
     @property
     def rating(self) -> str | None:
-        """Return the rating as people write it: with its deviation, and a question mark while it is not reliable; None
-        under a rule that keeps the points alone.
+        """Return the rating as people write it: with its deviation, and a question mark while it is provisional.
+
+        None under a rule that keeps only points.
 
         >>> Standing(1, "anna", Fraction(1638), 9, True, state={"rating": "1638", "deviation": "110"},
         ...     state_exact={}, provisional=True).rating
@@ -72,9 +75,11 @@ class Standing(Result):
 
 @dataclass(frozen=True, slots=True)
 class PeriodState(Result):
-    """Up to when the rating periods of a ladder are closed, None before the first; how many games have been played in
-    open ones; and whether these are scored as if they closed now. `closes_at` is when the first open one with a game
-    ends, or the event's last game was.
+    """The state of a ladder's rating periods.
+
+    `closed_to` is the end of the last closed period, None before the first. `open_games` counts the games in open
+    periods, and `closed_now` says whether these are scored as if the periods closed now. `closes_at` is the end of the
+    first open period with a game, or the instant of the event's last game.
     """
 
     closed_to: datetime | None
@@ -85,8 +90,10 @@ class PeriodState(Result):
 
 @dataclass(frozen=True, slots=True)
 class Standings(LadderAnswer, RowSequence[Standing]):
-    """Who stands where on a ladder, of which `ranking` has all rows, however many are asked for. `open` is True while
-    the period of a list runs, of which `remark` tells; `period` says how far games are scored by rating periods.
+    """The standings of a ladder.
+
+    `rows` are the requested ones, `ranking` has all. `open` is True, with a `remark`, while the period of a list is
+    running; `period` describes the ladder's rating periods.
     """
 
     ranking: Ranking = field(metadata=DIGEST, repr=False, hash=False)
@@ -104,7 +111,7 @@ class Standings(LadderAnswer, RowSequence[Standing]):
 
 @dataclass(frozen=True, slots=True)
 class Account(Result):
-    """What an account of a ladder holds, in points; below 0 where points came from."""
+    """An account of a ladder with its amount in points; negative for an account that points came from."""
 
     account: str
     amount: Fraction
@@ -112,8 +119,9 @@ class Account(Result):
 
 @dataclass(frozen=True, slots=True)
 class Balance(LadderAnswer):
-    """The trial balance of a ladder: its accounts, and their `sum`, which is 0 unless something is wrong; `period` says
-    how far games are scored by rating periods.
+    """The trial balance of a ladder: its accounts and their `sum`, which is 0 unless something is wrong.
+
+    `period` describes the ladder's rating periods.
     """
 
     players: int
@@ -122,53 +130,55 @@ class Balance(LadderAnswer):
     period: PeriodState | Absent = ABSENT
 
 
-def standings_answer(
-    found: Ranking,
+def build_standings(
+    ranking: Ranking,
     rows: Iterable[RankedRow],
     at: Coordinates,
     times: Times,
     remark: str | None = None,
     published: Publication | Absent = ABSENT,
 ) -> Standings:
-    """Standings with some of their rows, or all. The remark says that their period runs, or who published them."""
-    still_open = True if remark and published is ABSENT else ABSENT
-    shown_rows = tuple(standing_row(row, found.scale, found.shown) for row in rows)
+    """Return standings with some or all rows. The remark says that their period is running, or who published them."""
+    is_open = True if remark and published is ABSENT else ABSENT
+    standings = tuple(build_row(row, ranking.scale, ranking.shown) for row in rows)
     return Standings(
-        found.ladder,
-        found.ruleset,
+        ranking.ladder,
+        ranking.ruleset,
         at,
-        found.games,
-        found,
-        still_open,
+        ranking.games,
+        ranking,
+        is_open,
         published,
-        shown_rows,
-        period_state(found.closed),
+        standings,
+        period_state(ranking.closed),
         remark=remark,
         times=times,
     )
 
 
 def period_state(closed: ClosedPeriods | None) -> PeriodState | Absent:
-    """Return how far games are scored by rating periods; `ABSENT` where every game is scored by itself."""
+    """Return how far the rating periods are closed; `ABSENT` if every game is scored by itself."""
     if closed is None:
         return ABSENT
     until, closes_at = (None if instant is None else moment(instant) for instant in (closed.until, closed.closes_at))
     return PeriodState(until, closed.open_games, closed.closed_now, closes_at=closes_at)
 
 
-def rows_shown(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
-    """Return the rows of some players, by current ids, or of all if none are named: the first `limit` (0: all)."""
+def select_rows(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
+    """Return the first `limit` (0: all) rows of some players, given by current ids, or of all if none are named."""
     return ([row for row in rows if row.player in players] if players else rows)[: limit or None]
 
 
 def rows_of_players(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, RankedRow]:
-    """Return the rows of some players, of those who have one, by player; of a long list no others are made."""
-    found = rows.named(players) if isinstance(rows, RankedColumns) else (row for row in rows if row.player in players)
-    return {row.player: row for row in found}
+    """Return the rows of some players by player, without those who have none. Builds no other rows of a long list."""
+    own_rows = (
+        rows.named(players) if isinstance(rows, RankedColumns) else (row for row in rows if row.player in players)
+    )
+    return {row.player: row for row in own_rows}
 
 
-def standing_row(row: RankedRow, scale: int, shown: StatesSeen | None) -> Standing:
-    """Return a row of a list as a result, with what is `shown` of the player's state, if the rule keeps one."""
+def build_row(row: RankedRow, scale: int, shown: StatesSeen | None) -> Standing:
+    """Return a row of a list as a result, with the player's state as `shown`, if the rule keeps one."""
     gold = ABSENT if row.gold is None else row.gold
     places = ABSENT if row.places is None else row.places
     plain = Standing(row.rank, row.player, row.value(scale), row.games, row.qualified, gold, places)
@@ -178,8 +188,8 @@ def standing_row(row: RankedRow, scale: int, shown: StatesSeen | None) -> Standi
     return replace(plain, state=state.decimals, state_exact=state.exact, provisional=state.provisional)
 
 
-def why_unfinished(ladders: Ladders, ladder: str) -> str | None:
-    """Return a sentence if a list's period still runs or has not begun, else None."""
+def describe_open_period(ladders: Ladders, ladder: str) -> str | None:
+    """Return a sentence if a list's period is running or has not begun, else None."""
     period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
     if period is None:
         return None
@@ -191,32 +201,34 @@ def why_unfinished(ladders: Ladders, ladder: str) -> str | None:
     return "The period of this list still ran then." if is_running(period, now, ladders.as_of) else None
 
 
-def balance_answer(found: Ranking, at: Coordinates, times: Times) -> Balance:
+def build_balance(ranking: Ranking, at: Coordinates, times: Times) -> Balance:
     """Return the trial balance of a ladder.
 
-    What the players have in total was there at the start, minted by rules or adjusted by people, minus what was burned.
+    The players' total equals the starting points plus minted points and adjustments, minus burned points.
     """
     amounts = {
-        "players": found.held,
-        "start": -found.started,
-        "minted": -found.minted,
-        "burned": found.burned,
-        "adjusted": -found.adjusted,
+        "players": ranking.held,
+        "start": -ranking.started,
+        "minted": -ranking.minted,
+        "burned": ranking.burned,
+        "adjusted": -ranking.adjusted,
     }
-    accounts = tuple(Account(name, ExactNumber(units, found.scale)) for name, units in amounts.items())
-    total = ExactNumber(sum(amounts.values()), found.scale)
-    period = period_state(found.closed)
-    return Balance(found.ladder, found.ruleset, at, found.games, len(found.rows), accounts, total, period, times=times)
+    accounts = tuple(Account(name, ExactNumber(units, ranking.scale)) for name, units in amounts.items())
+    total = ExactNumber(sum(amounts.values()), ranking.scale)
+    period = period_state(ranking.closed)
+    return Balance(
+        ranking.ladder, ranking.ruleset, at, ranking.games, len(ranking.rows), accounts, total, period, times=times
+    )
 
 
-# of so many last games and adjustments the points are shown
+# an overview shows the points after this many of a player's last games and adjustments
 LAST_STEPS = 40
 
 
-class Wanted(NamedTuple):
-    """Which rows: those of some players, or all; of those who played at an instant or later; so many behind the first.
+class RowFilter(NamedTuple):
+    """A selection of rows: by players (empty: all), by their last game, and as a page of `limit` rows.
 
-    Without a limit, or with 0, all of them.
+    `active_since` keeps the players whose last game was at that instant or later. No limit, or 0, means all rows.
     """
 
     players: Collection[str] = ()
@@ -225,24 +237,35 @@ class Wanted(NamedTuple):
     limit: int | None = None
 
 
-def overview_of(
-    ladders: Ladders, ladder: str, since: int | None, zone: str, wanted: Wanted, times: Times, remark: str | None
+def build_overview(
+    ladders: Ladders,
+    ladder: str,
+    *,
+    since: int | None,
+    zone: str,
+    selection: RowFilter,
+    times: Times,
+    remark: str | None,
 ) -> Overview:
-    """Return the overview with the rows that are wanted.
+    """Return the overview of a ladder with the selected rows.
 
-    Without an instant `since` the end of the month before that of the last game counts, in the zone. The remark says
-    that the period of a list runs. Raises `UnknownLadder`, `RuleFailure`.
+    Args:
+        since: the instant from which movements count; by default the end of the month before that of the last game.
+        zone: the time zone of that month.
+        remark: says that the period of a list is running.
+
+    Raises `UnknownLadder`, `RuleFailure`.
     """
     facts, trace = ladders.facts, ladders.trace(ladder)
-    since = _month_before(facts, trace, zone) if since is None else since
-    found, _ = ladders.ranked(trace)
-    every = rows_shown(found.rows, wanted.players, None)
-    if wanted.active_since is not None:
-        every = [*_active(facts, trace, every, wanted.active_since)]
-    rows = every[wanted.after :][: wanted.limit or None]
-    then = {} if since is None else _then(ladders, trace, since, {row.player for row in rows})
-    moved = tuple(_row(facts, trace, row, then.get(row.player), found) for row in rows)
-    shown = standings_answer(found, (), ladders.coordinates, times, remark)
+    since = _end_of_previous_month(facts, trace, zone) if since is None else since
+    ranking, _ = ladders.rank(trace)
+    matching = select_rows(ranking.rows, selection.players, None)
+    if selection.active_since is not None:
+        matching = [*_filter_active(facts, trace, matching, selection.active_since)]
+    page = matching[selection.after :][: selection.limit or None]
+    earlier = {} if since is None else _find_earlier_rows(ladders, trace, since, {row.player for row in page})
+    moved = tuple(_build_overview_row(facts, trace, row, earlier.get(row.player), ranking) for row in page)
+    shown = build_standings(ranking, (), ladders.coordinates, times, remark)
     return Overview(
         shown.ladder,
         shown.ruleset,
@@ -254,67 +277,69 @@ def overview_of(
         moved,
         shown.period,
         since=None if since is None else moment(since),
-        players=len(every),
+        players=len(matching),
         remark=remark,
         times=times,
     )
 
 
-def _active(facts: Facts, trace: Trace, rows: Sequence[RankedRow], since: int) -> Iterator[RankedRow]:
-    """Yield the rows of those who played at an instant or later."""
+def _filter_active(facts: Facts, trace: Trace, rows: Sequence[RankedRow], since: int) -> Iterator[RankedRow]:
+    """Yield the rows of the players whose last game was at an instant or later."""
     for row in rows:
-        last = _last_row(facts, trace, row)
+        last = _find_last_game(facts, trace, row)
         if last is not None and facts.occurred_at[last] >= since:
             yield row
 
 
-def _last_row(facts: Facts, trace: Trace, row: RankedRow) -> int | None:
-    """Return the row in the facts of somebody's last game; an annual list has no games of its own."""
-    number = None if trace.stream.ranking.sums_lists else trace.stream.numbers.get(facts.player_numbers[row.player])
+def _find_last_game(facts: Facts, trace: Trace, ranked: RankedRow) -> int | None:
+    """Return the row of the player's last game in the facts; None on an annual list, which has no games of its own."""
+    number = None if trace.stream.ranking.sums_lists else trace.stream.numbers.get(facts.player_numbers[ranked.player])
     return None if number is None else trace.last_row_of(number)
 
 
-def _then(ladders: Ladders, trace: Trace, since: int, players: Collection[str]) -> dict[str, RankedRow]:
-    """Return the rows of some players at an instant, if it is earlier than now."""
+def _find_earlier_rows(ladders: Ladders, trace: Trace, since: int, players: Collection[str]) -> dict[str, RankedRow]:
+    """Return the rows of some players at an instant, or at `as_of` if that is earlier."""
     instant = since if ladders.as_of is None else min(since, ladders.as_of)
-    return rows_of_players(ladders.ranked_at(trace, instant).rows, players)
+    return rows_of_players(ladders.rank_at(trace, instant).rows, players)
 
 
-def _month_before(facts: Facts, trace: Trace, zone: str) -> int | None:
-    """Return the end of the month before that of the last game; None without games."""
+def _end_of_previous_month(facts: Facts, trace: Trace, zone: str) -> int | None:
+    """Return the end of the month before the one of the last game; None without games."""
     if trace.last_row is None:
         return None
     last = local_time(facts.occurred_at[trace.last_row], zone)
     return max(INSTANT_MIN, month_start(last.year, last.month, zone) - 1)
 
 
-def _row(facts: Facts, trace: Trace, row: RankedRow, then: RankedRow | None, found: Ranking) -> OverviewRow:
-    """Return a row with what has moved since `then`; an annual list has no games of its own."""
+def _build_overview_row(
+    facts: Facts, trace: Trace, row: RankedRow, earlier: RankedRow | None, ranking: Ranking
+) -> OverviewRow:
+    """Return a row with its movement since the `earlier` one; an annual list has no games of its own."""
     numbers = {} if trace.stream.ranking.sums_lists else trace.stream.numbers
     number = numbers.get(facts.player_numbers[row.player])
     last_points = [] if number is None else trace.last_points(number, LAST_STEPS)
-    last = _last_row(facts, trace, row)
-    scale, one = found.scale, standing_row(row, found.scale, found.shown)
+    last = _find_last_game(facts, trace, row)
+    scale, standing = ranking.scale, build_row(row, ranking.scale, ranking.shown)
     return OverviewRow(
-        one.rank,
-        one.player,
-        one.points,
-        one.games,
-        one.qualified,
-        one.gold,
-        one.places,
-        one.state,
-        one.state_exact,
-        one.provisional,
-        change=None if then is None else one.points - then.value(scale),
-        rank_change=None if then is None or then.rank is None or row.rank is None else then.rank - row.rank,
+        standing.rank,
+        standing.player,
+        standing.points,
+        standing.games,
+        standing.qualified,
+        standing.gold,
+        standing.places,
+        standing.state,
+        standing.state_exact,
+        standing.provisional,
+        change=None if earlier is None else standing.points - earlier.value(scale),
+        rank_change=None if earlier is None or earlier.rank is None or row.rank is None else earlier.rank - row.rank,
         last_played=None if last is None else moment(facts.occurred_at[last]),
         last_units=LastUnits(tuple(last_points), scale),
     )
 
 
 class LastUnits(NamedTuple):
-    """Somebody's last points, in units of 1/`scale`, of which fractions are made only when somebody reads them."""
+    """A player's last points in units of 1/`scale`; `OverviewRow.last_points` converts them to fractions on demand."""
 
     units: tuple[int, ...]
     scale: int
@@ -322,9 +347,11 @@ class LastUnits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OverviewRow(Standing):
-    """A row of the standings with what has moved: by how much the points and the rank changed since `Overview.since`
-    (a rank that got better is a change above 0), None for who had none then or has none now; when they last played; and
-    their points after each of their last games and adjustments, at most 40.
+    """A row of the standings with its recent movement.
+
+    `change` and `rank_change` are the changes of points and rank since `Overview.since` (positive for a better rank),
+    None if the player had none then or has none now. `last_units` are the points after each of the player's last games
+    and adjustments, at most 40.
     """
 
     change: Fraction | None = field(kw_only=True)
@@ -334,22 +361,22 @@ class OverviewRow(Standing):
 
     @property
     def last_points(self) -> tuple[Fraction, ...]:
-        """Return the points, exactly."""
+        """Return the exact points after the last games and adjustments."""
         return tuple(ExactNumber(units, self.last_units.scale) for units in self.last_units.units)
 
 
 @dataclass(frozen=True, slots=True)
 class Overview(Standings):
-    """Standings with what has moved since the end of a day or month, None on a ladder without games.
+    """Standings with their movement since an instant, which is None on a ladder without games.
 
-    `players` is how many rows there are of what was asked for, of which `rows` may be a part.
+    `players` counts all rows that match the filter; `rows` may be one page of them.
     """
 
     rows: tuple[OverviewRow, ...]
     since: datetime | None = field(kw_only=True)
     players: int = field(kw_only=True)
 
-    if TYPE_CHECKING:  # the rows of standings, known to be those of an overview
+    if TYPE_CHECKING:  # narrows the row type
 
         def __iter__(self) -> Iterator[OverviewRow]: ...
 

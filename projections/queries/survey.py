@@ -20,22 +20,22 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.zones import day_start, local_time
 from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.ledger.validation.published_lists import published_lists
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times, instant_played, moment
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment, parse_as_of
 from ratings_ledger.projections.queries.ladders_at import (
-    LADDERS_TOLD,
+    LADDERS_LISTED,
     Ladders,
     Memo,
 )
 from ratings_ledger.projections.queries.published import PublicationRow
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, Failed, Result, RowSequence
-from ratings_ledger.projections.queries.standings import Standings, standings_answer, why_unfinished
+from ratings_ledger.projections.queries.standings import Standings, build_standings, describe_open_period
 from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import ALL, Stream, parse_name, short_name
 from ratings_ledger.projections.replay.partition import by_time
 from ratings_ledger.projections.rulesets.versions import is_running, period_of
 
 
-def without_doubles(rows: Collection[LadderRow]) -> list[LadderRow]:
+def drop_duplicate_ladders(rows: Collection[LadderRow]) -> list[LadderRow]:
     """Return the ladders that people see: without elo-chess/2 while elo-chess/all has no game of another size."""
     sizes = {row.ladder: (row.games, row.players) for row in rows}
 
@@ -47,12 +47,12 @@ def without_doubles(rows: Collection[LadderRow]) -> list[LadderRow]:
     return [row for row in rows if not is_double(row)]
 
 
-def only_ladder_of(there: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:
+def choose_only_ladder(there: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:
     """Return the ladder that is meant where none is named. Raises `BadArgument` with the ladders if there are several.
 
     `which` says what is special about them, behind the word "ladders"; `as_of` up to when they were played.
     """
-    there = without_doubles(there)
+    there = drop_duplicate_ladders(there)
     first, *others = sorted(there, key=lambda row: -row.games) or (None,)
     if first is None and as_of is not None:
         raise BadArgument(f"no ladder has a game played up to {as_of}", "as_of")
@@ -61,9 +61,9 @@ def only_ladder_of(there: Collection[LadderRow], which: str = "", as_of: str | N
     if not others:
         return first.ladder
     told = "".join(
-        f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in [first, *others][:LADDERS_TOLD]
+        f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in [first, *others][:LADDERS_LISTED]
     )
-    more = len(there) - LADDERS_TOLD
+    more = len(there) - LADDERS_LISTED
     rest = f"\n  and {more:,} more; see: ratings ladders" if more > 0 else ""
     raise BadArgument(f"name one of the {len(there):,} ladders{which}:{told}{rest}", "ladder")
 
@@ -187,17 +187,17 @@ class Survey:
 
     def ladders(self, ruleset_id: str) -> Ladders:
         """Return the ladders at a ruleset's coordinates; rulesets that share the instant share them."""
-        return self._at(self.facts.rulesets[ruleset_id][0].ruleset.time_zone).of(ruleset_id)
+        return self._at(self.facts.rulesets[ruleset_id][0].ruleset.time_zone).for_ladder(ruleset_id)
 
     def _at(self, time_zone: str) -> Ladders:
-        instant = instant_played(self.asked, self.times.home or time_zone)
+        instant = parse_as_of(self.asked, self.times.home or time_zone)
         return self.everything.at(instant)
 
     def streams(self, ruleset_ids: Iterable[str]) -> Iterator[tuple[Ladders, Stream]]:
         """Yield every ladder of some rulesets, by name."""
         for ruleset_id in ruleset_ids:
             ladders = self.ladders(ruleset_id)
-            for _, stream in sorted(ladders.every(ruleset_id).items()):
+            for _, stream in sorted(ladders.streams(ruleset_id).items()):
                 yield ladders, stream
 
     @contextmanager
@@ -240,7 +240,7 @@ def every_standings(seen: Survey, ladders: Collection[str]) -> Iterator[Standing
     """Yield the standings of the named ladders or, without names, of all, one at a time, and what fails."""
     for problem in seen.facts.unusable.values():
         yield Failed(None, problem.reason)
-    every = (name for one in seen.usable for name in sorted(seen.ladders(one).every(one)))
+    every = (name for one in seen.usable for name in sorted(seen.ladders(one).streams(one)))
     for name in dict.fromkeys(ladders) or every:
         there = seen.ladders(parse_name(name).ruleset_id)
         try:
@@ -248,8 +248,8 @@ def every_standings(seen: Survey, ladders: Collection[str]) -> Iterator[Standing
         except RuleFailure as failure:
             yield Failed(name, told_with_game(failure, seen.facts, seen.connection))
             continue
-        unfinished = why_unfinished(there, name)
-        yield standings_answer(found, found.rows, there.coordinates, seen.times, unfinished)
+        unfinished = describe_open_period(there, name)
+        yield build_standings(found, found.rows, there.coordinates, seen.times, unfinished)
 
 
 def all_ladders(seen: Survey) -> AllLadders:
@@ -260,7 +260,7 @@ def all_ladders(seen: Survey) -> AllLadders:
             if stream.broken is not None:
                 raise stream.broken
             annual = stream.ranking.sums_lists
-            players = len(ladders.of_stream(stream).rows if annual else stream.names)
+            players = len(ladders.rank_stream(stream).rows if annual else stream.names)
             games = len(stream.row)
             ruleset = stream.versions[stream.version[games - 1]].ruleset.name if games else ""
             last_game = moment(facts.occurred_at[stream.row[games - 1]]) if games else None
@@ -304,7 +304,7 @@ def _everybody(seen: Survey) -> tuple[PersonRow, ...]:
     rows = list[PersonRow]()
     for ladders, stream in seen.streams(seen.usable):
         with seen.noting():
-            found = ladders.of_stream(stream)
+            found = ladders.rank_stream(stream)
             rows += [
                 PersonRow(row.player, found.ladder, row.rank, row.value(found.scale), row.games) for row in found.rows
             ]
@@ -341,7 +341,7 @@ def all_lists(seen: Survey, period: str | None) -> AllLists:
         if not value.startswith(period or ""):
             continue
         with seen.noting():
-            found = ladders.of_stream(stream)
+            found = ladders.rank_stream(stream)
             state = "open" if span is not None and is_running(span, clock.now(), ladders.as_of) else "closed"
             ranked = sum(row.rank is not None for row in found.rows)
             rows.append(

@@ -110,9 +110,9 @@ def plan(
         elif ruleset_id in apart:
             later.append(ruleset_id)
         elif ruleset_id in facts.rulesets:
-            every = ladders.every(ruleset_id, light=True)
+            every = ladders.streams(ruleset_id, light=True)
             if [*every] == [ruleset_id]:
-                ladders.remember(ruleset_id)
+                ladders.keep_trace_of(ruleset_id)
             streams |= {name: stream for name, stream in every.items() if not asked or is_named(name, asked)}
             for version in facts.rulesets[ruleset_id]:
                 _look_at_months(ladders, version)
@@ -132,17 +132,17 @@ def _look_at_months(ladders: Ladders, version: Version) -> None:
     """Make the streams an annual list reads, so that they exist before processes split the work."""
     of = getattr(version.params, "of", None)
     if of in ladders.facts.rulesets and of not in ladders.facts.unusable:
-        ladders.every(of)
+        ladders.streams(of)
 
 
 def build_ladder(
     ladders: Ladders, stream: Stream, changes: bool = False, digest: Callable[[Ranking], str] = attrgetter("digest")
 ) -> Built | LadderFailure:
     """Return a ladder as it is stored, with all `changes` that led there if requested, or why it cannot be built."""
-    ladders = ladders.of(stream.ladder)
+    ladders = ladders.for_ladder(stream.ladder)
     try:
         trace = replay(stream) if changes else None
-        ranking = ladders.of_stream(stream) if trace is None else ladders.ranked(trace)[0]
+        ranking = ladders.rank_stream(stream) if trace is None else ladders.rank(trace)[0]
     except RuleFailure as error:
         return ladder_failure(stream.ladder, ladders, error)
     blocks = None if trace is None else blocks_of(ladders.facts, trace)

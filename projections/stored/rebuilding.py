@@ -26,7 +26,7 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_to_store, rulesets_at
 from ratings_ledger.projections.program import program_digest
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
-from ratings_ledger.projections.queries.ladders_at import Ranking, versions_of
+from ratings_ledger.projections.queries.ladders_at import Ranking, find_versions
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result
 from ratings_ledger.projections.replay.kept_traces import wrong_traces
 from ratings_ledger.projections.replay.ladders import parse_name
@@ -412,7 +412,7 @@ def _refuse_unknown(connection: Connection, position: int, asked: Collection[str
     for name in asked:
         known = facts.rulesets.keys() | facts.unusable.keys()
         if name not in known and parse_name(name).ruleset_id not in facts.unusable:
-            versions_of(facts, name)
+            find_versions(facts, name)
 
 
 def _plainly(ledger: Ledger, position: int) -> Facts:

@@ -12,7 +12,7 @@ from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 from ratings_ledger.ledger.store.log import count_by_type, head, ledger_id
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import DONE, FAILED, LOST, Run, all_runs, latest_runs, runs_ahead
-from ratings_ledger.projections.queries.coordinates import Times, times_of
+from ratings_ledger.projections.queries.coordinates import Times, load_times
 from ratings_ledger.projections.queries.results import ABSENT, AS_IS, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.stored.freshness import Missing, Stale, missing_rules, stale_ladders
 from ratings_ledger.projections.stored.generations import Generation, age_seconds, kept_generations, whole_second
@@ -163,7 +163,7 @@ def last_comparison(ledger: Ledger, connection: Connection) -> str | None:
 def ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
     """Return the state of a ledger now. Raises `StoreDamaged`."""
     now = clock.now()
-    runs, times, latest = all_runs(ledger, connection, now), times_of(connection), head(connection)
+    runs, times, latest = all_runs(ledger, connection, now), load_times(connection), head(connection)
     generations, stale = kept_generations(connection, now), stale_ladders(connection, runs, now)
     live, age, behind = None, None, None
     if generations:

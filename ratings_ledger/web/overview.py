@@ -5,7 +5,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS
-from ratings_ledger.projections.queries.survey import without_doubles
+from ratings_ledger.projections.queries.survey import drop_duplicate_ladders
 from ratings_ledger.web.addresses import INDEX
 from ratings_ledger.web.charts import spark
 from ratings_ledger.web.page import Page
@@ -22,7 +22,7 @@ def index_page(visit: Visit) -> Page:
     found = visit.ladders
     groups = [
         (name, list(rows))
-        for name, rows in groupby(without_doubles(found.rows), lambda row: row.ladder.partition("/")[0])
+        for name, rows in groupby(drop_duplicate_ladders(found.rows), lambda row: row.ladder.partition("/")[0])
     ]
     published = visit.view.events(types=["list.published"], limit=LAST)
     corrected = visit.view.events(types=CORRECTING, limit=LAST)

@@ -43,7 +43,7 @@ from ratings_ledger.web.visits import Visit
 
 # what is decided about a player apart from their games
 DECIDED = "player.renamed", "player.account_changed", "points.adjusted", "player.seeded", "event.voided"
-LADDERS_TOLD = 5  # of who is not on the one that is asked for
+LADDERS_LISTED = 5  # of who is not on the one that is asked for
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,8 @@ def _not_on_it(now: Visit, last: Standings, player: str, ids: Sequence[str]) -> 
             began = f"; it began at {last.times.second(found.course[0].occurred_at)}" if found.course else ""
             return f"{quote(player)} had nothing on {short_name(ladder)} by {last.times.second(last.at.until)}{began}"
     there = [row.ladder for row in now.people.get(now.view.person(player).player, ())]
-    more = f" and {len(there) - LADDERS_TOLD:,} more" if len(there) > LADDERS_TOLD else ""
-    return f"{quote(player)} is not on {short_name(ladder)}; they are on {', '.join(there[:LADDERS_TOLD])}{more}"
+    more = f" and {len(there) - LADDERS_LISTED:,} more" if len(there) > LADDERS_LISTED else ""
+    return f"{quote(player)} is not on {short_name(ladder)}; they are on {', '.join(there[:LADDERS_LISTED])}{more}"
 
 
 def _statement(side: Side, first: Side, start: Fraction) -> Statement | None:

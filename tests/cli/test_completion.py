@@ -53,7 +53,7 @@ def every_name(db: str) -> dict[str, set[str]]:
     with open_ledger(db).reading() as connection:
         facts = decode(connection)
         every = Ladders(facts)
-        ladders = {name for one in facts.rulesets for name in every.every(one)}
+        ladders = {name for one in facts.rulesets for name in every.streams(one)}
         return {
             "history": every.players, "standings": ladders, "league show": {f"league {n}" for n in range(10)},
             "rules show": {*facts.rulesets} | {one.ruleset.name for all_ in facts.rulesets.values() for one in all_},
@@ -83,7 +83,7 @@ def test_ladders_are_those_with_games(copied_file: Callable[..., str]) -> None:
     with open_ledger(copied_file(club)).reading() as connection:
         facts = decode(connection)
     every = Ladders(facts)
-    there = sorted(name for one in facts.rulesets for name in every.every(one))
+    there = sorted(name for one in facts.rulesets for name in every.streams(one))
 
     assert len(there) == 9  # groups, and groups in two months
     assert known_names_module.ladder_names(facts) == there

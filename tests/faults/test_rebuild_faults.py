@@ -226,7 +226,7 @@ def test_rebuild_ends_while_others_append(rated_url: str) -> None:
         os.kill(child, signal.SIGKILL)
         wait_for([child])
     with open_ledger(rated_url).reading() as connection:
-        replayed = Ladders(decode(connection, done.position)).every("club-catan-elo")
+        replayed = Ladders(decode(connection, done.position)).streams("club-catan-elo")
         stored = {row.ladder: row.digest for row in ladders_of(connection, done.generation)}
         assert stored == {name: Ladders(decode(connection, done.position)).standings(name).digest for name in replayed}
 
@@ -318,7 +318,7 @@ def workers_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WORKERS", str(path))
     set_thresholds(monkeypatch, forking_cost=0)
     monkeypatch.setattr("ratings_ledger.ledger.processes.forking.available_cores", lambda: 2)
-    monkeypatch.setattr(Ladders, "of_stream", forever)
+    monkeypatch.setattr(Ladders, "rank_stream", forever)
     return path
 
 

@@ -103,4 +103,4 @@ def stream_of(facts: Facts, ladder: str, as_of: int | None = None, rules: str | 
 
 def standings_of(stream: Stream) -> Ranking:
     """The standings of a stream that needs no other ladder."""
-    return Ladders(Facts(0, b"")).of_stream(stream)
+    return Ladders(Facts(0, b"")).rank_stream(stream)

@@ -72,12 +72,12 @@ def _digests(facts: Facts, as_of: int | None) -> Iterator[tuple[str, str]]:
     ladders = Ladders(facts, as_of)
     for ruleset_id in sorted(facts.rulesets):
         try:
-            every = ladders.every(ruleset_id)
+            every = ladders.streams(ruleset_id)
         except RuleFailure as problem:
             yield ruleset_id, problem.told(facts)
             continue
         for name, stream in sorted(every.items()):
             try:
-                yield name, ladders.of_stream(stream).digest
+                yield name, ladders.rank_stream(stream).digest
             except RuleFailure as problem:
                 yield name, problem.told(facts)

@@ -50,7 +50,7 @@ def changes_by_replay(ledger: Ledger, names: Sequence[str] = ()) -> dict[str, Ro
     found: dict[str, Rows] = {}
     with ledger.reading() as connection:
         ladders = Ladders(decode(connection))
-        for name in names or [name for each in ladders.facts.rulesets for name in ladders.every(each)]:
+        for name in names or [name for each in ladders.facts.rulesets for name in ladders.streams(each)]:
             rows = []
             for change in changes(connection, ladders, name):
                 row = {**change.model_dump(), "occurred_at": told(change.change.occurred_at)}

@@ -25,7 +25,7 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts import stored_columns
 from ratings_ledger.projections.facts.column_files import Damaged, encode_columns, open_file
 from ratings_ledger.projections.facts.stored_columns import LayeredColumn, StoredColumn
-from ratings_ledger.projections.queries.ladders_at import KeptLadders
+from ratings_ledger.projections.queries.ladders_at import LadderCache
 from ratings_ledger.projections.replay import kept_traces
 from ratings_ledger.projections.snapshot import Snapshot
 
@@ -232,16 +232,16 @@ def test_questions_read_parts_and_are_right(
             monkeypatch.setattr("ratings_ledger.projections.facts.decoding.CACHED_EVENTS", 10**9)
             wanted = [answered(Snapshot(ledger, *at), ask) for at, ask in asked]
             set_paths(monkeypatch, scanned=False, compiled=chance.random() < 0.2)
-            kept = KeptLadders()
+            cache = LadderCache()
             for (at, ask), right in zip(asked, wanted, strict=True):
                 caplog.clear()
                 with caplog.at_level(logging.WARNING):
-                    assert answered(Snapshot(ledger, *at, kept=kept), ask) == right
+                    assert answered(Snapshot(ledger, *at, cache=cache), ask) == right
                 met.update("told" for line in caplog.messages if "is not used" in line or "is rebuilt" in line)
                 met.update("while asking" for line in caplog.messages if "what is kept" in line)
                 met[harm(tmp_path / "caches", chance)] += 1
                 if chance.random() < 0.5:
-                    kept = KeptLadders()
+                    cache = LadderCache()
     assert met.keys() >= {"told", "while asking", "flip", "cut", "lose", "swap"} or (seeds == 1 and met["told"]), met
 
 

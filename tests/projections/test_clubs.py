@@ -131,7 +131,7 @@ def test_players_have_what_they_had(drawn: Drawn) -> None:
 def test_interpreted_and_compiled_replays_agree(drawn: Drawn, takes: str) -> None:
     """Clubs are replayed by the same loop as players, either way."""
     ladders = Ladders(facts_of(open_ledger(drawn.url)))
-    for stream in ladders.every(takes).values():
+    for stream in ladders.streams(takes).values():
         interpreted, compiled = replay_interpreted(stream, {}), replay_compiled(stream, {})
         assert compiled is not None
         assert interpreted.is_like(compiled)

@@ -39,7 +39,7 @@ from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, row_of_game
 from ratings_ledger.projections.queries.history import course_of
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.standings import balance_answer
+from ratings_ledger.projections.queries.standings import build_balance
 from ratings_ledger.projections.replay.ladders import streams
 from ratings_ledger.projections.rulesets.versions import shipped
 
@@ -136,7 +136,7 @@ def agree(ledger: Ledger, log: Log, known_at: int, as_of: str | None) -> dict[st
         assert found.games == sum(played.counted for played in wanted.played.values())
         totals = [Fraction(n, found.scale) for n in (found.started, found.minted, found.burned, found.adjusted)]
         assert totals == [wanted.started, wanted.minted, wanted.burned, wanted.adjusted], (name, known_at, as_of)
-        assert balance_answer(found, Ladders(facts, since).coordinates, Times()).sum == 0
+        assert build_balance(found, Ladders(facts, since).coordinates, Times()).sum == 0
         note({"ladders compared": 1})
     return expected
 

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.projections.diff.decisions import decided
 from ratings_ledger.projections.diff.path import attribute
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder, times_of
+from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder, load_times
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
@@ -54,7 +54,7 @@ def test_decisions_match_players_causes(tmp_path: Path, at_length: bool) -> None
 
 def _check(ledger: Ledger, before: int, after: int, names: list[str], done: Counter[str]) -> None:
     with ledger.reading() as connection:
-        found = decided(connection, before, after, times_of(connection))
+        found = decided(connection, before, after, load_times(connection))
         people = identities(connection, after)
         number = {position: n for n, one in enumerate(found.decisions) for position in one.positions}
         skipped: set[str] = set()
@@ -96,6 +96,6 @@ def _listed(connection: Connection, ladder: str, before: int, after: int) -> boo
         return True
     for position in range(before, after + 1):
         facts = decode(connection, position)
-        if ruleset_id in facts.rulesets and ladder not in Ladders(facts).every(ruleset_id):
+        if ruleset_id in facts.rulesets and ladder not in Ladders(facts).streams(ruleset_id):
             return False
     return True

@@ -61,7 +61,7 @@ def expected(plain: Facts) -> Answers:
     assert {ladder.split("/")[0] for ladder in found} == {*SYSTEMS}
     assert all(digest.startswith("sha256:") for digest in found.values()), found
     by_period = {name for name, (_, _, more) in SYSTEMS.items() if more.get("period", "event") != "event"}
-    every = {name: Ladders(plain).every(name).values() for name in by_period}
+    every = {name: Ladders(plain).streams(name).values() for name in by_period}
     open_games = {name: sum(len(stream.open_rows) for stream in streams) for name, streams in every.items()}
     assert all(open_games.values()), open_games
     return found
@@ -94,7 +94,7 @@ def own(name: str, answers: Answers) -> Answers:
 
 def digests_of(name: str, ladders: Ladders) -> Answers:
     """Return the same, replayed anew."""
-    return {ladder: ladders.of_stream(stream).digest for ladder, stream in ladders.every(name).items()}
+    return {ladder: ladders.rank_stream(stream).digest for ladder, stream in ladders.streams(name).items()}
 
 
 def instants_of(plain: Facts, count: int) -> list[int]:
@@ -106,7 +106,7 @@ def instants_of(plain: Facts, count: int) -> list[int]:
 
 def traces_of(name: str, ladders: Ladders) -> Iterator[Trace]:
     """Yield the traces of the ladders of one ruleset."""
-    for ladder in ladders.every(name):
+    for ladder in ladders.streams(name):
         yield ladders.trace(ladder)
 
 
@@ -130,7 +130,7 @@ def test_compiled_rules_leave_the_same_states(
 def test_cuts_at_any_position_are_replays_to_it(name: str, plain: Facts, ledger: Ledger, rounds: int) -> None:
     """At many instants, and known at many positions, what a longer replay is cut to is what a shorter one leaves."""
     whole, differing = Ladders(plain), set[str]()
-    whole.every(name)
+    whole.streams(name)
     for at in instants_of(plain, 12 if rounds == ROUNDS else 60):
         anew = digests_of(name, Ladders(plain, at))
         assert digests_of(name, whole.at(at)) == anew

@@ -45,7 +45,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     monkeypatch.setattr(ladders_at, "FOLLOWED_EVENTS", 12)
     monkeypatch.setattr(ladders_at, "continued", counting_traces)
     monkeypatch.setattr(ladders_at, "follow_log", counting_followed)
-    monkeypatch.setattr(ladders_at.KeptLadders.__init__, "__defaults__", (counting_decoded,))
+    monkeypatch.setattr(ladders_at.LadderCache.__init__, "__defaults__", (counting_decoded,))
     return counts
 
 

@@ -62,10 +62,10 @@ def everything(facts: Facts, ladder: str, as_of: int | None) -> Any:
     try:
         trace = ladders.trace(ladder)
         then = ladders.at(as_of)
-        found = [ladders.standings(ladder), then.standings(ladder), then.first(ladder)]
+        found = [ladders.standings(ladder), then.standings(ladder), then.first_moment(ladder)]
         for one in (ladders, then):
-            stream = one.every(ladder.split("/")[0]).get(ladder)
-            found += [] if stream is None else [one.of_stream(stream), plain(stream)]
+            stream = one.streams(ladder.split("/")[0]).get(ladder)
+            found += [] if stream is None else [one.rank_stream(stream), plain(stream)]
         for one in (trace, then.trace(ladder)):
             found.append([(one.stream.names[player], *told(step)) for player, step in one.every_step()])
             own = {name: [*map(told, one.steps(player))] for player, name in enumerate(one.stream.names)}
@@ -279,7 +279,7 @@ def test_large_things_do_not_wait_for_the_garbage_collector(
     try:
         for _ in range(2):
             ladders = Ladders(facts)
-            ladders.remember("galactic-points")
+            ladders.keep_trace_of("galactic-points")
             everything(facts, "galactic-points", None)
             then = ladders.at(parse_record_instant(INSTANTS[2]))
             then.standings("galactic-points")

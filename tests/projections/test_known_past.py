@@ -136,7 +136,7 @@ def test_cut_replay_matches_partial_replay(tmp_path: Path, at_length: bool) -> N
             as_of = None if upto is None else to_microseconds(upto)
             everything, then = Ladders(facts), Ladders(facts, as_of)
             whole = everything.trace(ladder)
-            assert everything.ranked_at(whole, as_of) == then.standings(ladder)
+            assert everything.rank_at(whole, as_of) == then.standings(ladder)
             here, there = everything.at(as_of).trace(ladder), then.trace(ladder)
             assert have_same_points(here.stream, there.stream) or here.stream.ranking.sums_lists
             assert [*here.points] == [*there.points]

@@ -33,7 +33,11 @@ from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.explain import explain_game, explain_player, row_of_game
 from ratings_ledger.projections.queries.history import course_of
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.last_events import last_event, last_event_of_game, last_events_of_games
+from ratings_ledger.projections.queries.last_events import (
+    last_event,
+    last_event_of_game,
+    last_events_of_games,
+)
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.rulesets.versions import shipped
 

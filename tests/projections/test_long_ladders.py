@@ -25,7 +25,7 @@ from ratings_ledger.projections.lists import points
 from ratings_ledger.projections.lists.contract import RankedColumns, Results
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
-from ratings_ledger.projections.queries.standings import standings_answer
+from ratings_ledger.projections.queries.standings import build_standings
 from ratings_ledger.projections.replay.containment import RuleFailure
 
 pytest.importorskip("numpy")
@@ -82,7 +82,7 @@ def test_columns_are_compared_as_rows_are(old: Held, new: Held, min_games: int, 
 def test_digest_is_worked_out_when_it_is_read() -> None:
     """Standings that are only looked at do not hash all rows; their plain data do, in the same place as ever."""
     found = ranking({"anna": (1, 1), "ben": (2, 2)}, 0, long=True)
-    answer = standings_answer(found, found.rows[:1], Coordinates(None, 1, None), UTC_TIMES)
+    answer = build_standings(found, found.rows[:1], Coordinates(None, 1, None), UTC_TIMES)
     assert (answer.rows[0].player, "digest" in vars(found), "sha256" in repr(answer)) == ("ben", False, False)
     assert [*answer.model_dump()] == ["ladder", "ruleset", "as_of", "known_at", "rules", "games", "digest", "rows"]
     assert answer.model_dump()["digest"] == answer.digest == ranking({"ben": (2, 2), "anna": (1, 1)}, 0, False).digest
@@ -110,7 +110,7 @@ def test_histories_are_ranked_and_compared_alike(tmp_path: Path, monkeypatch: py
                 with suppress(RuleFailure):
                     traces = [one.trace(ladder) for one in ladders]
                     set_thresholds(monkeypatch, compiled_games=length)
-                    both = [one.ranked_at(*asked) for one, *asked in zip(ladders, traces, as_of, strict=True)]
+                    both = [one.rank_at(*asked) for one, *asked in zip(ladders, traces, as_of, strict=True)]
                     states = [*map(RankedState, facts, both)]
                     told.append((both, [compare(DifferingRow, ladder, *states, ranks) for ranks in (True, False)]))
                     met["long"] += all(isinstance(one.rows, RankedColumns) for one in both)

@@ -54,8 +54,8 @@ def lists_of(facts, as_of=None):
     ladders = Ladders(facts, None if since_1970 is None else since_1970 // timedelta(microseconds=1))
     found = {}
     for ruleset_id in facts.rulesets:
-        for name, stream in ladders.every(ruleset_id).items():
-            told = ladders.of_stream(stream)
+        for name, stream in ladders.streams(ruleset_id).items():
+            told = ladders.rank_stream(stream)
             found[name] = (told.ruleset, told.games, told.json_rows())
     return found
 

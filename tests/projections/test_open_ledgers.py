@@ -297,6 +297,6 @@ def test_open_ledger_keeps_a_bounded_number_of_answers(traced: str) -> None:
                 ledger.compare(ledger.at(known_at=position), ledger.at())
             gc.collect()
             handles.append(len(os.listdir("/proc/self/fd")))
-        kept = [ladders for there in ledger._kept._kept.values() for ladders in there.values()]
+        kept = [ladders for there in ledger._cache._by_position.values() for ladders in there.values()]
     assert 0 < max(len(ladders._others) for ladders in kept) <= ladders_at.TIMES_KEPT
     assert handles[1] <= handles[0]

@@ -378,7 +378,7 @@ def test_bulk_explanations_match_single_ones(tmp_path: Path, caches: Path, monke
             ladders = Ladders(decode(connection))
             told.append({
                 (name, player): explain_player(connection, ladders, name, player)
-                for name in ladders.every("catan-elo")
+                for name in ladders.streams("catan-elo")
                 for player in ladders.facts.players
             })  # fmt: skip
     assert told[0] == told[1]

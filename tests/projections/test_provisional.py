@@ -84,7 +84,7 @@ def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypat
             kept, whole = Ladders(decode(connection)), Ladders(decode(connection, cached=False))
             marks = []
             for ladders in (kept, whole):
-                found, _ = ladders.ranked(ladders.trace(LADDER))
+                found, _ = ladders.rank(ladders.trace(LADDER))
                 assert found.shown is not None
                 marks.append({row.player: found.shown.of(row.player).provisional for row in found.rows})
             assert [*kept.trace(LADDER).whole().gaps.column("games_before")] == [

@@ -382,12 +382,12 @@ def test_killed_worker_promotes_nothing(ratings, db, ledger, monkeypatch):
     monkeypatch.setattr(computing, "FORKING_COST", 0)
     parent = os.getpid()
 
-    def of_stream(self, stream):
+    def rank_stream(self, stream):
         assert os.getpid() != parent
         os.kill(os.getpid(), signal.SIGKILL)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ladders, "of_stream", of_stream)
+        patch.setattr(Ladders, "rank_stream", rank_stream)
         patch.setattr(forking, "available_cores", lambda: 2)
         with pytest.raises(WorkerLost, match="killed by signal 9"):
             rebuild(ledger, ticking(), options=RebuildOptions(cores=2))
@@ -400,7 +400,7 @@ def test_killed_worker_promotes_nothing(ratings, db, ledger, monkeypatch):
 def test_error_in_a_worker_is_reported(ledger, monkeypatch):
     """An error raised in a worker process is reported by the rebuild."""
     monkeypatch.setattr(computing, "FORKING_COST", 0)
-    monkeypatch.setattr(Ladders, "of_stream", lambda self, stream: stream.nothing)
+    monkeypatch.setattr(Ladders, "rank_stream", lambda self, stream: stream.nothing)
     with pytest.raises(RuntimeError, match="has no attribute 'nothing'"):
         rebuild(ledger, ticking(), options=RebuildOptions(cores=2))
 

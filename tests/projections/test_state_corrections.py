@@ -79,7 +79,7 @@ def choose_game(log: list[Event], ladders: Ladders, name: str) -> tuple[str, int
     of a game in it; of rules without periods, a game from the first half. Nothing was recorded about it again.
     """
     again = [one["data"]["game_id"] for one in log if one["type"] != "game.recorded" and "game_id" in one["data"]]
-    for ladder, stream in sorted(ladders.every(name).items(), key=lambda item: -len(item[1].row)):
+    for ladder, stream in sorted(ladders.streams(name).items(), key=lambda item: -len(item[1].row)):
         for begin, game in _candidates(ladders, stream):
             number = ladders.facts.first_position[stream.row[game]] - 1
             one = log[number]
@@ -116,7 +116,7 @@ def correct(name: str, log: list[Event], template: Path, folder: Path) -> Correc
 
 def digests_of(name: str, ladders: Ladders) -> dict[str, str]:
     """Return the digests of the ladders of a ruleset."""
-    return {ladder: ladders.of_stream(stream).digest for ladder, stream in ladders.every(name).items()}
+    return {ladder: ladders.rank_stream(stream).digest for ladder, stream in ladders.streams(name).items()}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -23,7 +23,7 @@ import ratings_ledger as rl
 from ratings_ledger import Snapshot
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import KeptLadders
+from ratings_ledger.projections.queries.ladders_at import LadderCache
 
 Ratings = Callable[..., Any]
 RULESET = Path(__file__).parents[2] / "examples" / "club-catan-elo-2.toml"
@@ -442,7 +442,7 @@ def test_view_decodes_once_and_follows_the_log(url: str, ratings: Ratings) -> No
         decoded.append(position)
         return decode(connection, position, lazily=lazily)
 
-    view = Snapshot(open_ledger(url), kept=KeptLadders(counting))
+    view = Snapshot(open_ledger(url), cache=LadderCache(counting))
     before = view.standings(LADDER)
     assert (view.balance(LADDER).sum, view.history(LADDER, "ben").rows[0].game_id) == (0, "g-1")
     assert len(decoded) == 1
