@@ -1,1 +1,1 @@
-"""What can be recorded: the types of events, their fields, games and their types, and the record that is hashed."""
+"""Events: their types and fields, games and their types, and the record that is hashed."""

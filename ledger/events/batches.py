@@ -1,4 +1,4 @@
-"""The event of a batch: what an import took from one file, and where that stands in the log."""
+"""The event of a batch: which positions of the log an import recorded from one file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ratings_ledger.ledger.events.fields import BatchName, Members, Text, must_m
 from ratings_ledger.ledger.rejections import escape_unprintable
 
 NAME_MAX, SOURCE_MAX = 256, 2_000
-# a record holds at least so many; only somebody who appends between every two chunks of an import makes more than one
+# every record has room for this many ranges; an import has several ranges only if others append between its chunks
 RANGES_MAX = 1_000
 NAMELESS = "-"
 
@@ -22,10 +22,10 @@ Position = Annotated[int, Field(ge=1)]
 
 
 class ImportRecorded(Members):
-    """What an import took from one file: its name, the first and last position of each range, and the bytes' hash.
+    """What an import recorded from one file: its name, the first and last position of each range, and the bytes' hash.
 
-    `name` is without the folder, `source` as it was given; both are - for standard input. Of a
-    spreadsheet, `sheet` is the one that was read.
+    `name` has no folder, `source` is the path as the user gave it; both are - for standard input. `sheet` is the sheet
+    of a spreadsheet that was read.
     """
 
     name: BatchName
@@ -45,11 +45,11 @@ class ImportRecorded(Members):
 
 
 def batch_name(file: str) -> str:
-    """Return what a batch from a file is called: the file's name without its folder."""
+    """Return the name of a batch from a file: the file's name without its folder."""
     return to_nfc(escape_unprintable(PurePath(file).name))[-NAME_MAX:].strip() or NAMELESS
 
 
-# what browsers and file managers put around the name of a copy
+# what browsers and file managers add to the name of a copy
 _COPY_OF = re.compile(r"(?:copy of|kopie von|copie de|copia de|kopia|kopi av)\s+", re.IGNORECASE)
 _COPIED = re.compile(r"(?:\s*\(\d{1,3}\)|[\s_-]+(?:copy|kopie|copie|copia|kopia|kopi)(?:\s*\d{1,3})?)$", re.IGNORECASE)
 
@@ -61,27 +61,31 @@ def name_of_original(name: str) -> str:
     ('League Results.csv', 'Ergebnisse 2024.xlsx')
     """
     stem, dot, ending = name.partition(".") if name.endswith(".gz") else name.rpartition(".")
-    before, stem = None, stem if dot else name
-    while stem != before:
-        before = stem
-        stem = _COPIED.sub("", _COPY_OF.sub("", stem) if _COPY_OF.match(stem) else stem).strip() or before
+    previous, stem = None, stem if dot else name
+    while stem != previous:
+        previous = stem
+        stem = _COPIED.sub("", _COPY_OF.sub("", stem) if _COPY_OF.match(stem) else stem).strip() or previous
     return f"{stem}.{ending}" if dot else stem
 
 
 def build_batch_events(
     file: str, sha256: str, sheet: str | None, ranges: list[list[int]], name: str | None = None
 ) -> Iterable[dict[str, Any]]:
-    """Yield the data of the events that tell what was taken from a file: one, unless there are very many ranges. They
-    have the file's name unless another is given.
+    """Yield the data of the events that record a batch: one, unless there are very many ranges.
+
+    Without a `name` they have the file's.
     """
     for start in range(0, len(ranges), RANGES_MAX):
         yield {
-            "name": name or batch_name(file), "ranges": ranges[start : start + RANGES_MAX],
-            "source": escape_unprintable(file)[-SOURCE_MAX:], "sha256": sha256, "sheet": sheet,
-        }  # fmt: skip
+            "name": name or batch_name(file),
+            "ranges": ranges[start : start + RANGES_MAX],
+            "source": escape_unprintable(file)[-SOURCE_MAX:],
+            "sha256": sha256,
+            "sheet": sheet,
+        }
 
 
 def describe_ranges(ranges: Iterable[Iterable[int]]) -> str:
-    """Ranges in words: positions 3 to 92, 95."""
-    told = [str(first) if first == last else f"{first} to {last}" for first, last in ranges]
-    return f"position{'' if told[0].isdigit() and len(told) == 1 else 's'} {', '.join(told)}"
+    """Return ranges in words: positions 3 to 92, 95."""
+    parts = [str(first) if first == last else f"{first} to {last}" for first, last in ranges]
+    return f"position{'' if parts[0].isdigit() and len(parts) == 1 else 's'} {', '.join(parts)}"

@@ -1,4 +1,4 @@
-"""Text in, exact values out, and back: strict JSON, canonical JSON (RFC 8785), instants.
+"""Exact values from text and back: strict JSON, canonical JSON (RFC 8785), instants.
 
 >>> parse_object(b'{"b": 1, "a": null}')
 {'b': 1}
@@ -25,65 +25,68 @@ MICROSECOND = timedelta(microseconds=1)
 _INSTANT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?", re.ASCII
 )
-# what `datetime.fromisoformat` reads just as `_INSTANT` does, in a tenth of the time
+# these texts `datetime.fromisoformat` reads like `_INSTANT`, in a tenth of the time
 _PLAIN_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _dump = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 def dump(value: Any) -> str:
-    """Canonical JSON of objects with ASCII keys, strings, integers, booleans and lists.
+    """Return canonical JSON of objects with ASCII keys, strings, integers, booleans and lists.
 
     Within these types (no floats, no other keys) the standard encoder with sorted keys is RFC 8785.
     """
     return _dump(value)
 
 
-# what `dump` does with a string
+# the encoding of a string within `dump`
 dump_text = json.encoder.encode_basestring
 
 
 def dump_in_order(value: Any) -> str:
-    """Canonical JSON of the same, several times as fast, if the members of all objects are already in canonical order.
+    """Return the same as `dump`, several times as fast, for objects whose members are already in canonical order.
 
     This encoder also escapes strings as RFC 8785 requires.
     """
     return to_json(value).decode()
 
 
-def _integer(digits: str) -> int:
+def _parse_integer(digits: str) -> int:
     if len(digits) > 15 and (len(digits) > 17 or abs(int(digits)) > INTEGER_MAX):
         raise Refused("integer-too-large", f"{quote(digits)} is outside +-(2^53 - 1) = +-{INTEGER_MAX}")
     return int(digits)
 
 
-def _fraction(digits: str) -> NoReturn:
+def _refuse_fraction(digits: str) -> NoReturn:
     raise Refused("not-an-integer", f'{quote(digits)} is not a whole number; write a fraction as a string: "{digits}"')
 
 
-def _constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise Refused("not-a-finite-number", f"{name} is not a JSON number")
 
 
 def drop_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object without its null members. Raises `Refused` (duplicate-key)."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
         raise Refused("duplicate-key", f"the member {quote(twice)} occurs twice in one object")
-    if None in found.values():
+    if None in members.values():
         return {key: value for key, value in pairs if value is not None}
-    return found
+    return members
 
 
 _decoder = json.JSONDecoder(
-    object_pairs_hook=drop_nulls, parse_int=_integer, parse_float=_fraction, parse_constant=_constant
+    object_pairs_hook=drop_nulls,
+    parse_int=_parse_integer,
+    parse_float=_refuse_fraction,
+    parse_constant=_refuse_constant,
 )
 
 
 def parse_object(line: bytes) -> dict[str, Any]:
-    """Return a line of JSON as an object; null members are left out (null means absent).
+    """Parse a line of JSON as an object, without null members (null means absent).
 
     Raises `Refused`: bad-utf8, bad-json, duplicate-key, lone-surrogate, not-an-integer, integer-too-large,
     not-a-finite-number.
@@ -99,7 +102,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
     except RecursionError:
         raise Refused("bad-json", "the brackets are nested too deeply") from None
     if not isinstance(value, dict):
-        raise Refused("bad-json", f"one JSON object a line is needed, this is {quote(value, 30)}")
+        raise Refused("bad-json", f"each line must be one JSON object, this is {quote(value, 30)}")
     if _ESCAPED_SURROGATE.search(line):
         try:
             dump(value).encode("utf-8")
@@ -109,7 +112,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
 
 
 def parse_local(text: str) -> tuple[datetime, bool]:
-    """Return a date and time as written: (value, whether it carries an offset). Raises `Refused` (bad-time)."""
+    """Parse a date and time: return (value, whether it carries an offset). Raises `Refused` (bad-time)."""
     match = _INSTANT.fullmatch(text)
     if match is None:
         raise Refused(
@@ -119,10 +122,8 @@ def parse_local(text: str) -> tuple[datetime, bool]:
     if fraction is not None and len(fraction) > 6:
         raise Refused("bad-time", f"{quote(text)} is finer than a microsecond")
     try:
-        value = datetime(
-            int(year), int(month), int(day), int(hour), int(minute), int(second or 0),
-            int((fraction or "0").ljust(6, "0")),
-        )  # fmt: skip
+        date_and_minute = int(year), int(month), int(day), int(hour), int(minute)
+        value = datetime(*date_and_minute, int(second or 0), int((fraction or "0").ljust(6, "0")))
         if zulu:
             return value.replace(tzinfo=UTC), True
         if sign is None:
@@ -138,7 +139,7 @@ def parse_local(text: str) -> tuple[datetime, bool]:
 
 
 def to_microseconds(value: datetime) -> int:
-    """Microseconds since 1970 of a time with an offset. Raises `Refused` (bad-time) outside the years 1 to 9999 UTC."""
+    """Return a time with an offset in microseconds since 1970. Raises `Refused` outside the years 1 to 9999 UTC."""
     since = (value - EPOCH) // MICROSECOND
     if not INSTANT_MIN <= since <= INSTANT_MAX:
         raise Refused("bad-time", f"{value.isoformat()} is outside the years 0001 to 9999 in UTC")
@@ -150,7 +151,7 @@ INSTANT_MAX = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
 
 
 def parse_instant(text: object) -> int:
-    """Return an RFC 3339 time with its offset in microseconds since 1970 UTC. Raises `Refused` (bad-time, ...)."""
+    """Parse an RFC 3339 time with an offset: microseconds since 1970 UTC. Raises `Refused` (bad-time, ...)."""
     if not isinstance(text, str):
         raise Refused("wrong-type", f"a time is a string, not {quote(text)}")
     if _PLAIN_INSTANT.fullmatch(text):
@@ -158,11 +159,11 @@ def parse_instant(text: object) -> int:
             return to_microseconds(datetime.fromisoformat(text))
         except ValueError:
             pass
-    return _instant(text)
+    return _parse_instant(text)
 
 
 @lru_cache(maxsize=1_024)
-def _instant(text: str) -> int:
+def _parse_instant(text: str) -> int:
     value, aware = parse_local(text)
     if not aware:
         raise Refused("naive-time", f"{quote(text)} has no offset; write Z or +01:00 after it")
@@ -170,26 +171,26 @@ def _instant(text: str) -> int:
 
 
 def format_instant(since: int) -> str:
-    """Return the record's form of an instant: UTC, six fractional digits, `Z`."""
+    """Format an instant as records have it: UTC, six fractional digits, `Z`."""
     seconds, microsecond = divmod(since, 1_000_000)
     minutes, second = divmod(seconds, 60)
     days, minute = divmod(minutes, 1_440)
-    return f"{_day(days)}T{_minute(minute)}:{second:02}.{microsecond:06}Z"
+    return f"{_format_day(days)}T{_format_minute(minute)}:{second:02}.{microsecond:06}Z"
 
 
-# many instants share few days, and no more minutes than a day has
+# caches: many instants share few days, and a day has few minutes
 
 
 @lru_cache(maxsize=16_384)
-def _day(since: int) -> str:
+def _format_day(since: int) -> str:
     return (EPOCH + timedelta(days=since)).date().isoformat()
 
 
 @lru_cache(maxsize=1_440)
-def _minute(of_day: int) -> str:
+def _format_minute(of_day: int) -> str:
     return f"{of_day // 60:02}:{of_day % 60:02}"
 
 
 def parse_record_instant(text: str) -> int:
-    """Return the instant of a time that is known to be in the form records have."""
+    """Parse a time that is known to be in the form of records, faster than `parse_instant`."""
     return (datetime.fromisoformat(text) - EPOCH) // MICROSECOND

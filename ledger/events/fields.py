@@ -1,13 +1,13 @@
-"""The types of values that members of events hold, as annotated types, and a short way through the models of events.
+"""The types of values in the members of events, as annotated types, and a fast path for the models of events.
 
-Each refuses with a code of `rejections.CODES`; ids and labels come out in Unicode's composed form (NFC). The short way
-makes the same checks on dictionaries, with no objects made in between:
+Each type refuses a bad value with a code of `rejections.CODES`, and returns ids and labels in Unicode's composed form
+(NFC). The fast path makes the same checks on dictionaries, without creating objects:
 
-    {"player": "anna", "place": 1}   is taken, and comes out in canonical order: {"place": 1, "player": "anna"}
-    {"player": "anna", "place": 0}   is left to the model, which says what is wrong
+    {"player": "anna", "place": 1}   passes, and is returned in canonical order: {"place": 1, "player": "anna"}
+    {"player": "anna", "place": 0}   is left to the model, which explains the error
 
-What it does not take, the model takes or refuses; so it need not know every valid value, and has no messages of its
-own.
+The model decides every value that the fast path does not accept. So the fast path need not know every valid value, and
+has no messages of its own.
 """
 
 import re
@@ -38,23 +38,23 @@ STRICT = core_schema.CoreConfig(strict=True)
 
 @dataclass(frozen=True)
 class PlainType:
-    """Marks an annotated type: a value of this simpler type is valid as it is, with no Python code looking at it."""
+    """A mark of an annotated type: values of this simpler type are valid unchanged, without running Python code."""
 
     type: Any
 
 
 def normalise_data(model: type[BaseModel], data: dict[str, Any]) -> dict[str, Any]:
-    """Return the given members as the model has them, without nulls, in canonical order.
+    """Validate members by a model and return them without nulls, in canonical order.
 
     Raises pydantic's `ValidationError`.
     """
-    if (short_way := _short_way(model)) is not None:
+    if (fast_path := _fast_path(model)) is not None:
         try:
-            return short_way(data)
+            return fast_path(data)
         except ValidationError:
             pass
-    found: dict[str, Any] = sort_members(model.model_validate(data).model_dump(exclude_unset=True, exclude_none=True))
-    return found
+    members: dict[str, Any] = sort_members(model.model_validate(data).model_dump(exclude_unset=True, exclude_none=True))
+    return members
 
 
 def sort_members(value: Any) -> Any:
@@ -65,45 +65,52 @@ def sort_members(value: Any) -> Any:
 
 
 @cache
-def _short_way(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-    """Return a function that normalises a game; None for a model that checks more than its members one by one."""
-    parts = [part for field in model.model_fields.values() if (part := _items(field.annotation)) is not None]
-    if not all(map(_checks_members_alone, (model, *parts))):
+def _fast_path(model: type[BaseModel]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """Return a function that validates and sorts members; None for a model that compares members with each other."""
+    parts = [part for field in model.model_fields.values() if (part := _item_model(field.annotation)) is not None]
+    if not all(map(_has_field_checks_only, (model, *parts))):
         return None
     return SchemaValidator(build_schema(model)).validate_python
 
 
-def _checks_members_alone(model: type[BaseModel]) -> bool:
-    """Tell whether a model checks its members one by one and nothing else."""
-    found = model.__pydantic_decorators__
-    return not (found.validators or found.field_validators or found.root_validators or found.model_validators)
+def _has_field_checks_only(model: type[BaseModel]) -> bool:
+    """Tell whether a model checks each member by itself and nothing else."""
+    decorators = model.__pydantic_decorators__
+    return not (
+        decorators.validators
+        or decorators.field_validators
+        or decorators.root_validators
+        or decorators.model_validators
+    )
 
 
 def build_schema(model: type[BaseModel]) -> core_schema.CoreSchema:
-    """Return the members of a model, in canonical order, as plain types that need no model; see `PlainType`."""
+    """Build the schema of a model's members in canonical order, from plain types where possible; see `PlainType`."""
     fields = {
-        name: core_schema.typed_dict_field(_member(field.annotation, field.metadata), required=field.is_required())
+        name: core_schema.typed_dict_field(
+            _build_member_schema(field.annotation, field.metadata), required=field.is_required()
+        )
         for name, field in sorted(model.model_fields.items())
     }
     return core_schema.typed_dict_schema(fields, extra_behavior="forbid", config=STRICT)
 
 
-def _member(annotation: Any, metadata: list[Any]) -> core_schema.CoreSchema:
-    if (items := _items(annotation)) is not None:
+def _build_member_schema(annotation: Any, metadata: list[Any]) -> core_schema.CoreSchema:
+    if (items := _item_model(annotation)) is not None:
         return core_schema.list_schema(build_schema(items))
     if NoneType in get_args(annotation):
-        # null is left to the model
-        annotation = reduce(or_, (one for one in get_args(annotation) if one is not NoneType))
+        # the model handles null
+        annotation = reduce(or_, (option for option in get_args(annotation) if option is not NoneType))
     is_object = dict in (get_origin(annotation), *map(get_origin, get_args(annotation)[:1]))
-    whole: Any = Annotated[(annotation, *metadata)] if metadata else annotation
-    plain = [mark.type for mark in get_args(whole) if isinstance(mark, PlainType)]
-    if plain:
-        whole = Annotated[reduce(or_, (*plain, whole)), Field(union_mode="left_to_right")]
-    found = TypeAdapter(whole).core_schema
-    return core_schema.no_info_after_validator_function(sort_members, found) if is_object else found
+    full_type: Any = Annotated[(annotation, *metadata)] if metadata else annotation
+    plain_types = [mark.type for mark in get_args(full_type) if isinstance(mark, PlainType)]
+    if plain_types:
+        full_type = Annotated[reduce(or_, (*plain_types, full_type)), Field(union_mode="left_to_right")]
+    member_schema = TypeAdapter(full_type).core_schema
+    return core_schema.no_info_after_validator_function(sort_members, member_schema) if is_object else member_schema
 
 
-def _items(annotation: Any) -> type[BaseModel] | None:
+def _item_model(annotation: Any) -> type[BaseModel] | None:
     """Return the model of the items of a list, or None."""
     item = get_args(annotation)[0] if get_origin(annotation) is list else None
     return item if isinstance(item, type) and issubclass(item, BaseModel) else None
@@ -117,62 +124,62 @@ _DECIMAL = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?", re.ASCII)
 
 
 class Members(BaseModel):
-    """The members of an event or of a part of it: nothing unknown, nothing converted, nothing changed later.
+    """The members of an event or of a part of it: without unknown members, conversions or later changes.
 
-    A command reads few types of events, so what checks them is built when it is first used.
+    A command reads few types of events, so each validator is built when it is first used.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 def refuse(code: str, message: str) -> PydanticCustomError:
-    """Return an error for a validator to raise; the text is used as it is."""
+    """Return an error for a validator to raise, with exactly this message."""
     return PydanticCustomError(code, "{text}", {"text": message})
 
 
 def to_nfc(text: str) -> str:
-    """Return an id, a label or a name in the composed form (NFC) in which they are recorded."""
+    """Convert an id, a label or a name to the composed form (NFC) in which records hold it."""
     return unicodedata.normalize("NFC", text)
 
 
 @lru_cache(maxsize=65_536)
-def _identifier(text: str, limit: int, forbidden: str) -> str:
+def _check_identifier(text: str, limit: int, forbidden: str) -> str:
     plain = text.isascii() and text.isprintable() and text == text.strip()
     if plain and 0 < len(text) <= limit and not any(character in text for character in forbidden):
-        return text  # as nearly all are
-    found = to_nfc(text)
-    _refuse_surrogates(found)
-    if not 1 <= len(found) <= limit:
-        raise refuse("bad-identifier", f"{quote(text)} has {len(found)} characters; 1 to {limit} are allowed")
-    for character in found:
-        # Cs: half a surrogate pair, which an argument holds if it is not UTF-8
+        return text  # the common case
+    name = to_nfc(text)
+    _refuse_surrogates(name)
+    if not 1 <= len(name) <= limit:
+        raise refuse("bad-identifier", f"{quote(text)} has {len(name)} characters; 1 to {limit} are allowed")
+    for character in name:
+        # Cs: half a surrogate pair, from a command-line argument that is not UTF-8
         if unicodedata.category(character) in ("Cc", "Cs") or character in _BIDI_CONTROL:
             raise refuse("bad-identifier", f"{quote(text)} holds the control character U+{ord(character):04X}")
         if character in forbidden:
             raise refuse("bad-identifier", f"{quote(text)} holds {character!r}, which separates names elsewhere")
-    if found != found.strip():
+    if name != name.strip():
         raise refuse("bad-identifier", f"{quote(text)} begins or ends with a space")
-    return found
+    return name
 
 
 def _refuse_surrogates(text: str) -> None:
-    # JSON is checked while it is parsed; these come from a command line that is not UTF-8
+    # the JSON parser refuses surrogates; these come from a command line that is not UTF-8
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         raise refuse("lone-surrogate", f"{quote(text)} is not UTF-8")
 
 
-def must_match(pattern: str, wrong: str, code: str = "bad-value") -> AfterValidator:
-    """Takes texts of a form alone; `wrong` is what is said of any other, with {} in its place."""
+def must_match(pattern: str, message: str, code: str = "bad-value") -> AfterValidator:
+    """Return a validator that refuses texts unlike a pattern with this message, where {} stands for the text."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):
-            raise refuse(code, wrong.format(quote(text)))
+            raise refuse(code, message.format(quote(text)))
         return text
 
     return AfterValidator(check)
 
 
-def _decimal(text: str) -> str:
+def _normalise_decimal(text: str) -> str:
     if not _DECIMAL.fullmatch(text):
         raise refuse("bad-decimal", f"{quote(text)} is not a decimal number such as 12 or -0.5 (15 digits each side)")
     sign, digits = ("-", text[1:]) if text[0] == "-" else ("", text.lstrip("+"))
@@ -181,9 +188,9 @@ def _decimal(text: str) -> str:
     return plain if plain == "0" else sign + plain
 
 
-def _score(value: Any) -> Any:
+def _normalise_score(value: Any) -> Any:
     if isinstance(value, str):
-        plain = _decimal(value)
+        plain = _normalise_decimal(value)
         return plain if "." in plain else int(plain)
     if isinstance(value, bool) or not isinstance(value, int):
         raise refuse("wrong-type", f"a score is a whole number or a decimal string, not {quote(value)}")
@@ -192,9 +199,9 @@ def _score(value: Any) -> Any:
     return value
 
 
-def _team(value: Any) -> Any:
+def _normalise_team(value: Any) -> Any:
     if isinstance(value, str):
-        name = _identifier(value, 64, "/=")
+        name = _check_identifier(value, 64, "/=")
         return int(name) if re.fullmatch(r"[1-9]\d{0,3}", name, re.ASCII) else name
     if isinstance(value, bool) or not isinstance(value, int):
         raise refuse("wrong-type", f"a team is a whole number or a name, not {quote(value)}")
@@ -203,18 +210,18 @@ def _team(value: Any) -> Any:
     return value
 
 
-def _text(text: str) -> str:
+def _check_text(text: str) -> str:
     _refuse_surrogates(text)
-    sound = (text.isascii() and text.isprintable()) or not any(
+    is_printable = (text.isascii() and text.isprintable()) or not any(
         unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t" for c in text
     )
-    if not sound or not 1 <= len(text) <= 2_000:
+    if not is_printable or not 1 <= len(text) <= 2_000:
         raise refuse("bad-text", f"{quote(text)}: text has 1 to 2,000 characters and no control characters")
     return text
 
 
-def _ascii(limit: int, inside: str) -> PlainType:
-    """Ids made of a class of printable ASCII characters, with no space at either end."""
+def _ascii_type(limit: int, inside: str) -> PlainType:
+    """Return a plain type for ids of a class of printable ASCII characters, without a space at either end."""
     pattern = f"^[{inside}]([ {inside}]*[{inside}])?$"
     return PlainType(Annotated[str, StringConstraints(max_length=limit, pattern=pattern)])
 
@@ -225,22 +232,22 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def are_canonical(kind: Any, texts: Iterable[str]) -> bool:
-    """Tell whether all of these texts are values of one of these types, in the form they have in a record."""
-    value_of = _adapter(kind).validate_python
+    """Tell whether all texts are values of one of these types, in the form they have in a record."""
+    validate = _adapter(kind).validate_python
     try:
-        return all(value_of(text, strict=True) == text for text in texts)
+        return all(validate(text, strict=True) == text for text in texts)
     except ValidationError:
         return False
 
 
-PlayerId = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/=")), _ascii(64, "!-.0-<>-~")]
-Label = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "/")), _ascii(64, "!-.0-~")]
+PlayerId = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 64, "/=")), _ascii_type(64, "!-.0-<>-~")]
+Label = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 64, "/")), _ascii_type(64, "!-.0-~")]
 # the two races of a dual race game are written Narn/Centauri
-Race = Annotated[str, AfterValidator(lambda text: _identifier(text, 64, "")), _ascii(64, "!-~")]
+Race = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 64, "")), _ascii_type(64, "!-~")]
 # an event's id has at most 128 characters, and a game's is "game:" and this
-GameId = Annotated[str, AfterValidator(lambda text: _identifier(text, 123, "")), _ascii(123, "!-~")]
-EventId = Annotated[str, AfterValidator(lambda text: _identifier(text, 128, ""))]
-LadderText = Annotated[str, AfterValidator(lambda text: _identifier(text, 256, ""))]
+GameId = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 123, "")), _ascii_type(123, "!-~")]
+EventId = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 128, ""))]
+LadderText = Annotated[str, AfterValidator(lambda text: _check_identifier(text, 256, ""))]
 BatchName = LadderText  # as long as an index of a store takes
 Slug = Annotated[
     str,
@@ -251,13 +258,13 @@ Slug = Annotated[
     ),
     PlainType(Annotated[str, StringConstraints(max_length=64, pattern=_SLUG)]),
 ]
-DecimalString = Annotated[str, AfterValidator(_decimal)]
+DecimalString = Annotated[str, AfterValidator(_normalise_decimal)]
 Whole = Annotated[int, Field(ge=-INTEGER_MAX, le=INTEGER_MAX)]
-Score = Annotated[int | str, BeforeValidator(_score), PlainType(Whole)]
+Score = Annotated[int | str, BeforeValidator(_normalise_score), PlainType(Whole)]
 # the side of a participant: a number, or a name
-Team = Annotated[int | str, BeforeValidator(_team), PlainType(Annotated[int, Field(ge=1, le=TEAMS_MAX)])]
-Text = Annotated[str, AfterValidator(_text)]
-# of a number that a game or its participants have besides those that every game type knows
+Team = Annotated[int | str, BeforeValidator(_normalise_team), PlainType(Annotated[int, Field(ge=1, le=TEAMS_MAX)])]
+Text = Annotated[str, AfterValidator(_check_text)]
+# the name of a number of a game or its participants beyond those of the game type
 NUMBER_NAME = "[a-z][a-z0-9_]{0,31}"
 NumberName = Annotated[
     str,
@@ -283,38 +290,38 @@ Extra = dict[ExtraName, str]
 
 
 def read_by(value: object) -> str:
-    """Return the name of whoever records. Raises `Refused`."""
-    return _checked(Text, value, "by")
+    """Return the name of a recorder. Raises `Refused`."""
+    return _validate(Text, value, "by")
 
 
 def read_id(value: object) -> str:
     """Return an event's id in composed form. Raises `Refused`."""
-    return _checked(EventId, value, "id")
+    return _validate(EventId, value, "id")
 
 
 def read_player(value: object) -> str:
     """Return a player's id in composed form. Raises `Refused`."""
-    return _checked(PlayerId, value, "")
+    return _validate(PlayerId, value, "")
 
 
 def read_decimal(value: object) -> str:
     """Return a decimal number such as 12 or -0.5, in its plain form. Raises `Refused`."""
-    return _checked(DecimalString, value, "")
+    return _validate(DecimalString, value, "")
 
 
 def read_slug(value: object) -> str:
     """Return the name of a game, such as chess. Raises `Refused`."""
-    return _checked(Slug, value, "")
+    return _validate(Slug, value, "")
 
 
-def _checked(kind: Any, value: object, member: str) -> str:
+def _validate(kind: Any, value: object, member: str) -> str:
     try:
         return str(_adapter(kind).validate_python(value, strict=True))
     except ValidationError as error:
         raise to_refusal(error, member) from None
 
 
-# pydantic's error types as this program's codes; all others are a bad value
+# pydantic's error types with this program's codes; all others are a bad value
 _CODE_BY_ERROR = {
     "extra_forbidden": "unknown-member",
     "missing": "missing-member",
@@ -325,8 +332,8 @@ _CODE_BY_ERROR = {
 }
 
 
-# what a value must be, by pydantic's error types
-_WANTED = {
+# requirements of a value, by pydantic's error type
+_REQUIREMENTS = {
     "string_type": "a text is needed",
     "int_type": "a whole number is needed",
     "bool_type": "true or false is needed",
@@ -339,23 +346,23 @@ _WANTED = {
 
 
 def describe_requirement(problem: ErrorDetails) -> str:
-    """Return what a value must be, in this program's words; types that only packages use keep the library's."""
+    """Describe the requirement that a value misses; error types that only packages use keep pydantic's message."""
     limits = problem.get("ctx", {})
     if problem["type"] in ("too_short", "too_long"):
-        least, there = limits.get("min_length"), limits["actual_length"]
+        least, actual = limits.get("min_length"), limits["actual_length"]
         limit = f"at least {least}" if least is not None else f"at most {limits['max_length']}"
-        return f"there must be {limit}, not {there if there is not None else 'more'}"
-    told = _WANTED.get(problem["type"])
-    return told.format(**limits) if told else re.sub("^Input should", "this should", problem["msg"])
+        return f"there must be {limit}, not {actual if actual is not None else 'more'}"
+    requirement = _REQUIREMENTS.get(problem["type"])
+    return requirement.format(**limits) if requirement else re.sub("^Input should", "this should", problem["msg"])
 
 
 def to_refusal(error: ValidationError, member: str = "") -> Refused:
-    """Return the first thing that is wrong, in this program's words; `member` names what has no name of its own."""
-    # unknown members come first: a misspelled one explains a missing one
+    """Convert pydantic's errors to a refusal of the first one; `member` names a value without a name of its own."""
+    # unknown members come first: a misspelled name explains a missing one
     problem = min(error.errors(include_url=False), key=lambda problem: problem["type"] != "extra_forbidden")
-    # of a name that is wrong itself the library says so with a mark behind it
+    # pydantic appends this mark to the location if the name of a member is wrong
     parts = [part for part in problem["loc"] if part != "[key]"]
-    where = ".".join(str(part + 1) if isinstance(part, int) else part for part in parts) or member
+    place = ".".join(str(part + 1) if isinstance(part, int) else part for part in parts) or member
     code = problem["type"] if problem["type"] in CODES else _CODE_BY_ERROR.get(problem["type"], "bad-value")
     text = problem["msg"]
     if code == "unknown-member":
@@ -366,4 +373,4 @@ def to_refusal(error: ValidationError, member: str = "") -> Refused:
         text = describe_requirement(problem)
     elif problem["type"] not in CODES:
         text = f"{describe_requirement(problem)}, not {quote(problem['input'])}"
-    return Refused(code, f"{where}: {text}" if where else text)
+    return Refused(code, f"{place}: {text}" if place else text)

@@ -1,7 +1,7 @@
 """The events of a game clock. `at` is the time of the game's server in whole milliseconds; it never decreases.
 
-The server may count from anywhere, such as its start or 1970, but keeps to that within a game. What follows from the
-times alone has no event: a timer running out, a removal, a disconnection, a pause that is denied or begins.
+The server may count from any moment, such as its start or 1970, but from the same one within a game. What follows from
+the times alone has no event: a timer that runs out, a removal, a disconnection, a pause that is denied or begins.
 """
 
 from typing import Annotated, Literal
@@ -22,10 +22,10 @@ SpanAboveZero = Annotated[int, Field(ge=1, le=DAY_MS)]
 
 
 class ClockTimers(Members):
-    """The values of a clock, in milliseconds where the name says so; an event states those that differ from these.
+    """The settings of a clock, in milliseconds where the name says so; an event states those that differ from these.
 
-    All are from the page on the points of rated games of Galactic Magnate, except `pause_ms`, which it does not state:
-    that value is assumed.
+    All are from the page on the points of rated games of Galactic Magnate, except `pause_ms`, which is assumed because
+    the page does not state it.
     """
 
     main_ms: SpanAboveZero = 120_000
@@ -43,14 +43,14 @@ class ClockTimers(Members):
     pause_ms: Span = 600_000
 
     def auxiliary_ms(self, choice: str, is_first: bool) -> int:
-        """Return what the auxiliary timer of a choice is set to, for the first player or any other."""
+        """Return the initial value of the auxiliary timer for a choice, for the first player or any other."""
         if choice == "choose-character" and is_first:
             return self.choose_character_first_ms
-        found: int = getattr(self, f"{choice.replace('-', '_')}_ms")
-        return found
+        milliseconds: int = getattr(self, f"{choice.replace('-', '_')}_ms")
+        return milliseconds
 
 
-def _once(players: list[str]) -> list[str]:
+def _refuse_repeated_players(players: list[str]) -> list[str]:
     for player in players:
         if players.count(player) > 1:
             raise refuse("player-twice", f"{quote(player)} takes part twice")
@@ -58,14 +58,14 @@ def _once(players: list[str]) -> list[str]:
 
 
 class ClockEvent(Members):
-    """What every event of a clock carries."""
+    """The members of every event of a clock."""
 
     game_id: GameId
     at: Instant
 
 
 class ClockPlayerEvent(ClockEvent):
-    """An event of one player with nothing else to say: a heartbeat, an auction, a question or request, leaving."""
+    """An event of one player without further members: a heartbeat, an auction, a question or request, leaving."""
 
     player: PlayerId
 
@@ -73,7 +73,7 @@ class ClockPlayerEvent(ClockEvent):
 class ClockStarted(ClockEvent):
     """The clock of a game starts; `players` sit in this order, and the first one chooses a character first."""
 
-    players: Annotated[list[PlayerId], Field(min_length=2, max_length=64), AfterValidator(_once)]
+    players: Annotated[list[PlayerId], Field(min_length=2, max_length=64), AfterValidator(_refuse_repeated_players)]
     timers: ClockTimers = ClockTimers()
 
 

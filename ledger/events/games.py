@@ -1,6 +1,6 @@
-"""What all games have in common: members, participants, and seats that changed hands.
+"""Games of every type: members, participants, sides, and seats that changed hands.
 
-What a game type adds is in a module of `ledger.events.game_types`.
+A module of `ledger.events.game_types` adds what a game type has of its own.
 """
 
 from bisect import bisect_left
@@ -55,10 +55,11 @@ Seats = list[list[dict[str, Any]]]
 
 
 def draw_seats(count: int, names: Iterator[str], chance: Random) -> Seats:
-    """Return the seats of a randomly drawn game, for trying something on everything that games may hold: some players
-    leave, some of them are replaced, and seats and seconds are given or not.
+    """Draw the seats of a random game, which tests and trials use to cover everything that games may hold.
+
+    Some players leave, some of them are replaced, and seats and seconds may be absent.
     """
-    numbered, timed = chance.random() < 0.5, chance.random() < 0.5
+    has_seats, has_seconds = chance.random() < 0.5, chance.random() < 0.5
     seats: Seats = []
     for number in range(1, count + 1):
         seat: list[dict[str, Any]] = [{"player": next(names)}]
@@ -67,8 +68,10 @@ def draw_seats(count: int, names: Iterator[str], chance: Random) -> Seats:
             if chance.random() < 0.5:
                 seat.append({"player": next(names), "status": "substitute", "replaces": seat[0]["player"]})
         for participant in seat:
-            participant |= {"seat": number} if numbered else {}
-            participant |= {"seconds_played": chance.choice((0, 1, 3_600, chance.randrange(10**6)))} if timed else {}
+            participant |= {"seat": number} if has_seats else {}
+            participant |= (
+                {"seconds_played": chance.choice((0, 1, 3_600, chance.randrange(10**6)))} if has_seconds else {}
+            )
         seats.append(seat)
     return seats
 
@@ -79,9 +82,9 @@ def list_participants(seats: Seats) -> list[dict[str, Any]]:
 
 
 def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> None:
-    """At least two seats, nobody twice, one substitute per leaver, both with equal `shared` members. Raises `Refused`.
+    """Check for at least two seats, no repeated player, and one substitute per leaver. Raises `Refused`.
 
-    What the leaver does not state, the substitute states for the seat.
+    Leaver and substitute have equal `shared` members; a member that the leaver omits is the substitute's.
     """
     by_player: dict[str, dict[str, Any]] = {}
     for participant in participants:
@@ -95,7 +98,7 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
         if (participant.get("status") == "substitute") != (leaver_name is not None):
             raise Refused(
                 "substitute-without-leaver",
-                f"{quote(name)}: a substitute, and nobody else, names the player they replace",
+                f"{quote(name)}: only a substitute names a player they replace, and each substitute does",
             )
         if leaver_name is None:
             continue
@@ -125,45 +128,47 @@ _SIDE_MEMBERS = frozenset({"team", "home", "numbers"})
 
 
 def check_sides(game: dict[str, Any], shared: tuple[str, ...], places: Callable[[dict[str, Any]], list[int]]) -> None:
-    """Teams, who is at home, and numbers fit together, in a game whose seats do. Raises `Refused`.
+    """Check that teams, the home side and numbers are consistent, in a game with valid seats. Raises `Refused`.
 
-    The members of a team have one place and equal `shared` members. What a leaver does not state, the substitute
-    states for the seat.
+    The members of a team have one place and equal `shared` members. A member that a leaver omits is the substitute's.
     """
     if _SIDE_MEMBERS.isdisjoint(set().union(*game["participants"])):
         return
     teams = seat_values(game, methodcaller("get", "team"))
     if any(team is not None for team in teams.values()):
         _check_teams(game, teams, shared, places)
-    homes = {side for side, participant in zip(number_sides(game), game["participants"], strict=True)
-             if participant.get("home")}  # fmt: skip
-    if len(homes) > 1:
-        raise Refused("two-homes", "participants of two sides are at home; at most one side is")
-    of_game = game.get("numbers", {})
+    sides = zip(number_sides(game), game["participants"], strict=True)
+    if len({side for side, participant in sides if participant.get("home")}) > 1:
+        raise Refused("two-homes", "participants of two sides have `home` true; at most one side plays at home")
+    game_numbers = game.get("numbers", {})
     for participant in game["participants"]:
         for name in sorted(participant.get("numbers", {})):
-            if name in of_game:
+            if name in game_numbers:
                 raise Refused(
                     "number-twice",
-                    f"numbers.{name} is given for the game and for {quote(participant['player'])}; one place is enough",
+                    f"numbers.{name} is given for the game and for {quote(participant['player'])}; give it once",
                 )
 
 
 def _check_teams(
     game: dict[str, Any], teams: dict[str, Any], shared: tuple[str, ...], places: Callable[[dict[str, Any]], list[int]]
 ) -> None:
-    alone = next((seat for seat, team in teams.items() if team is None), None)
-    if alone is not None:
-        raise Refused("team-missing", f"{quote(alone)} has no team; either all participants have one, or none has")
+    without_team = next((seat for seat, team in teams.items() if team is None), None)
+    if without_team is not None:
+        raise Refused(
+            "team-missing", f"{quote(without_team)} has no team; either all participants have one, or none has"
+        )
     if len(set(teams.values())) < 2:
-        raise Refused("one-side", f"everybody is in team {next(iter(teams.values()))}; a game has at least two sides")
-    of_seat = {member: seat_values(game, methodcaller("get", member)) for member in shared}
+        raise Refused(
+            "one-side", f"all participants are in team {next(iter(teams.values()))}; a game has at least two sides"
+        )
+    values_by_member = {member: seat_values(game, methodcaller("get", member)) for member in shared}
     place_of = dict(zip((p["player"] for p in game["participants"]), places(game), strict=True))
-    of_seat["place"] = {seat: place_of[seat] for seat in teams}
-    first: dict[Any, str] = {}
+    values_by_member["place"] = {seat: place_of[seat] for seat in teams}
+    first_seats: dict[Any, str] = {}
     for seat, team in teams.items():
-        mate = first.setdefault(team, seat)
-        for member, values in of_seat.items():
+        mate = first_seats.setdefault(team, seat)
+        for member, values in values_by_member.items():
             if values[seat] != values[mate]:
                 raise Refused(
                     "side-disagrees", f"{quote(mate)} and {quote(seat)} are in team {team}, but differ in {member}"
@@ -171,31 +176,24 @@ def _check_teams(
 
 
 def number_sides(game: Mapping[str, Any]) -> list[int]:
-    """Return the number of the side of each participant, from 0 on in the order in which sides first appear.
+    """Number the sides of a game: for each participant a number from 0, in the order in which sides first appear.
 
     A side is a team, the `side` of a battle, or else a seat.
     """
     numbers: dict[Any, int] = {}
     seats = seat_values({**game}, lambda participant: participant.get("team", participant.get("side")))
-    keys = [(seats[name], "" if seats[name] is not None else name)
-            for name in (p.get("replaces", p["player"]) for p in game["participants"])]  # fmt: skip
+    names = [participant.get("replaces", participant["player"]) for participant in game["participants"]]
+    keys = [(seats[name], "" if seats[name] is not None else name) for name in names]
     return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
-def has_teams(game: Mapping[str, Any]) -> bool:
-    """Tell whether the sides of a game are teams, or those of a battle, rather than seats."""
-    return any("team" in participant or "side" in participant for participant in game["participants"])
-
-
 def count_seats(game: Mapping[str, Any]) -> int:
-    """Return the number of seats of a game; one that changed hands counts once."""
+    """Count the seats of a game; a seat that changed hands counts once."""
     return sum(["replaces" not in participant for participant in game["participants"]])
 
 
 def seat_values(game: dict[str, Any], value: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-    """Return a value of the participants by seat, the substitute's where there is one; a seat is named after who sat
-    first.
-    """
+    """Return a value by seat: the substitute's if there is one, else the player's. The first player names the seat."""
     values = {p["player"]: value(p) for p in game["participants"]}
     for substitute in [p for p in game["participants"] if "replaces" in p]:
         values[substitute["replaces"]] = values.pop(substitute["player"])
@@ -203,7 +201,7 @@ def seat_values(game: dict[str, Any], value: Callable[[dict[str, Any]], Any]) ->
 
 
 def competition_places(game: dict[str, Any], keys: Mapping[str, Any]) -> list[int]:
-    """Places 1, 2, 2, 4 in the order of the participants, given a key by seat; less is better.
+    """Return places such as 1, 2, 2, 4 in the order of the participants, given a key by seat; less is better.
 
     A team takes one place.
     """

@@ -23,26 +23,26 @@ from ratings_ledger.ledger.events.fields import (
 )
 from ratings_ledger.ledger.rejections import Refused, quote
 
-# what rows may take of a record of 65,535 bytes, in canonical JSON
+# how much of a record of 65,535 bytes rows may take, in canonical JSON
 PART_BYTES = 60_000
 PARTS_MAX = 100_000
 
 
-def _exact(text: str) -> str:
-    written = len(text) <= 200 and re.fullmatch(r"-?\d+(/[1-9]\d*)?", text, re.ASCII)
-    if not written or str(Fraction(text)) != text:
+def _check_exact(text: str) -> str:
+    has_form = len(text) <= 200 and re.fullmatch(r"-?\d+(/[1-9]\d*)?", text, re.ASCII)
+    if not has_form or str(Fraction(text)) != text:
         raise refuse("bad-value", f'{quote(text)} is not a reduced exact number such as "1008" or "20/3"')
     return text
 
 
-def _instant(text: str) -> str:
+def _normalise_instant(text: str) -> str:
     try:
         return format_instant(parse_instant(text))
     except Refused as problem:
         raise refuse(problem.code, problem.message) from None
 
 
-Exact = Annotated[str, AfterValidator(_exact)]
+Exact = Annotated[str, AfterValidator(_check_exact)]
 Digest = Annotated[
     str, must_match(r"sha256:[0-9a-f]{64}", "{} is not a digest: sha256: and 64 digits, a to f in lower case")
 ]
@@ -54,7 +54,7 @@ PartNumber = Annotated[int, Field(ge=1, le=PARTS_MAX)]
 class ListedRow(Members):
     """A row of standings as printed in JSON; `rank` is absent for a player without one.
 
-    `state` has all numbers that a rule keeps about a player, by name, if they are several.
+    `state` has the numbers that a rule keeps about a player, by name, if there are several.
     """
 
     rank: Number | None = None
@@ -68,7 +68,7 @@ class ListedRow(Members):
 
 
 class ListRows(Members):
-    """Some rows of a published list: part `part` of `parts`, counted from 1."""
+    """Rows of a published list: part `part` of `parts`, counted from 1."""
 
     ladder: LadderText
     digest: Digest
@@ -77,20 +77,22 @@ class ListRows(Members):
     rows: Annotated[list[ListedRow], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _is_one_of_them(self) -> ListRows:
+    def _check_part(self) -> ListRows:
         if self.part > self.parts:
-            raise refuse("out-of-range", f"part {self.part} of {self.parts}: there are not that many")
+            raise refuse(
+                "out-of-range", f"part {self.part} of {self.parts}: the number of a part is at most that of all parts"
+            )
         return self
 
 
 class ListPublished(Members):
-    """A list as published: a ladder's standings as known at a log position, from what was played up to `as_of`.
+    """A published list: a ladder's standings as known at a log position, from the games up to `as_of`.
 
-    `digest` covers `ruleset` and all rows, which are in `parts` earlier events.
+    `digest` covers `ruleset` and all rows, which `parts` earlier events hold.
     """
 
     ladder: LadderText
-    as_of: Annotated[str, AfterValidator(_instant)] | None = None
+    as_of: Annotated[str, AfterValidator(_normalise_instant)] | None = None
     known_at: Number
     ruleset: Text
     digest: Digest
@@ -100,24 +102,24 @@ class ListPublished(Members):
 
 
 class ListScheduled(Members):
-    """From now on a ladder is published as it stands at the end of every month. No ladder depends on it."""
+    """A schedule: from now on a ladder is published at the end of every month. No ladder depends on it."""
 
     ladder: LadderText
     every: Literal["month"]
 
 
 def compute_digest(ruleset: str, rows: Iterable[Mapping[str, Any]]) -> str:
-    """SHA-256 over canonical JSON of a ruleset's name and rows: equal on every machine, store and path."""
+    """Compute the SHA-256 of a ruleset's name and rows in canonical JSON: equal on every machine and store."""
     return compute_text_digest(dump({"ruleset": ruleset, "rows": list(rows)}))
 
 
 def compute_text_digest(content: str) -> str:
-    """Return the digest of a ruleset and rows that are already canonical JSON."""
+    """Compute the digest of a ruleset and rows that are already canonical JSON."""
     return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
 
 
 def split_rows(rows: Iterable[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Rows split into as many parts as records need."""
+    """Split rows into as many parts as records need."""
     parts: list[list[Mapping[str, Any]]] = []
     size = PART_BYTES
     for row in rows:

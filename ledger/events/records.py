@@ -1,6 +1,7 @@
-"""Records: the whole event as canonical JSON, its hashes, and the columns that index it.
+"""Records: a whole event as canonical JSON, its hashes, and the columns that index it.
 
-    >>> record = build(Draft("player:1", "player.registered", 1, "player:anna", 0, '{"player":"anna"}'), 1, 0, "ref")
+    >>> draft = Draft("player:1", "player.registered", 1, "player:anna", 0, '{"player":"anna"}')
+    >>> record = build_record(draft, 1, 0, "ref")
     >>> record
     '{"by":"ref","data":{"player":"anna"},"id":"player:1","occurred_at":"1970-01-01T00:00:00.000000Z","position":1,\
 "recorded_at":"1970-01-01T00:00:00.000000Z","schema_version":1,"type":"player.registered"}'
@@ -53,9 +54,9 @@ class EventRow(NamedTuple):
 
 
 def build_record(draft: Draft, position: int, recorded_at: int, by: str, supersedes: str | None = None) -> str:
-    """Return the record of a draft at its place in the log. Raises `Refused` (record-too-large)."""
-    before, behind = split_at_position(draft, recorded_at, by, supersedes)
-    record = f"{before}{position}{behind}"
+    """Build the record of a draft at its place in the log. Raises `Refused` (record-too-large)."""
+    before, after = split_at_position(draft, recorded_at, by, supersedes)
+    record = f"{before}{position}{after}"
     _refuse_large(record)
     return record
 
@@ -65,22 +66,22 @@ def _refuse_large(record: str) -> None:
     if len(record) * 4 > RECORD_BYTES_MAX and (size := len(record.encode())) > RECORD_BYTES_MAX:
         raise Refused(
             "record-too-large",
-            f"the event's record would have {size:,} bytes, at most {RECORD_BYTES_MAX:,} fit; of a game, about 1,800 "
-            "participants",
+            f"the event's record would have {size:,} bytes, at most {RECORD_BYTES_MAX:,} fit: a game has about 1,800 "
+            "participants at most",
         )
 
 
 def split_at_position(draft: Draft, recorded_at: int, by: str, supersedes: str | None = None) -> tuple[str, str]:
-    """Return the text of a record before and after its position; the members are in canonical order."""
-    superseding = "" if supersedes is None else f'"supersedes":{dump(supersedes)},'
+    """Return the text of a record before and after its position, with the members in canonical order."""
+    supersedes_member = "" if supersedes is None else f'"supersedes":{dump(supersedes)},'
     return (
-        f'{{"by":{dump_text(by)},{_said(draft)},"position":',
-        f',"recorded_at":"{_recorded(recorded_at)}","schema_version":{draft.schema_version},'
-        f'{superseding}"type":"{draft.type}"}}',
+        f'{{"by":{dump_text(by)},{_own_members(draft)},"position":',
+        f',"recorded_at":"{_format_recorded_at(recorded_at)}","schema_version":{draft.schema_version},'
+        f'{supersedes_member}"type":"{draft.type}"}}',
     )
 
 
-_recorded = lru_cache(maxsize=1)(format_instant)  # a whole batch has one instant
+_format_recorded_at = lru_cache(maxsize=1)(format_instant)  # a whole batch has one instant
 
 
 def is_surely_small(draft: Draft, by: str) -> bool:
@@ -89,31 +90,31 @@ def is_surely_small(draft: Draft, by: str) -> bool:
     return 4 * len(draft.data) + 6 * (len(draft.event_id) + len(draft.by or by)) + 1_000 <= RECORD_BYTES_MAX
 
 
-def _said(draft: Draft) -> str:
-    """Return what a draft itself says, as it appears in its record; its data is already canonical JSON."""
+def _own_members(draft: Draft) -> str:
+    """Return the members of a record that its draft states; the draft's data is already canonical JSON."""
     return f'"data":{draft.data},"id":{dump_text(draft.event_id)},"occurred_at":"{format_instant(draft.occurred_at)}"'
 
 
 def has_same_data(record: str, draft: Draft) -> bool:
     """Tell whether a record that supersedes nothing has exactly a draft's data; False if it would have to be parsed."""
-    # an unescaped quotation mark ends the first member, so what follows is not part of anybody's text
-    behind_by = record.find('","data":') + 2
+    # an unescaped quotation mark ends the first member, so the match cannot be part of a name
+    after_by = record.find('","data":') + 2
     end = f'"schema_version":{draft.schema_version},"type":"{draft.type}"}}'
-    return behind_by > 1 and record.startswith(_said(draft), behind_by) and record.endswith(end)
+    return after_by > 1 and record.startswith(_own_members(draft), after_by) and record.endswith(end)
 
 
 def leaf_hash(record: str | bytes) -> bytes:
-    """SHA-256(0x00 || record), the leaf hash of RFC 6962."""
+    """Compute SHA-256(0x00 || record), the leaf hash of RFC 6962."""
     return sha256(b"\0" + (record.encode() if isinstance(record, str) else record)).digest()
 
 
 def chain_hash(before: bytes, leaf: bytes) -> bytes:
-    """SHA-256(chain hash of the previous position || leaf hash): identifies one exact history."""
+    """Compute SHA-256(chain hash of the previous position || leaf hash), which identifies one exact history."""
     return sha256(before + leaf).digest()
 
 
 def is_head(position: object, chain: object, recorded_at: object) -> bool:
-    """Tell whether the log can be continued after a row with these columns; SQLite stores any value in any."""
+    """Tell whether the log can continue after a row with these columns; SQLite stores any value in any column."""
     return (
         isinstance(position, int)
         and isinstance(chain, (bytes, memoryview))
@@ -124,11 +125,13 @@ def is_head(position: object, chain: object, recorded_at: object) -> bool:
 
 
 def build_row(record: str, event: dict[str, Any], before: bytes) -> EventRow:
-    """Return the row for a record, given its parsed form and the previous chain hash. Raises `Refused`."""
+    """Build the row of a record, given its parsed form and the previous chain hash. Raises `Refused`."""
     members = event.keys()
     if members - {"supersedes"} != RECORD_MEMBERS - {"supersedes"}:
-        odd = sorted(members ^ (RECORD_MEMBERS - {"supersedes"}))
-        raise Refused("unknown-member", f"a record has exactly the members of a record; {quote(odd[0])} is amiss")
+        differing = sorted(members ^ (RECORD_MEMBERS - {"supersedes"}))
+        raise Refused(
+            "unknown-member", f"a record has a fixed set of members; {quote(differing[0])} is missing or unknown"
+        )
     for member in ("by", "id", "type"):
         if not isinstance(event[member], str):
             raise Refused("wrong-type", f"{member} is a string, not {quote(event[member])}")
@@ -145,21 +148,30 @@ def build_row(record: str, event: dict[str, Any], before: bytes) -> EventRow:
         raise Refused("missing-member", f"data has no {missing}") from None
     leaf = leaf_hash(record)
     return EventRow(
-        event["position"], event["id"], event["type"], event["schema_version"], subject,
-        parse_instant(event["occurred_at"]), parse_instant(event["recorded_at"]), event["by"],
-        event.get("supersedes"), record, leaf, chain_hash(before, leaf),
-    )  # fmt: skip
+        position=event["position"],
+        event_id=event["id"],
+        type=event["type"],
+        schema_version=event["schema_version"],
+        subject=subject,
+        occurred_at=parse_instant(event["occurred_at"]),
+        recorded_at=parse_instant(event["recorded_at"]),
+        recorded_by=event["by"],
+        supersedes=event.get("supersedes"),
+        record=record,
+        leaf_hash=leaf,
+        chain_hash=chain_hash(before, leaf),
+    )
 
 
 def restore_row(line: bytes, position: int, recorded_at_min: int, before: bytes) -> EventRow:
-    """Return the row that a line of an export was, verbatim. Raises `Refused` if it does not continue the log."""
+    """Rebuild the row of a line of an export, verbatim. Raises `Refused` if it does not continue the log."""
     if len(line) > RECORD_BYTES_MAX:
         raise Refused("record-too-large", f"the line has {len(line):,} bytes, a record at most {RECORD_BYTES_MAX:,}")
     event = parse_object(line)
     record = line.decode()
     row = build_row(record, event, before)
     if row.position != position:
-        raise Refused("restore-mismatch", f"position {row.position} is where {position} belongs")
+        raise Refused("restore-mismatch", f"position {row.position} stands in the place of position {position}")
     if row.recorded_at < recorded_at_min:
         raise Refused("restore-mismatch", f"position {position} was recorded earlier than the previous position")
     refuse_unwritable(row, event)
@@ -167,13 +179,14 @@ def restore_row(line: bytes, position: int, recorded_at_min: int, before: bytes)
 
 
 def refuse_unwritable(row: EventRow, event: dict[str, Any]) -> None:
-    """Raises `Refused` for a record that this program would not have written: its event cannot mean that, or is not in
-    this form. What an option allows, such as an unlikely date, does not matter here.
+    """Raise `Refused` for a record that this program did not write: its event is invalid or not in canonical form.
+
+    Checks that an option waives, such as those of unlikely dates, do not apply here.
     """
     record, position = row.record, row.position
     _refuse_large(record)
     if read_by(row.recorded_by) != row.recorded_by or read_id(row.event_id) != row.event_id:
-        raise Refused("restore-mismatch", f"position {position} has an id or a name that no record has")
+        raise Refused("restore-mismatch", f"position {position} has an invalid id or name")
     times = (format_instant(row.occurred_at), format_instant(row.recorded_at))
     if dump(event) != record or times != (event["occurred_at"], event["recorded_at"]):
         raise Refused(
@@ -181,12 +194,12 @@ def refuse_unwritable(row: EventRow, event: dict[str, Any]) -> None:
         )
     current = TYPES[row.type].schema_version
     data = read_data(row.type, upcast(row.type, row.schema_version, current, event["data"]))
-    # an older form cannot be written again, so only its meaning was checked
+    # the program no longer writes older forms, so only their meaning was checked
     if row.schema_version == current and dump(data) != dump(event["data"]):
         raise Refused("restore-mismatch", f"the data at position {position} is not normalised as a record's is")
 
 
-# few names and times for many events, since each batch has only one of each
+# caches: a batch of many events has one name and one time
 
 
 @lru_cache(maxsize=1_024)
@@ -202,7 +215,7 @@ def _is_instant(text: str) -> bool:
 def read_record(record: str, position: int) -> tuple[dict[str, Any], int, dict[str, Any]]:
     """Return the members of the event at a position, its instant, and its data in the newest form.
 
-    Raises `Refused` for a record that this program would not have written there; it compares what it would have.
+    Raises `Refused` for a record that differs from the one that this program writes for that event and position.
     """
     try:
         event = json.loads(record)
@@ -211,23 +224,23 @@ def read_record(record: str, position: int) -> tuple[dict[str, Any], int, dict[s
             raise Refused("unknown-type", f"{quote(name)} is not a type of event here; did a newer program write it?")
         game, current = name == "game.recorded", TYPES[name].schema_version
         if not game:
-            # the models of other types let values pass that no record holds, such as fractions
+            # the models of other types accept values that no record holds, such as fractions
             event = parse_object(record.encode())
         data = read_data(name, upcast(name, version, current, event["data"]))
-        said = dump(event["data"]) if version != current else dump_in_order(data) if game else dump(data)
+        data_text = dump(event["data"]) if version != current else dump_in_order(data) if game else dump(data)
         event_id, by, instant = event["id"], event["by"], parse_record_instant(event["occurred_at"])
-        named = (game and event_id == f"game:{data['game_id']}") or read_id(event_id) == event_id
-        if not (named and type(version) is int and _is_recorder(by) and _is_instant(event["recorded_at"])):
-            raise Refused("bad-value", "the record has an id, a name, a version or a time that no record has")
+        has_valid_id = (game and event_id == f"game:{data['game_id']}") or read_id(event_id) == event_id
+        if not (has_valid_id and type(version) is int and _is_recorder(by) and _is_instant(event["recorded_at"])):
+            raise Refused("bad-value", "the record has an invalid id, name, version or time")
         supersedes = f'"supersedes":{dump(event["supersedes"])},' if "supersedes" in event else ""
-        written = (
-            f'{{"by":{dump_text(by)},"data":{said},"id":{dump_text(event_id)},"occurred_at":"{format_instant(instant)}",'
+        expected = (
+            f'{{"by":{dump_text(by)},"data":{data_text},"id":{dump_text(event_id)},"occurred_at":"{format_instant(instant)}",'
             f'"position":{position},"recorded_at":"{event["recorded_at"]}","schema_version":{version},'
             f'{supersedes}"type":"{name}"}}'
         )
         _refuse_large(record)
     except (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise Refused("bad-value", f"the record is not that of an event: {quote(str(error))}") from None
-    if written != record:
-        raise Refused("bad-value", f"the record is not written as an event at position {position} is")
+        raise Refused("bad-value", f"the record does not hold an event: {quote(str(error))}") from None
+    if expected != record:
+        raise Refused("bad-value", f"the record is not in canonical form for position {position}")
     return event, instant, data

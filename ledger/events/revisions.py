@@ -1,7 +1,7 @@
-"""Which event replaces which: corrections, voids and reinstatements, and what is live after them.
+"""Revisions: which event supersedes which, by corrections, voids and reinstatements, and what is live after them.
 
-A game's events form a chain of revisions, each superseding the previous one; so do the withdrawals of any other event.
-Only the last of a chain may be superseded, which the database enforces: of two concurrent corrections, one fails.
+The events of a game form a chain of revisions, each superseding the previous one; so do the withdrawals of any other
+event. The database lets only the last event of a chain be superseded: of two concurrent corrections, one fails.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +13,7 @@ from ratings_ledger.ledger.events.types import Draft, corrected_game
 from ratings_ledger.ledger.rejections import Refused, quote
 
 GAME_EVENTS = frozenset({"game.recorded", "game.corrected", "game.voided", "game.reinstated"})
-# the type of an event in the log that cannot be read: it changes nothing, but still has its place
+# the type of an unreadable event in the log: it changes nothing, but keeps its place in a chain
 UNREADABLE = "unreadable"
 SUPERSEDING = frozenset({"game.corrected", "game.voided", "game.reinstated", "event.voided"})
 _NEVER_VOIDED = GAME_EVENTS | {UNREADABLE}
@@ -34,7 +34,7 @@ class KnownEvent(NamedTuple):
 
 
 class EventLookup(Protocol):
-    """Where events are looked up: the log, or what waits to be appended to it."""
+    """A source of events to look up: the log, or the events that wait to be appended to it."""
 
     def where(self, column: Column, value: str) -> Iterable[KnownEvent]:
         """Return the events with this value in a column, in order."""
@@ -52,13 +52,13 @@ class EventLookup(Protocol):
         return next(iter(self.where("supersedes", event_id)), None)
 
     def similar(self, kind: str, name: str) -> str:
-        """Return the end of a message about an unknown game, league or player: which was probably meant, or nothing."""
+        """Return the end of a message about an unknown game, league or player: a suggestion, or nothing."""
         return ""
 
 
 @dataclass
 class CombinedEvents(EventLookup):
-    """The log together with what waits to be appended to it."""
+    """The log together with the events that wait to be appended to it."""
 
     log: EventLookup
     waiting: EventLookup
@@ -69,12 +69,12 @@ class CombinedEvents(EventLookup):
         yield from self.waiting.where(column, value)
 
     def similar(self, kind: str, name: str) -> str:
-        """Return which game, league or player in the log was probably meant, or nothing."""
+        """Return a suggestion of a game, league or player in the log, or nothing."""
         return self.log.similar(kind, name)
 
 
 class RevisedGame(NamedTuple):
-    """A game as its events leave it: data, when it ended, whether it is voided, and the last event about it."""
+    """A game after its revisions: data, the time it ended, whether it is voided, and the last event about it."""
 
     data: dict[str, Any]
     occurred_at: int
@@ -83,7 +83,7 @@ class RevisedGame(NamedTuple):
 
 
 def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
-    """Return what the events about a game, in order, come to; None before it is recorded."""
+    """Return a game after the given events about it, in order; None before it is recorded."""
     game = None
     for event in history:
         if event.type == "game.recorded":
@@ -97,11 +97,10 @@ def live_game(history: Iterable[KnownEvent]) -> RevisedGame | None:
     return game
 
 
-def live_games(named: Iterable[KnownEvent], events: EventLookup) -> Iterator[RevisedGame]:
-    """Yield the games that events record or correct, as they now are, leaving out voided ones."""
-    for game_id in dict.fromkeys(
-        one.data["game_id"] for one in named if one.type in ("game.recorded", "game.corrected")
-    ):
+def live_games(candidates: Iterable[KnownEvent], events: EventLookup) -> Iterator[RevisedGame]:
+    """Yield the current state of the games that the candidates record or correct, without voided ones."""
+    recorded = (event for event in candidates if event.type in ("game.recorded", "game.corrected"))
+    for game_id in dict.fromkeys(event.data["game_id"] for event in recorded):
         game = live_game(events.about(f"game:{game_id}"))
         if game is not None and not game.voided:
             yield game
@@ -110,12 +109,12 @@ def live_games(named: Iterable[KnownEvent], events: EventLookup) -> Iterator[Rev
 def find_superseded(
     events: EventLookup, type_name: str, data: Mapping[str, Any]
 ) -> tuple[str | None, RevisedGame | None]:
-    """Return the id of the event that a new one supersedes, and the game as it was before; both None for other types.
+    """Return the id of the event that a new one supersedes, and the game before it; both None for other types.
 
     Raises `Refused`: game-unknown, game-voided, game-live, event-unknown, event-of-game, event-voided.
     """
     if type_name == "event.voided":
-        return _end_of_line(events, data["id"]), None
+        return _find_last_revision(events, data["id"]), None
     if type_name not in SUPERSEDING:
         return None, None
     name = data["game_id"]
@@ -132,20 +131,20 @@ def find_superseded(
     return game.last.event_id, game
 
 
-def _end_of_line(events: EventLookup, event_id: str) -> str:
+def _find_last_revision(events: EventLookup, event_id: str) -> str:
     """Return the event that an `event.voided` of this event supersedes. Raises `Refused`."""
     target = events.event(event_id)
     if target is None:
         raise Refused("event-unknown", f"no event has the id {quote(event_id)}; see: ratings log")
     if target.type == UNREADABLE:
-        raise Refused("event-unknown", f"{quote(event_id)} does not count: no event says this; see: ratings verify")
+        raise Refused("event-unknown", f"{quote(event_id)} does not count: this event is invalid; run: ratings verify")
     if target.type in GAME_EVENTS:
         raise Refused(
             "event-of-game", f"{quote(event_id)} is a {target.type}; void, reinstate or correct the game by its game_id"
         )
     root = find_root(events, target)
     if root is None:
-        raise Refused("event-unknown", f"{quote(event_id)} does not count: it withdraws nothing; see: ratings verify")
+        raise Refused("event-unknown", f"{quote(event_id)} does not count: it withdraws nothing; run: ratings verify")
     last, withdrawn = target, False
     for successor in successors(events, target):
         last, withdrawn = successor, withdrawn ^ _withdraws(events, successor, root)
@@ -157,8 +156,9 @@ def _end_of_line(events: EventLookup, event_id: str) -> str:
 
 
 def find_withdrawn(events: EventLookup, event_id: str) -> tuple[KnownEvent, bool]:
-    """Return what an `event.voided` of this event is ultimately about, and whether that is now withdrawn (otherwise it
-    is back in force). The void itself was checked by `find_superseded`.
+    """Return the event that an `event.voided` of this event ultimately concerns, and whether it is now withdrawn.
+
+    If not, it is back in force. `find_superseded` has checked the void itself.
     """
     event = events.event(event_id)
     root = None if event is None else find_root(events, event)
@@ -167,7 +167,7 @@ def find_withdrawn(events: EventLookup, event_id: str) -> tuple[KnownEvent, bool
 
 
 def is_live(events: EventLookup, event: KnownEvent) -> bool:
-    """Tell whether an event that is neither a game's nor an `event.voided` is live, that is not withdrawn."""
+    """Tell whether an event that is neither a game's nor an `event.voided` is live, that is, not withdrawn."""
     live = True
     for successor in successors(events, event):
         live ^= _withdraws(events, successor, event)
@@ -175,14 +175,13 @@ def is_live(events: EventLookup, event: KnownEvent) -> bool:
 
 
 def find_root(events: EventLookup, event: KnownEvent) -> KnownEvent | None:
-    """Return what an `event.voided` is ultimately about; any other event itself. None if it voids nothing that can be
-    voided.
+    """Return the event that an `event.voided` ultimately concerns; any other event itself; None for an invalid void.
 
-    Such a void was put in by SQL and does not count: it voids itself, a later event, or a game's event.
+    SQL inserted an invalid void, which does not count: it voids itself, a later event, or a game's event.
     """
     while event.type == "event.voided":
         target = events.event(event.data["id"])
-        if target is None or target.type in _NEVER_VOIDED or not _stands_before(target, event):
+        if target is None or target.type in _NEVER_VOIDED or not _precedes(target, event):
             return None
         event = target
     return event
@@ -191,41 +190,44 @@ def find_root(events: EventLookup, event: KnownEvent) -> KnownEvent | None:
 def successors(events: EventLookup, event: KnownEvent) -> Iterator[KnownEvent]:
     """Yield the chain of revisions after an event: what supersedes it, what supersedes that, and so on.
 
-    An event that comes before the one it supersedes was put in by SQL, perhaps as a circle, and is in no chain.
+    SQL inserted an event that precedes the one it supersedes, perhaps as a circle; such an event is in no chain.
     """
-    while (later := events.successor(event.event_id)) is not None and _stands_before(event, later):
+    while (later := events.successor(event.event_id)) is not None and _precedes(event, later):
         yield later
         event = later
 
 
-def _stands_before(event: KnownEvent, later: KnownEvent) -> bool:
-    # waiting events come after the log, and are in order
+def _precedes(event: KnownEvent, later: KnownEvent) -> bool:
+    # waiting events follow the log, in order
     return later.position is None or (event.position is not None and event.position < later.position)
 
 
 def _withdraws(events: EventLookup, successor: KnownEvent, root: KnownEvent) -> bool:
-    """Tell whether an event in the chain after another withdraws that one, or puts it back in force."""
-    found = find_root(events, successor) if successor.type == "event.voided" else None
-    return found is not None and found.event_id == root.event_id
+    """Tell whether an event in the chain of another one withdraws it or puts it back in force."""
+    target = find_root(events, successor) if successor.type == "event.voided" else None
+    return target is not None and target.event_id == root.event_id
 
 
 def refuse_stale(events: EventLookup, draft: Draft) -> None:
-    """Raises `Refused` (changed-meanwhile) if what a draft was checked to supersede is no longer last in its chain."""
+    """Raise `Refused` (changed-meanwhile) if the event that a draft supersedes is no longer the last of its chain.
+
+    This is optimistic locking: the draft's subject must not have changed since it was checked.
+    """
     if draft.supersedes is None:
         return
-    what, other = draft.subject.partition(":")[2], events.successor(draft.supersedes)
-    if other is not None:
+    subject, successor = draft.subject.partition(":")[2], events.successor(draft.supersedes)
+    if successor is not None:
         raise Refused(
             "changed-meanwhile",
-            f"{quote(what)} was changed meanwhile by the event {quote(other.event_id)}{_at(other)}; look at it again: "
-            "ratings log",
+            f"{quote(subject)} was changed meanwhile by the event {quote(successor.event_id)}{_at(successor)}; "
+            "look at it again: ratings log",
         )
     if events.event(draft.supersedes) is None:
-        raise Refused("changed-meanwhile", f"what this changes of {quote(what)} could not be recorded itself")
+        raise Refused("changed-meanwhile", f"the event about {quote(subject)} that this one changes was not recorded")
 
 
 def voided_ids(voids: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return which event withdraws which, given all `event.voided` in order as (id, id of the event voided).
+    """Return the withdrawn events with the event that withdraws each, given all `event.voided` as (id, voided id).
 
     >>> voided_ids([("v1", "a"), ("v2", "b"), ("v3", "v1")])
     {'b': 'v2'}
@@ -240,15 +242,15 @@ def voided_ids(voids: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 class DraftBatch(EventLookup):
-    """Drafts on their way into the log, in order."""
+    """Drafts that will be appended to the log, in order."""
 
     def __init__(self) -> None:
         self._drafts: list[Draft] = []
-        self._found: dict[tuple[str, str | None], list[Draft]] = {}
+        self._by_column: dict[tuple[str, str | None], list[Draft]] = {}
 
     @property
     def count(self) -> int:
-        """Return how many there are."""
+        """Return the number of drafts."""
         return len(self._drafts)
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
@@ -259,12 +261,12 @@ class DraftBatch(EventLookup):
     def add(self, draft: Draft, supersedes: str | None) -> None:
         """Append a draft."""
         self._drafts.append(draft)
-        for there in (("event_id", draft.event_id), ("subject", draft.subject), ("supersedes", supersedes)):
-            self._found.setdefault(there, []).append(draft)
+        for key in (("event_id", draft.event_id), ("subject", draft.subject), ("supersedes", supersedes)):
+            self._by_column.setdefault(key, []).append(draft)
 
     def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Return the drafts with this value in a column, in order."""
-        return map(to_known_event, self._found.get((column, value), ()))
+        return map(to_known_event, self._by_column.get((column, value), ()))
 
 
 def to_known_event(draft: Draft) -> KnownEvent:

@@ -1,4 +1,4 @@
-"""The data of a ruleset: which rule scores which games, by which parameters, on which ladders."""
+"""The data of a ruleset: the rule, its parameters, the games that it scores, and their ladders."""
 
 import re
 from datetime import date
@@ -30,7 +30,7 @@ from ratings_ledger.ledger.events.zones import load_zone
 from ratings_ledger.ledger.rejections import Refused, quote
 
 
-def _date(text: str) -> str:
+def _check_date(text: str) -> str:
     try:
         if re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII) and date.fromisoformat(text):
             return text
@@ -80,10 +80,10 @@ def _check_absent(value: Any) -> Any:
 
 
 class NumberRange(Members):
-    """What a number of games or participants may be on the ladders of a ruleset.
+    """The allowed range of a number of games or participants on the ladders of a ruleset.
 
-    `absent` is the value where none was recorded, or "refuse" for games that need one; rules see that none was recorded
-    if it is not given.
+    `absent` is the value if none was recorded, or "refuse" if games need one. Without `absent`, rules see that none was
+    recorded.
     """
 
     min: Whole = -INTEGER_MAX
@@ -93,14 +93,14 @@ class NumberRange(Members):
     @model_validator(mode="after")
     def _check_order(self) -> "NumberRange":
         if self.min > self.max:
-            raise refuse("bad-value", f"the range ends before it begins: min is {self.min}, max {self.max}")
+            raise refuse("bad-value", f"min is {self.min} and max is {self.max}: the range ends before it begins")
         if isinstance(self.absent, int) and not self.min <= self.absent <= self.max:
             raise refuse("bad-value", f"absent is {self.absent}, outside the range from {self.min} to {self.max}")
         return self
 
 
 class Scope(Members):
-    """Eligibility: which games a ruleset scores, and whose seats are left out."""
+    """Eligibility: which games a ruleset scores, and which participants it leaves out."""
 
     game: Annotated[list[Slug], Field(min_length=1)]
     kind: list[str] = ["placing"]
@@ -112,7 +112,7 @@ class Scope(Members):
 
 
 class Partition(Members):
-    """Which members of a game name its ladder; `bands` divide `players` into ranges such as 3-4, or all."""
+    """The members of a game that name its ladder; `bands` divide `players` into ranges such as 3-4, or all."""
 
     by: Annotated[
         list[Literal["group", "city", "league", "season", "month", "year", "players"]], Field(max_length=4)
@@ -121,12 +121,12 @@ class Partition(Members):
 
 
 class Ruleset(Members):
-    """One version of a ruleset: rule, parameters, eligibility and partition, and where its values come from."""
+    """One version of a ruleset: rule, parameters, eligibility and partition, and the source of its values."""
 
     id: Slug
     version: Annotated[str, _VERSION]
     rule: Annotated[str, _RULE]
-    effective_from: Annotated[str, AfterValidator(_date)] | None = None
+    effective_from: Annotated[str, AfterValidator(_check_date)] | None = None
     time_zone: ZoneName = "Europe/Berlin"
     freeze: Literal["none", "league-start"] = "none"
     period: Literal["game", "day", "week", "month", "event"] = "game"
@@ -145,14 +145,14 @@ class Ruleset(Members):
 
     @property
     def name(self) -> str:
-        """`id@version`, as people and `--rules` name it."""
+        """Return `id@version`, the name for people and for `--rules`."""
         return f"{self.id}@{self.version}"
 
     @model_serializer(mode="wrap")
     def _omit_defaults(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out what rulesets did not have before there were rules with state, where it has no effect.
+        """Omit members that came with rules with state, where they have their default.
 
-        Every record and cache key made from an older ruleset stays as it is.
+        So every record and cache key made from an older ruleset stays the same.
         """
         fields = type(self).model_fields
         return {
@@ -162,7 +162,7 @@ class Ruleset(Members):
         }
 
 
-# members that only rules with state gave a meaning
+# members that came with rules with state
 STATE_MEMBERS = frozenset(
     {"period", "period_by", "season_by", "entrant", "takes", "score_decimals", "score_order", "numbers"}
 )

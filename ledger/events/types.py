@@ -1,4 +1,4 @@
-"""The types of events, and how a parsed line becomes a normalised draft ready for the log.
+"""The types of events, and the reading of a parsed line as a normalised draft for the log.
 
 A new type is a model and one line in `TYPES`; a new game type goes into `ledger.events.game_types`.
 """
@@ -44,21 +44,21 @@ KNOWN_MEMBERS = EVENT_MEMBERS | LOG_MEMBERS
 
 
 class PlayerRegistered(Members):
-    """A player is known from now on; their account is premium unless stated otherwise."""
+    """A registration of a player; their account is premium unless stated otherwise."""
 
     player: PlayerId
     account: Literal["premium", "free"] = "premium"
 
 
 class PlayerAccountChanged(Members):
-    """From now on the player has this account."""
+    """A change of a player's account, from now on."""
 
     player: PlayerId
     account: Literal["premium", "free"]
 
 
 class PlayerRenamed(Members):
-    """The same person under a new id from the start of time; `new_player` may already have games (a merge)."""
+    """A new id for a player, in all games from the first on; `new_player` may already have games (a merge)."""
 
     player: PlayerId
     new_player: PlayerId
@@ -66,7 +66,7 @@ class PlayerRenamed(Members):
 
 
 class ClubRenamed(Members):
-    """The same club under a new name from the start of time; `new_club` may already be one (a merge)."""
+    """A new name for a club, in all games from the first on; `new_club` may already exist (a merge)."""
 
     club: Label
     new_club: Label
@@ -82,21 +82,21 @@ class GameCorrected(Members):
 
 
 class GameDecided(Members):
-    """A game is voided, or counts again."""
+    """A void or a reinstatement of a game."""
 
     game_id: GameId
     reason: Text
 
 
 class EventVoided(Members):
-    """An event that is not a game's is withdrawn."""
+    """A withdrawal of an event that is not a game's."""
 
     id: EventId
     reason: Text
 
 
 class PointsAdjusted(Members):
-    """A delta on a player's points at that moment, or on the start value of somebody new."""
+    """A change of a player's points at that moment, or of the start value of a new player."""
 
     ladder: LadderText
     player: PlayerId
@@ -105,7 +105,7 @@ class PointsAdjusted(Members):
 
 
 class PlayerSeeded(Members):
-    """A player begins on a ladder with this state, whenever that is, and has played so many games elsewhere.
+    """A player's state at the start on a ladder, whenever that is, and the number of games played elsewhere.
 
     `state` has values of the rule's columns by name, such as {"rating": "1650", "deviation": "80"}.
     """
@@ -118,7 +118,7 @@ class PlayerSeeded(Members):
 
 
 class LeagueCreated(Members):
-    """A league begins; a ruleset with `freeze = "league-start"` keeps the version of this moment for it."""
+    """The start of a league; a ruleset with `freeze = "league-start"` keeps its version of this moment for it."""
 
     league: Label
     game: Slug
@@ -127,7 +127,7 @@ class LeagueCreated(Members):
 
 
 class LeagueJoined(Members):
-    """Somebody subscribes to a league."""
+    """A player's subscription to a league."""
 
     league: Label
     player: PlayerId
@@ -155,14 +155,15 @@ class ZoneSet(Members):
 
 
 class EventType(NamedTuple):
-    """A type of event: its model, what it is about, and what others have to know about it.
+    """A type of event: its model, its subject, and how other code treats it.
 
-    brings:       the players it names, who may be new; of a rename the new id
-    is_silent:    whether no ladder depends on it
-    is_watched:   whether it can change what becomes of events that were checked before it was appended
-    is_far:       whether it depends on more than watched events, so that it is checked again whatever was appended
-    cause:        what it is called where it changed points
-    decided:      what somebody did by it to what was recorded; everything else is play, or nobody's decision
+    subject:      a function from the data to the event's subject, such as game:wl-18
+    brings:       a function from the data to the players it names, who may be new; for a rename, the new id
+    is_silent:    no ladder depends on it
+    is_watched:   it can invalidate events that were checked before it was appended
+    is_far:       it depends on more than watched events, so it is checked again after any append
+    cause:        its name as the cause of a change of points
+    decided:      its name as a decision about recorded events; empty for play and for events that decide nothing
     """
 
     model: type[Members]
@@ -176,35 +177,43 @@ class EventType(NamedTuple):
     schema_version: int = 1
 
 
-def _player(data: dict[str, Any]) -> str:
+def _player_subject(data: dict[str, Any]) -> str:
     return f"player:{data['player']}"
 
 
-def _game(data: dict[str, Any]) -> str:
+def _game_subject(data: dict[str, Any]) -> str:
     return f"game:{data['game_id']}"
 
 
-def _league(data: dict[str, Any]) -> str:
+def _league_subject(data: dict[str, Any]) -> str:
     return f"league:{data['league']}"
 
 
-def _its_player(data: dict[str, Any]) -> list[str]:
+def _named_player(data: dict[str, Any]) -> list[str]:
     return [data["player"]]
 
 
-def _its_new_id(data: dict[str, Any]) -> list[str]:
+def _named_new_player(data: dict[str, Any]) -> list[str]:
     return [data["new_player"]]
 
 
-def _participants(data: dict[str, Any]) -> list[str]:
+def _named_participants(data: dict[str, Any]) -> list[str]:
     return [participant["player"] for participant in data["participants"]]
 
 
 TYPES = {
-    "player.registered": EventType(PlayerRegistered, _player, _its_player, cause="account"),
-    "player.account_changed": EventType(PlayerAccountChanged, _player, _its_player, cause="account", decided="account"),
+    "player.registered": EventType(PlayerRegistered, _player_subject, _named_player, cause="account"),
+    "player.account_changed": EventType(
+        PlayerAccountChanged, _player_subject, _named_player, cause="account", decided="account"
+    ),
     "player.renamed": EventType(
-        PlayerRenamed, _player, _its_new_id, is_watched=True, is_far=True, cause="rename", decided="renamed"
+        PlayerRenamed,
+        _player_subject,
+        _named_new_player,
+        is_watched=True,
+        is_far=True,
+        cause="rename",
+        decided="renamed",
     ),
     "club.renamed": EventType(
         ClubRenamed,
@@ -215,12 +224,16 @@ TYPES = {
         decided="club renamed",
     ),
     # a game's model is chosen by its type
-    "game.recorded": EventType(Members, _game, _participants),
+    "game.recorded": EventType(Members, _game_subject, _named_participants),
     "game.corrected": EventType(
-        GameCorrected, _game, lambda data: _participants(data["game"]), cause="corrected", decided="corrected"
+        GameCorrected,
+        _game_subject,
+        lambda data: _named_participants(data["game"]),
+        cause="corrected",
+        decided="corrected",
     ),
-    "game.voided": EventType(GameDecided, _game, cause="voided", decided="voided"),
-    "game.reinstated": EventType(GameDecided, _game, cause="reinstated", decided="counts again"),
+    "game.voided": EventType(GameDecided, _game_subject, cause="voided", decided="voided"),
+    "game.reinstated": EventType(GameDecided, _game_subject, cause="reinstated", decided="counts again"),
     "event.voided": EventType(
         EventVoided,
         lambda data: f"event:{data['id']}",
@@ -230,15 +243,19 @@ TYPES = {
         decided="withdrawn",
     ),
     "points.adjusted": EventType(
-        PointsAdjusted, _player, _its_player, is_far=True, cause="adjustment", decided="adjusted"
+        PointsAdjusted, _player_subject, _named_player, is_far=True, cause="adjustment", decided="adjusted"
     ),
-    "player.seeded": EventType(PlayerSeeded, _player, _its_player, is_far=True, cause="seed", decided="seeded"),
+    "player.seeded": EventType(
+        PlayerSeeded, _player_subject, _named_player, is_far=True, cause="seed", decided="seeded"
+    ),
     "ruleset.published": EventType(
         Ruleset, lambda data: f"ruleset:{data['id']}", is_watched=True, cause="rule change", decided="new rules"
     ),
-    "league.created": EventType(LeagueCreated, _league, is_watched=True, is_far=True, cause="league"),
-    "league.joined": EventType(LeagueJoined, _league, _its_player, is_silent=True, is_watched=True, is_far=True),
-    "league.scheduled": EventType(LeagueScheduled, _league, is_silent=True, is_watched=True),
+    "league.created": EventType(LeagueCreated, _league_subject, is_watched=True, is_far=True, cause="league"),
+    "league.joined": EventType(
+        LeagueJoined, _league_subject, _named_player, is_silent=True, is_watched=True, is_far=True
+    ),
+    "league.scheduled": EventType(LeagueScheduled, _league_subject, is_silent=True, is_watched=True),
     "ledger.zone_set": EventType(ZoneSet, lambda data: "ledger:zone", is_silent=True),
     "import.recorded": EventType(ImportRecorded, lambda data: f"import:{data['name']}", is_silent=True, is_far=True),
     "list.rows": EventType(ListRows, lambda data: f"list:{data['digest']}", is_silent=True, is_watched=True),
@@ -253,7 +270,7 @@ TYPES = {
         for name, model in CLOCK_TYPES.items()
     },
 }
-# by what somebody decided about what was recorded
+# the types that decide something about recorded events
 DECISIONS = tuple(name for name, event_type in TYPES.items() if event_type.decided)
 
 
@@ -266,16 +283,13 @@ class Draft(NamedTuple):
     subject: str
     occurred_at: int  # microseconds since 1970 UTC
     data: str
-    by: str | None = None  # who recorded it elsewhere, if the line says
-    supersedes: str | None = (
-        None  # the event that it was checked to replace; nothing has replaced that one in the meantime
-    )
-    position: int | None = None  # of a batch: where it stood elsewhere, if the line says
+    by: str | None = None  # who recorded it elsewhere, if the line states that
+    supersedes: str | None = None  # the event that this one must replace: it is refused if another one has done so
+    position: int | None = None  # of a batch: its position in the exported log, if the line states it
 
 
-# Old forms of events, read as if they had been written today. A record is never rewritten. When a type gets a new
-# schema version, one pure step from the previous version goes into `STEPS`, and every reader sees the newest form; a
-# test keeps the chain complete.
+# Upcasting: old forms of events are read in the newest form, and records are never rewritten. When a type gets a new
+# schema version, a pure step from the previous version is added to `STEPS`; a test keeps the chain complete.
 
 Data = dict[str, Any]
 Steps = Mapping[tuple[str, int], Callable[[Data], Data]]
@@ -284,13 +298,13 @@ STEPS: Steps = {}
 
 
 def upcast(type_name: str, version: object, current: int, data: Data, steps: Steps = STEPS) -> Data:
-    """`data`, written at `version`, in the form of version `current`. Raises `Refused` for a version unknown here."""
+    """Convert `data` of schema version `version` to version `current`. Raises `Refused` for an unknown version."""
     if version == current and version is not True:
         return data
     if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version < current:
         raise Refused(
             "unknown-schema-version",
-            f"{type_name} version {quote(version)} is not known here (1 to {current}); a newer program wrote it",
+            f"{type_name} version {quote(version)} is unknown here (1 to {current}); a newer program wrote it",
         )
     for step in range(version, current):
         data = steps[type_name, step](data)
@@ -298,20 +312,20 @@ def upcast(type_name: str, version: object, current: int, data: Data, steps: Ste
 
 
 def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
-    """Return a parsed line as a draft and its normalised data. Raises `Refused` with the first thing that is wrong.
+    """Read a parsed line as a draft, and return it with its normalised data. Raises `Refused` for the first error.
 
-    Normalised: instants in UTC, ids composed (NFC), null members gone; defaults are not filled in. Members that the
-    ledger itself sets (`position`, `recorded_at` ...) are allowed, since exports have them, but ignored.
+    Normalised data has instants in UTC, composed ids (NFC) and no null members; defaults are not filled in. Members
+    that the ledger itself sets (`position`, `recorded_at` ...) are allowed, since exports have them, but ignored.
     """
     if not KNOWN_MEMBERS.issuperset(event):
         unknown = min(event.keys() - KNOWN_MEMBERS)
-        raise Refused("unknown-member", f"{quote(unknown)} is not a member of an event ({_listed(EVENT_MEMBERS)})")
+        raise Refused("unknown-member", f"{quote(unknown)} is not a member of an event ({_join_sorted(EVENT_MEMBERS)})")
     try:
         type_name, at, data = event["type"], event["occurred_at"], event["data"]
     except KeyError as missing:
         raise Refused("missing-member", f"the event has no {missing}") from None
     if not isinstance(type_name, str) or (event_type := TYPES.get(type_name)) is None:
-        raise Refused("unknown-type", f"{quote(type_name)} is not a type of event ({_listed(TYPES)})")
+        raise Refused("unknown-type", f"{quote(type_name)} is not a type of event ({_join_sorted(TYPES)})")
     if not isinstance(data, dict):
         raise Refused("wrong-type", f"data is an object, not {quote(data)}")
     occurred_at, current = parse_instant(at), event_type.schema_version
@@ -322,13 +336,13 @@ def read_event(event: dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     by = read_by(event["by"]) if "by" in event else None
     text = dump_in_order(data) if type_name == "game.recorded" else dump(data)
     draft = Draft(event_id, type_name, current, event_type.subject(data), occurred_at, text, by)
-    if type_name == "import.recorded" and isinstance(there := event.get("position"), int):
-        draft = draft._replace(position=there)
+    if type_name == "import.recorded" and isinstance(position := event.get("position"), int):
+        draft = draft._replace(position=position)
     return draft, data
 
 
 def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
-    """Return the normalised data of an event of this type, a game's in canonical order. Raises `Refused`."""
+    """Validate and normalise the data of an event of this type, a game's in canonical order. Raises `Refused`."""
     if type_name == "game.recorded":
         return _read_game(data)
     try:
@@ -336,7 +350,7 @@ def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
     except ValidationError as error:
         raise to_refusal(error) from None
     if type_name == "game.corrected":
-        game, dated = _undated(read["game"])
+        game, dated = _split_off_date(read["game"])
         moved = {"occurred_at": format_instant(parse_instant(dated))} if dated is not None else {}
         read["game"] = _read_game(game) | moved
         if read["game"]["game_id"] != read["game_id"]:
@@ -351,66 +365,64 @@ def read_data(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
 def _read_game(data: dict[str, Any]) -> dict[str, Any]:
     kind = GAME_TYPES.get(name) if isinstance(name := data.get("kind", "placing"), str) else None
     if kind is None:
-        raise Refused("unknown-kind", f"{quote(name)} is not a game type ({_listed(GAME_TYPES)})")
+        raise Refused("unknown-kind", f"{quote(name)} is not a game type ({_join_sorted(GAME_TYPES)})")
     try:
         game = normalise_data(kind.model, data)
     except ValidationError as error:
-        raise _of_another_kind(to_refusal(error), str(name)) from None
+        raise _explain_member_of_other_kind(to_refusal(error), str(name)) from None
     kind.check(game)
     check_sides(game, kind.of_side, kind.places)
     return game
 
 
-def _of_another_kind(problem: Refused, kind: str) -> Refused:
-    """Return a refusal that says so if a member is unknown because it belongs to games of another type."""
-    where = problem.message.partition(": ")[0]
-    member = where.rpartition(".")[2]
-    others = [other for other in GAME_TYPES if member in _members(GAME_TYPES[other].model)]
-    if problem.code != "unknown-member" or not others:
+def _explain_member_of_other_kind(problem: Refused, kind: str) -> Refused:
+    """Return the refusal of an unknown member, extended if the member belongs to games of another type."""
+    place = problem.message.partition(": ")[0]
+    member = place.rpartition(".")[2]
+    other_kinds = [other for other in GAME_TYPES if member in _member_names(GAME_TYPES[other].model)]
+    if problem.code != "unknown-member" or not other_kinds:
         return problem
-    kinds = " and ".join(others)
-    return Refused(problem.code, f"{where}: a member of games of kind {kinds}, and this one is of kind {kind}")
+    kinds = " and ".join(other_kinds)
+    return Refused(problem.code, f"{place}: a member of games of kind {kinds}, and this one is of kind {kind}")
 
 
-def _members(model: type[Members]) -> set[str]:
-    """Return the members of a game of some type, and of its participants."""
+def _member_names(model: type[Members]) -> set[str]:
+    """Return the names of the members of a game of some type, and of its participants."""
     (participant,) = get_args(model.model_fields["participants"].annotation)
     return {*model.model_fields, *participant.model_fields}
 
 
-def _undated(game: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
-    """Return the game of a correction without its date, and that date."""
+def _split_off_date(game: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """Split the game of a correction into its other members and its date."""
     return {name: value for name, value in game.items() if name != "occurred_at"}, game.get("occurred_at")
 
 
 def corrected_game(data: dict[str, Any], played_at: int) -> tuple[dict[str, Any], int]:
-    """Return the game as a `game.corrected` states it, and when it ended: it keeps its date unless that was wrong."""
-    game, dated = _undated(data["game"])
+    """Return the game that a `game.corrected` states, and when it ended: the given time unless it corrects the date."""
+    game, dated = _split_off_date(data["game"])
     return game, played_at if dated is None else parse_instant(dated)
 
 
 def default_id(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
-    """Return the id of an event that has none: a game's comes from its game_id, others are a hash of type, time and
-    data.
-    """
+    """Return the id of an event without one: a game's has its game_id, others a hash of type, time and data."""
     if type_name == "game.recorded":
         return f"game:{data['game_id']}"
     return f"{type_name}:{hashlib.sha256(meaning(type_name, occurred_at, data).encode()).hexdigest()[:32]}"
 
 
 def meaning(type_name: str, occurred_at: int, data: dict[str, Any]) -> str:
-    """Return what an event says: the same text for the same content, whether defaults are spelled out or not."""
-    said = _said(type_name, data)
+    """Return a canonical text of an event's content: the same whether defaults are spelled out or not."""
+    content = _without_defaults(type_name, data)
     if type_name == "game.corrected":
-        game, dated = _undated(data["game"])
-        said["game"] = _said("game.recorded", game) | ({} if dated is None else {"occurred_at": dated})
-    return dump({"type": type_name, "occurred_at": format_instant(occurred_at), "data": said})
+        game, dated = _split_off_date(data["game"])
+        content["game"] = _without_defaults("game.recorded", game) | ({} if dated is None else {"occurred_at": dated})
+    return dump({"type": type_name, "occurred_at": format_instant(occurred_at), "data": content})
 
 
-def _said(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
+def _without_defaults(type_name: str, data: dict[str, Any]) -> dict[str, Any]:
     model = GAME_TYPES[data.get("kind", "placing")].model if type_name == "game.recorded" else TYPES[type_name].model
     return model.model_validate(data).model_dump(exclude_defaults=True, exclude_none=True)
 
 
-def _listed(names: Any) -> str:
+def _join_sorted(names: Any) -> str:
     return ", ".join(sorted(names))

@@ -14,16 +14,16 @@ _WITHOUT_DAY = re.compile(r"(?!0000)[0-9]{4}(-(?:0[1-9]|1[0-2]))?")
 
 @cache
 def load_zone(name: str) -> ZoneInfo:
-    """Return the named zone. Raises `Refused` (unknown-zone)."""
-    if name in _names():
+    """Load the named zone. Raises `Refused` (unknown-zone)."""
+    if name in _zone_names():
         with resources.files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
             return ZoneInfo.from_file(file, key=name)
-    hint = did_you_mean(name, _names()) or "; names look like Europe/Berlin or UTC"
+    hint = did_you_mean(name, _zone_names()) or "; names look like Europe/Berlin or UTC"
     raise Refused("unknown-zone", f"{quote(name)} is not a time zone{hint}")
 
 
 @cache
-def _names() -> frozenset[str]:
+def _zone_names() -> frozenset[str]:
     return frozenset(resources.files("tzdata").joinpath("zones").read_text(encoding="ascii").split())
 
 
@@ -33,48 +33,49 @@ def local_time(instant: int, zone_name: str) -> datetime:
     try:
         return moment.astimezone(load_zone(zone_name))
     except OverflowError:
-        return moment  # on the very first and last day, when the zone's own date has no valid year
+        return moment  # on the very first and last day the zone's own date has no valid year
 
 
 def local_instant(value: datetime, zone_name: str) -> int:
     """Return a wall-clock time in a zone as an instant. Raises `Refused` (ambiguous-time, bad-time, ...)."""
-    place = load_zone(zone_name)
-    early, late = value.replace(tzinfo=place, fold=0), value.replace(tzinfo=place, fold=1)
+    zone = load_zone(zone_name)
+    early, late = value.replace(tzinfo=zone, fold=0), value.replace(tzinfo=zone, fold=1)
     if early.utcoffset() != late.utcoffset():
         # in a gap the earlier offset is the smaller one, in a repeated hour the larger
         code = "ambiguous-time" if early.utcoffset() > late.utcoffset() else "nonexistent-time"  # type: ignore[operator]
-        what = "occurs twice" if code == "ambiguous-time" else "does not exist"
-        told = f"{value.isoformat(' ')} {what} in {zone_name} (clocks change)"
-        raise Refused(code, f"{told}; write the time with its offset, such as {early.isoformat(' ', 'minutes')}")
+        event = "occurs twice" if code == "ambiguous-time" else "does not exist"
+        problem = f"{value.isoformat(' ')} {event} in {zone_name} (clocks change)"
+        raise Refused(code, f"{problem}; write the time with its offset, such as {early.isoformat(' ', 'minutes')}")
     return to_microseconds(early)
 
 
 def read_instant(text: str, zone_name: str | None) -> int:
-    """Return an instant as people write it: with an offset, or read in `zone_name`; a bare date is that day's noon
-    there, or in UTC without a zone.
+    """Parse an instant as people write it: with an offset, or as local time in `zone_name`.
+
+    A bare date means noon of that day in the zone, or in UTC without one.
 
     Raises `Refused` (bad-time, naive-time, ambiguous-time, nonexistent-time).
     """
-    if (day := _date(text)) is not None:
+    if (day := _parse_date(text)) is not None:
         value, aware = datetime.combine(day, time(12)), False
     else:
         value, aware = parse_local(text)
     if aware:
         return to_microseconds(value)
     if zone_name is None and day is not None:
-        zone_name = "UTC"  # a date needs no zone to be one
+        zone_name = "UTC"  # a bare date is clear enough without a zone
     if zone_name is None:
         raise Refused(
             "naive-time",
-            f"{quote(text)} has no offset; add one, name the zone with --zone Europe/Berlin, or the ledger's for good: "
-            "ratings zone Europe/Berlin",
+            f"{quote(text)} has no offset; add one, name the zone with --zone Europe/Berlin, or set the ledger's zone "
+            "for good: ratings zone Europe/Berlin",
         )
     return local_instant(value, zone_name)
 
 
 def read_until(text: str, zone_name: str) -> int:
-    """Return an instant for "up to": a date means its last microsecond in the zone."""
-    if (day := _date(text)) is None:
+    """Parse an instant that ends a range: a date means its last microsecond in the zone."""
+    if (day := _parse_date(text)) is None:
         return read_instant(text, zone_name)
     if day == date.max:
         return INSTANT_MAX
@@ -82,8 +83,8 @@ def read_until(text: str, zone_name: str) -> int:
 
 
 def read_from(text: str, zone_name: str) -> int:
-    """Return an instant for "from": a date means its first microsecond in the zone."""
-    day = _date(text)
+    """Parse an instant that begins a range: a date means its first microsecond in the zone."""
+    day = _parse_date(text)
     return read_instant(text, zone_name) if day is None else day_start(day, zone_name)
 
 
@@ -92,7 +93,7 @@ def day_start(day: date, zone_name: str) -> int:
     return to_microseconds(datetime.combine(day, time(), tzinfo=load_zone(zone_name)))
 
 
-def _date(text: str) -> date | None:
+def _parse_date(text: str) -> date | None:
     if without_day := _WITHOUT_DAY.fullmatch(text):
         day = f"{text}-01" if without_day[1] else f"{text}-12-31"
         raise Refused("bad-time", f"{quote(text)} lacks the day; write year-month-day, such as {day}")

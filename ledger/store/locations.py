@@ -18,11 +18,13 @@ _ROLE = re.compile(r"^([a-z0-9+]+://)[^/@]*@")
 def redact_password(name: str) -> str:
     """Return a URL or a path without passwords, even one that does not parse.
 
-    >>> hidden("postgresql://anna:se@cret@db/club?sslpassword=x"), hidden("postgresql:/anna:secret@db")
-    ('postgresql://anna:***@db/club?sslpassword=***', 'postgresql:/anna:***@db')
-    >>> hidden("postgresql//anna:secret@db"), hidden("postgresql://db/club?options=-c%20password%3Dsecret")
-    ('postgresql//anna:***@db', 'postgresql://db/club?options=-c%20password%3D***')
-    >>> hidden("postgresql://reader@db/club"), hidden("anna:secret@db")
+    >>> redact_password("postgresql://anna:se@cret@db/club?sslpassword=x")
+    'postgresql://anna:***@db/club?sslpassword=***'
+    >>> redact_password("postgresql:/anna:secret@db"), redact_password("postgresql//anna:secret@db")
+    ('postgresql:/anna:***@db', 'postgresql//anna:***@db')
+    >>> redact_password("postgresql://db/club?options=-c%20password%3Dsecret")
+    'postgresql://db/club?options=-c%20password%3D***'
+    >>> redact_password("postgresql://reader@db/club"), redact_password("anna:secret@db")
     ('postgresql://reader@db/club', 'anna:***@db')
     """
     try:
@@ -39,7 +41,7 @@ def redact_password(name: str) -> str:
 def drop_user(location: str) -> str:
     """Return a location without the user, the same for every role.
 
-    >>> without_user("postgresql://reader:***@db/club"), without_user("/var/lib/a@b/club.db")
+    >>> drop_user("postgresql://reader:***@db/club"), drop_user("/var/lib/a@b/club.db")
     ('postgresql://db/club', '/var/lib/a@b/club.db')
     """
     return _ROLE.sub(r"\1", location)

@@ -15,7 +15,7 @@ Name = TypeVar("Name")
 def resolve_renames(renames: Iterable[tuple[Name, Name]]) -> tuple[dict[Name, Name], list[int]]:
     """Return what each id is renamed to, and which renames, by index, would form a circle and so do not count.
 
-    >>> following([("a", "b"), ("b", "c"), ("c", "a")])
+    >>> resolve_renames([("a", "b"), ("b", "c"), ("c", "a")])
     ({'a': 'b', 'b': 'c'}, [2])
     """
     found: dict[Name, Name] = {}

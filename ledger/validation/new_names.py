@@ -101,7 +101,7 @@ def _marked(name: str, *others: str) -> str:
 def describe_close_names(close: Collection[Any]) -> str:
     """Return how many new names may be slips, as a preview, an import and its questions say it.
 
-    >>> close_told(["ana", "bem"])
+    >>> describe_close_names(["ana", "bem"])
     '2 new names close to others'
     """
     return f"{count(len(close), 'new name')} close to others"
@@ -281,7 +281,7 @@ def nobody_refusal(name: str) -> Rejection:
 def split_tied_names(name: str) -> list[str]:
     """Return the names in a cell, joined by &, +, / or ;; empty if it is one name.
 
-    >>> tied_parts("Anna & Ben"), tied_parts("Anna/Ben"), tied_parts("C++")
+    >>> split_tied_names("Anna & Ben"), split_tied_names("Anna/Ben"), split_tied_names("C++")
     (['Anna', 'Ben'], ['Anna', 'Ben'], [])
     """
     parts = list(map(str.strip, _SEPARATOR.split(name))) if _TIE.search(name) else []
@@ -319,8 +319,8 @@ def find_invisible(name: str) -> str | None:
     Joiners (U+200C, U+200D) are allowed where a script needs them: after a virama, or between letters of an Arabic
     script (RFC 5892, appendix A). So are the selectors that keyboards put behind an emoji or a Han letter.
 
-    >>> unseen("an\\u200bna"), unseen("क्\\u200dष"), unseen("anna"), unseen("an\\u3164na"), unseen("❤\\ufe0f")
-    ('U+200B', None, None, 'U+3164', None)
+    >>> [find_invisible(name) for name in ("an\\u200bna", "क्\\u200dष", "anna", "an\\u3164na", "❤\\ufe0f")]
+    ['U+200B', None, None, 'U+3164', None]
     """
     for place, character in enumerate(name):
         if character in "\u200c\u200d":

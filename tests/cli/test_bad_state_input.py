@@ -266,7 +266,7 @@ def test_field_larger_than_a_record_is_refused(one_db: str, ratings: Ratings) ->
     told = ratings("import", "-", "--format", "json", db=one_db, input=json.dumps(game(*FIELD, name="chess")))
     (rejection,) = json.loads(told.stdout)["rejected"]
     assert (told.exit_code, rejection["code"]) == (1, "record-too-large")
-    assert rejection["message"].endswith("at most 65,535 fit; of a game, about 1,800 participants")
+    assert rejection["message"].endswith("at most 65,535 fit: a game has about 1,800 participants at most")
     assert ratings("status", "--format", "json", db=one_db).stdout == before
     told = ratings("record", "-q", "--at", AT, db=one_db, input=json.dumps(game(*FIELD[:1_200], name="go")["data"]))
     assert told.exit_code == 0, told

@@ -69,8 +69,8 @@ def test_zero_centres_may_be_left_out() -> None:
 
 
 PEOPLE = {
-    "six powers": (SEVEN[:6], "power-missing", "nobody plays France; a game has all seven powers"),
-    "five powers": (SEVEN[2:], "power-missing", "nobody plays Austria, Germany;"),
+    "six powers": (SEVEN[:6], "power-missing", "no seat plays France; a game has all seven powers"),
+    "five powers": (SEVEN[2:], "power-missing", "no seat plays Austria, Germany;"),
     "an eighth player": (
         [*SEVEN, {"player": "zoe", "power": "Italy"}],
         "power-twice",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ratings_ledger.ledger.events.game_types import places
-from ratings_ledger.ledger.events.games import has_teams, number_sides
+from ratings_ledger.ledger.events.games import number_sides
 from ratings_ledger.ledger.events.types import meaning, read_data
 from ratings_ledger.ledger.rejections import Refused
 
@@ -41,9 +41,9 @@ def test_members_of_sides_are_recorded() -> None:
     assert recorded == told
     assert json.dumps(recorded["numbers"]) == '{"length": 11, "round": 2}'
     assert list(recorded["participants"][0]["numbers"]) == ["aces", "set_2"]
-    assert (number_sides(recorded), has_teams(recorded)) == ([0, 0, 1, 1], True)
+    assert number_sides(recorded) == [0, 0, 1, 1]
     alone = game({"player": "anna", "place": 1, "home": False}, {"player": "ben", "place": 2, "home": True})
-    assert (number_sides(read(alone)), has_teams(alone)) == ([0, 1], False)
+    assert number_sides(read(alone)) == [0, 1]
 
 
 def test_number_of_a_team_is_the_same_as_text() -> None:
@@ -77,7 +77,7 @@ def test_sides_of_a_battle_are_its_sides() -> None:
     """A battle has sides without teams; teams of the same name must be on one side."""
     flyers = [{"player": name, "side": side, "units": 1} for name, side in (("a", "red"), ("b", "blue"), ("c", "red"))]
     told = game(*flyers, kind="battle")
-    assert (number_sides(read(told)), has_teams(told)) == ([0, 1, 0], True)
+    assert number_sides(read(told)) == [0, 1, 0]
     flyers[0]["team"], flyers[1]["team"], flyers[2]["team"] = 1, 1, 2
     with pytest.raises(Refused, match="differ in side") as refused:
         read(told)

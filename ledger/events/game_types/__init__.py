@@ -12,13 +12,13 @@ from ratings_ledger.ledger.events.games import Game, Seats
 class GameType(NamedTuple):
     """A game type.
 
-    model:  the members of such a game
-    check:  whether they fit together; raises `Refused`
-    places: competition places (1, 2, 2, 4) of a checked game, in the order of its participants; 0 if the type has none
-    draw:   (seats, chance) -> the members of a randomly drawn game besides those of `Game`, for trying out a rule
-    columns: the names of the numbers that its participants have besides those of every type, and what each is
+    model:   the members of such a game
+    check:   a function that raises `Refused` unless they are consistent
+    places:  competition places (1, 2, 2, 4) of a checked game, in the order of its participants; 0 if the type has none
+    draw:    (seats, chance) -> the members of a randomly drawn game besides those of `Game`, for trying out a rule
+    columns: the names and descriptions of the numbers that participants have besides those of every type
     numbers: these numbers for a checked game: for each column a list in the order of the participants
-    seats:   how many seats a randomly drawn game may have
+    seats:   the least and the greatest number of seats of a randomly drawn game
     placed:  whether its games have places, by which predictions can be measured
     of_side: the members that the participants of a team share, besides their place
     """
@@ -36,16 +36,29 @@ class GameType(NamedTuple):
 
 GAME_TYPES = {
     "placing": GameType(placing.PlacingGame, placing.check, placing.places, placing.draw, of_side=("score",)),
-    "b5": GameType(b5.B5Game, b5.check, b5.places, b5.draw, b5.COLUMNS, b5.numbers, (b5.PLAYERS_MIN, 10_000)),
+    "b5": GameType(
+        b5.B5Game, b5.check, b5.places, b5.draw, columns=b5.COLUMNS, numbers=b5.numbers, seats=(b5.PLAYERS_MIN, 10_000)
+    ),
     "battle": GameType(
-        battle.BattleGame, battle.check, battle.places, battle.draw, battle.COLUMNS, battle.numbers, placed=False,
+        battle.BattleGame,
+        battle.check,
+        battle.places,
+        battle.draw,
+        columns=battle.COLUMNS,
+        numbers=battle.numbers,
+        placed=False,
         of_side=("side",),
     ),
     "diplomacy": GameType(
-        diplomacy.DiplomacyGame, diplomacy.check, diplomacy.places, diplomacy.draw, diplomacy.COLUMNS,
-        diplomacy.numbers, (len(diplomacy.POWERS), len(diplomacy.POWERS)),
+        diplomacy.DiplomacyGame,
+        diplomacy.check,
+        diplomacy.places,
+        diplomacy.draw,
+        columns=diplomacy.COLUMNS,
+        numbers=diplomacy.numbers,
+        seats=(len(diplomacy.POWERS), len(diplomacy.POWERS)),
     ),
-}  # fmt: skip
+}
 
 
 def places(game: dict[str, Any]) -> list[int]:
@@ -54,6 +67,6 @@ def places(game: dict[str, Any]) -> list[int]:
 
 
 def numbers(game: dict[str, Any]) -> dict[str, Sequence[int]]:
-    """Return the numbers of a checked game's participants that only its type has, by column."""
+    """Return the numbers that a game's type gives to its participants, by column. The game is checked."""
     kind = GAME_TYPES[game.get("kind", "placing")]
     return dict(zip(kind.columns, kind.numbers(game), strict=True))

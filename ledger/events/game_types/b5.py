@@ -2,9 +2,9 @@
 
     the victory points of a game: players - 2, +1 if the win is a major victory, +1 if it was won within time
 
-All of them are handed out, and the winner gives at least one to another player (Babylon 5 CCG: League Play). Winners
-are the players with the best victory or, if time ran out and nobody met a victory condition, those placed first.
-Several winners may give the points to each other, so every allotment is possible.
+The players divide all of them, and the winner gives at least one to another player (Babylon 5 CCG: League Play).
+Winners are the players with the best victory or, if time ran out before any player met a victory condition, those
+placed first. Several winners may give the points to each other, so every allotment is possible.
 """
 
 from operator import methodcaller
@@ -30,7 +30,7 @@ PLAYERS_MIN = 3
 COLUMNS = {
     "vp": "the victory points that the player got; 0 if none",
     "victory": "0 no victory, 1 standard, 2 major",
-    "winners_place": "the place, if players with the same victory share it whatever their power and influence",
+    "winners_place": "the place, if players with the same victory share it despite different power or influence",
 }
 # None: no victory
 VICTORIES = ("major", "standard", None)
@@ -51,7 +51,7 @@ class B5Participant(Participant):
 
 
 class B5Game(Game):
-    """A game with what decides its victory points, and what the league's director asks for."""
+    """A game with the members that decide its victory points, and those that the league's director asks for."""
 
     within_time: bool = False
     deck: Literal["sealed", "constructed"] | None = None
@@ -61,7 +61,7 @@ class B5Game(Game):
 
 
 def check(game: dict[str, Any]) -> None:
-    """Seats, strengths, the referee and the victory points fit together. Raises `Refused`."""
+    """Check that seats, strengths, the referee and the victory points are consistent. Raises `Refused`."""
     participants = game["participants"]
     check_seats(participants, ("power", "influence", "victory"))
     if (players := count_seats(game)) < PLAYERS_MIN:
@@ -79,7 +79,7 @@ def check(game: dict[str, Any]) -> None:
 
 
 def places(game: dict[str, Any]) -> list[int]:
-    """Competition places (1, 2, 2, 4) in the order of the participants; the two players of a seat share its place."""
+    """Return competition places (1, 2, 2, 4) in the order of the participants; players of one seat share its place."""
     return competition_places(game, seat_values(game, _merit))
 
 
@@ -91,52 +91,52 @@ def numbers(game: dict[str, Any]) -> list[list[int]]:
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """Return a randomly drawn game with these seats, its victory points handed out in some way."""
+    """Draw a random game with these seats and some allotment of its victory points."""
     within_time = chance.random() < 0.5
     for number, seat in enumerate(seats):
-        told: dict[str, Any] = {"power": chance.randrange(20), "influence": chance.randrange(20)}
+        strengths: dict[str, Any] = {"power": chance.randrange(20), "influence": chance.randrange(20)}
         victory = chance.choice(VICTORIES) if number == 0 else None
         for participant in seat:
-            participant |= told | ({"victory": victory} if victory else {})
+            participant |= strengths | ({"victory": victory} if victory else {})
     game: dict[str, Any] = {"within_time": within_time, "participants": list_participants(seats)}
     major = any(participant.get("victory") == "major" for participant in game["participants"])
-    left = len(seats) - 2 + major + within_time
-    placed = places(game)
-    behind = [i for i, place in enumerate(placed) if place > 1] or [0]
-    given = [chance.choice(behind), *(chance.randrange(len(placed)) for _ in range(left - 1))]
+    points_left = len(seats) - 2 + major + within_time
+    all_places = places(game)
+    losers = [i for i, place in enumerate(all_places) if place > 1] or [0]
+    receivers = [chance.choice(losers), *(chance.randrange(len(all_places)) for _ in range(points_left - 1))]
     for i, participant in enumerate(game["participants"]):
-        participant["vp"] = given.count(i)
+        participant["vp"] = receivers.count(i)
     return game
 
 
 def _merit(participant: dict[str, Any]) -> tuple[int, int, int]:
-    """Return what decides a place; less is better. A leaver may say nothing: then the substitute's values are taken."""
+    """Return the key that decides a place; less is better. A leaver may omit values; the substitute's count then."""
     victory = VICTORIES.index(participant.get("victory"))
     return victory, -participant.get("power", 0), -participant.get("influence", 0)
 
 
 def _check_victory_points_total(game: dict[str, Any]) -> None:
-    players, found = count_seats(game), sum(_victory_points(game))
+    players, total = count_seats(game), sum(_victory_points(game))
     reasons = [f"{players - 2} (players - 2)"]
-    # a major victory is placed above all others, so whoever has one is a winner
+    # a major victory is placed above all others, so a player with one is a winner
     if any(participant.get("victory") == "major" for participant in game["participants"]):
         reasons.append("+1 for a major victory")
     if game.get("within_time"):
         reasons.append("+1 for a win within time")
     expected = players - 2 + len(reasons) - 1
-    if found != expected:
-        makes = f", makes {expected}" if len(reasons) > 1 else ""
+    if total != expected:
+        sum_note = f", makes {expected}" if len(reasons) > 1 else ""
         raise Refused(
             "victory-points-total",
-            f"the victory points of {players} players are {', '.join(reasons)}{makes}; handed out: {found}",
+            f"the victory points of {players} players are {', '.join(reasons)}{sum_note}; handed out: {total}",
         )
 
 
 def _check_victory_points_given(game: dict[str, Any]) -> None:
-    first = [place == 1 for place in _winners_places(game)]
-    winners = {p.get("replaces", p["player"]) for p, wins in zip(game["participants"], first, strict=True) if wins}
-    given = sum(points for points, wins in zip(_victory_points(game), first, strict=True) if not wins)
-    if given == 0 and len(winners) == 1:
+    is_winner = [place == 1 for place in _winners_places(game)]
+    winners = {p.get("replaces", p["player"]) for p, wins in zip(game["participants"], is_winner, strict=True) if wins}
+    points_given = sum(points for points, wins in zip(_victory_points(game), is_winner, strict=True) if not wins)
+    if points_given == 0 and len(winners) == 1:
         raise Refused(
             "victory-points-all-kept",
             f"{quote(*winners)} wins alone and keeps all victory points; give at least one away",
@@ -144,7 +144,7 @@ def _check_victory_points_given(game: dict[str, Any]) -> None:
 
 
 def _winners_places(game: dict[str, Any]) -> list[int]:
-    """Return the places of the participants if all with the same victory share one."""
+    """Return the places of the participants where players with the same victory share one."""
     return competition_places(
         game, seat_values(game, lambda p: (_merit(p)[0], 0, 0) if p.get("victory") else _merit(p))
     )

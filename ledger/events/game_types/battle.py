@@ -2,12 +2,12 @@
 
     anna of the red side: 2 units, 1 of them lost, 3 kills, 60 game points
 
-Nobody has a place: who won is for a rule to say, since it weighs units against game points. A unit destroyed by several
-shooters in one turn is a kill for each of them, so kills may exceed losses, and losses need no killer.
+Players have no places: a rule decides who won, as it weighs units against game points. A unit that several shooters
+destroy in one turn is a kill for each of them, so kills may exceed losses, and losses need no killer.
 
-When a seat changes hands, side and units belong to the seat: the substitute states them, and the leaver may, too. What
-was lost, killed and scored is each player's own. In the columns the substitute then has the units that the leaver did
-not lose; the leaver has those they lost themselves and those left on the seat in the end.
+When a seat changes hands, side and units belong to the seat: the substitute states them, and the leaver may, too. Each
+player has their own losses, kills and scores. In the columns the substitute then has the units that the leaver did not
+lose; the leaver has those they lost themselves and those left on the seat at the end.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ from ratings_ledger.ledger.events.fields import Label
 from ratings_ledger.ledger.events.games import Game, Participant, Seats, check_seats, list_participants, seat_values
 from ratings_ledger.ledger.rejections import Refused, quote
 
-# numbers of whole sides and other players are here, too, so that a rule need not know who does not count on its ladder
+# numbers of whole sides and other players are columns, too, since some players may not count on a rule's ladder
 COLUMNS = {
     "side": "0 or 1: the sides in the order of their names",
-    "units": "the units that the player commanded; 1 if nothing is said",
-    "units_lost": "how many of them the player lost; 0 if nothing is said",
-    "kills": "how many enemy units the player destroyed or helped destroy; 0 if nothing is said",
-    "game_points": "the player's game points, the member `score`; 0 if nothing is said",
+    "units": "the units that the player commanded; 1 if not stated",
+    "units_lost": "how many of them the player lost; 0 if not stated",
+    "kills": "how many enemy units the player destroyed or helped destroy; 0 if not stated",
+    "game_points": "the player's game points, the member `score`; 0 if not stated",
     "side_units": "the units of the player's whole side",
     "side_units_lost": "how many of them it lost",
     "side_points": "the game points of the player's whole side",
@@ -43,9 +43,9 @@ Units = Annotated[int, Field(ge=0, le=10_000)]
 
 
 class BattleParticipant(Participant):
-    """A participant with their side, their units and what became of them; `score` is their game points.
+    """A participant with their side, units, losses and kills; `score` is their game points.
 
-    The sum over as many as one record can hold stays below 2^31.
+    Sums over the participants that fit in one record stay below 2^31.
     """
 
     side: Label | None = None
@@ -63,7 +63,7 @@ class BattleGame(Game):
 
 
 def check(game: dict[str, Any]) -> None:
-    """Seats, sides, units and kills fit together. Raises `Refused`."""
+    """Check that seats, sides, units and kills are consistent. Raises `Refused`."""
     check_seats(game["participants"], ("side",))
     _check_units(game)
     _check_sides(game)
@@ -71,55 +71,60 @@ def check(game: dict[str, Any]) -> None:
 
 
 def places(game: dict[str, Any]) -> list[int]:
-    """Return nobody has a place in a battle."""
+    """Return 0 for every participant: a battle has no places."""
     return [0] * len(game["participants"])
 
 
 def numbers(game: dict[str, Any]) -> list[list[int]]:
     """Return the numbers of the participants by column."""
-    sides, units, points = _sides(game), _units(game), _said(game, "score")
-    lost, kills = _said(game, "units_lost"), _said(game, "kills")
-    totals = [[_sum_of_side(sides, side, values) for side in (0, 1)] for values in (units, lost, points)]
-    # of each seat
-    first = [side for side, one in zip(sides, game["participants"], strict=True) if "replaces" not in one]
+    sides, units, points = _sides(game), _units(game), _member_values(game, "score")
+    lost, kills = _member_values(game, "units_lost"), _member_values(game, "kills")
+    totals = [[_sum_side(sides, side, values) for side in (0, 1)] for values in (units, lost, points)]
+    seat_sides = [
+        side for side, participant in zip(sides, game["participants"], strict=True) if "replaces" not in participant
+    ]
     return [
-        sides, _units_of_columns(game, units), lost, kills, points,
+        sides,
+        _units_of_columns(game, units),
+        lost,
+        kills,
+        points,
         *([total[side] for side in sides] for total in totals),
         *([total[1 - side] for side in sides] for total in totals),
-        [sum(side == other for other in first) for side in sides],
+        [seat_sides.count(side) for side in sides],
         [int(game.get("ended") == "draw")] * len(sides),
-    ]  # fmt: skip
+    ]
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """Return a randomly drawn battle with these seats."""
+    """Draw a random battle with these seats."""
     for number, seat in enumerate(seats):
         side, units = ("red", "blue")[number % 2], chance.choice((1, 1, 2, 5))
         for participant in seat:
             lost = chance.randint(0, units) if len(seat) == 1 else 0
             participant |= {"side": side, "units": units, "units_lost": lost, "score": chance.randrange(200)}
-    everybody = list_participants(seats)
+    participants = list_participants(seats)
     for side, enemy in (("red", "blue"), ("blue", "red")):
-        shooters = [participant for participant in everybody if participant["side"] == side]
-        lost = sum(participant["units_lost"] for participant in everybody if participant["side"] == enemy)
+        shooters = [participant for participant in participants if participant["side"] == side]
+        lost = sum(participant["units_lost"] for participant in participants if participant["side"] == enemy)
         for participant in shooters:
             participant["kills"] = chance.randint(0, lost)
-    return {"ended": chance.choice(("natural", "natural", "draw")), "participants": everybody}
+    return {"ended": chance.choice(("natural", "natural", "draw")), "participants": participants}
 
 
-def _said(game: dict[str, Any], member: str) -> list[int]:
+def _member_values(game: dict[str, Any], member: str) -> list[int]:
     return [participant.get(member, 0) for participant in game["participants"]]
 
 
-def _sum_of_side(sides: Sequence[int], side: int, values: Sequence[int]) -> int:
-    return sum(value for mine, value in zip(sides, values, strict=True) if mine == side)
+def _sum_side(sides: Sequence[int], side: int, values: Sequence[int]) -> int:
+    return sum(value for own_side, value in zip(sides, values, strict=True) if own_side == side)
 
 
 def _sides(game: dict[str, Any]) -> list[int]:
-    """Return the side of each participant, that of the seat: 0 for the first name in order, 1 for the second."""
-    named = seat_values(game, lambda participant: participant.get("side"))
-    names = sorted(set(named.values()))
-    return [names.index(named[p.get("replaces", p["player"])]) for p in game["participants"]]
+    """Return the side of each participant, which is the seat's: 0 for the first name in order, 1 for the second."""
+    side_of_seat = seat_values(game, lambda participant: participant.get("side"))
+    names = sorted(set(side_of_seat.values()))
+    return [names.index(side_of_seat[p.get("replaces", p["player"])]) for p in game["participants"]]
 
 
 def _units(game: dict[str, Any]) -> list[int]:
@@ -134,45 +139,45 @@ def _units(game: dict[str, Any]) -> list[int]:
 
 
 def _units_of_columns(game: dict[str, Any], units: list[int]) -> list[int]:
-    """Return the units of each participant; those left on a seat in the end also count for the leaver."""
-    at = {participant["player"]: index for index, participant in enumerate(game["participants"])}
-    found = list(units)
+    """Return the units of each participant; units left on a seat at the end also count for the leaver."""
+    index_of = {participant["player"]: index for index, participant in enumerate(game["participants"])}
+    column = list(units)
     for substitute in game["participants"]:
         if leaver := substitute.get("replaces"):
-            found[at[leaver]] += units[at[substitute["player"]]] - substitute.get("units_lost", 0)
-    return found
+            column[index_of[leaver]] += units[index_of[substitute["player"]]] - substitute.get("units_lost", 0)
+    return column
 
 
 def _check_units(game: dict[str, Any]) -> None:
-    said = {participant["player"]: participant.get("units", UNITS) for participant in game["participants"]}
+    stated_units = {participant["player"]: participant.get("units", UNITS) for participant in game["participants"]}
     for substitute in game["participants"]:
         leaver, name = substitute.get("replaces"), substitute["player"]
-        # a leaver's default says nothing
-        if leaver is not None and said[leaver] not in (UNITS, said[name]):
+        # a leaver with the default states no units
+        if leaver is not None and stated_units[leaver] not in (UNITS, stated_units[name]):
             raise Refused("seat-disagrees", f"{quote(leaver)} and {quote(name)} share a seat, but not the units")
     for participant, units in zip(game["participants"], _units(game), strict=True):
         if (lost := participant.get("units_lost", 0)) > units:
-            had = f"{max(units, 0)} left on the seat" if "replaces" in participant else f"{units}"
-            raise Refused("units-lost-exceed", f"{quote(participant['player'])}: units lost {lost}, units {had}")
+            units_note = f"{max(units, 0)} left on the seat" if "replaces" in participant else f"{units}"
+            raise Refused("units-lost-exceed", f"{quote(participant['player'])}: units lost {lost}, units {units_note}")
 
 
 def _check_sides(game: dict[str, Any]) -> None:
-    named = seat_values(game, lambda participant: participant.get("side"))
-    for seat, side in named.items():
+    side_of_seat = seat_values(game, lambda participant: participant.get("side"))
+    for seat, side in side_of_seat.items():
         if side is None:
             raise Refused("missing-member", f"{quote(seat)} has no side")
-    names = sorted(set(named.values()))
+    names = sorted(set(side_of_seat.values()))
     if len(names) != 2:
         raise Refused("battle-sides", f"a battle has exactly two sides, this one has {len(names)}: {', '.join(names)}")
     sides, units = _sides(game), _units(game)
     for side, name in enumerate(names):
-        if _sum_of_side(sides, side, units) == 0:
+        if _sum_side(sides, side, units) == 0:
             raise Refused("battle-sides", f"the side {quote(name)} has no units")
 
 
 def _check_kills(game: dict[str, Any]) -> None:
-    sides, lost, kills = _sides(game), _said(game, "units_lost"), _said(game, "kills")
-    losses = [_sum_of_side(sides, side, lost) for side in (0, 1)]
+    sides, lost, kills = _sides(game), _member_values(game, "units_lost"), _member_values(game, "kills")
+    losses = [_sum_side(sides, side, lost) for side in (0, 1)]
     for participant, side, killed in zip(game["participants"], sides, kills, strict=True):
         if killed and not losses[1 - side]:
             name = quote(participant["player"])

@@ -1,6 +1,6 @@
 """Game type `diplomacy`: a game of the seven powers of the standard map, placed by the supply centres they held.
 
-    {"1901": {"Austria": 5, "France": 5, ...}, ...}     the centres at the end of each year; a power left out has none
+    {"1901": {"Austria": 5, "France": 5, ...}, ...}     the centres at the end of each year; an omitted power has none
 
 Places are strict: more centres at the end of the last year is better; if equal, more centres one year earlier, and so
 on back to 1901; if equal in all years, the powers are placed in the order of `POWERS` (Italia 2010).
@@ -50,7 +50,7 @@ class DiplomacyGame(Game):
     participants: list[DiplomacyParticipant]
 
     @field_serializer("centres")
-    def _held(self, centres: Centres, info: SerializationInfo) -> Centres:
+    def _omit_powers_without_centres(self, centres: Centres, info: SerializationInfo) -> Centres:
         # a power without centres may be left out; the game means the same
         return {
             year: {power: count for power, count in held.items() if count or not info.exclude_defaults}
@@ -59,7 +59,7 @@ class DiplomacyGame(Game):
 
 
 def check(game: dict[str, Any]) -> None:
-    """Seats, powers, years and centres fit together. Raises `Refused`."""
+    """Check that seats, powers, years and centres are consistent. Raises `Refused`."""
     check_seats(game["participants"], ("power",))
     _check_powers(game)
     _check_years(list(game["centres"]))
@@ -69,7 +69,7 @@ def check(game: dict[str, Any]) -> None:
 
 
 def places(game: dict[str, Any]) -> list[int]:
-    """Places 1 to 7 in the order of the participants; the two players of a seat share its place."""
+    """Return places 1 to 7 in the order of the participants; the two players of a seat share its place."""
     years = [game["centres"][year] for year in sorted(game["centres"], reverse=True)]
     keys = {
         seat: (*(-held.get(power, 0) for held in years), POWERS.index(power)) for seat, power in _powers(game).items()
@@ -87,7 +87,7 @@ def numbers(game: dict[str, Any]) -> list[list[int]]:
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """Return a randomly drawn game with seven seats, over a few years."""
+    """Draw a random game with seven seats, over a few years."""
     for seat, power in zip(seats, chance.sample(POWERS, len(POWERS)), strict=True):
         for participant in seat:
             participant["power"] = power
@@ -112,12 +112,12 @@ def _check_powers(game: dict[str, Any]) -> None:
             raise Refused("power-twice", f"{quote(played[power])} and {quote(seat)} both play {power}")
         played[power] = seat
     if missing := [power for power in POWERS if power not in played]:
-        raise Refused("power-missing", f"nobody plays {', '.join(missing)}; a game has all seven powers")
+        raise Refused("power-missing", f"no seat plays {', '.join(missing)}; a game has all seven powers")
 
 
 def _check_years(years: list[str]) -> None:
     expected = [str(FIRST_YEAR + index) for index in range(max(len(years), 1))]
     if missing := sorted({*expected} - {*years}):
-        others = sorted({*years} - {*expected})
-        there = f"{missing[0]} is missing" + (f", but there is {quote(others[0])}" if others else "")
-        raise Refused("years-not-gapless", f"the years run from {FIRST_YEAR} without gaps; {there}")
+        unexpected = sorted({*years} - {*expected})
+        problem = f"{missing[0]} is missing" + (f", but there is {quote(unexpected[0])}" if unexpected else "")
+        raise Refused("years-not-gapless", f"the years run from {FIRST_YEAR} without gaps; {problem}")

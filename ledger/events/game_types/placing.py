@@ -36,9 +36,9 @@ class PlacingGame(Game):
 
 
 def check(game: dict[str, Any]) -> None:
-    """Participants, seats, places and scores fit together. Raises `Refused`."""
+    """Check that participants, seats, places and scores are consistent. Raises `Refused`."""
     participants = game["participants"]
-    # only players and places, like most games: little could go wrong
+    # only players and places, like most games: few checks are needed
     bare = [p["place"] for p in participants if len(p) == 2 and "place" in p]
     if len(bare) == len(participants) > 1 and len({p["player"] for p in participants}) == len(bare):
         _check_gaps(sorted(bare))
@@ -46,84 +46,86 @@ def check(game: dict[str, Any]) -> None:
     check_seats(participants, ("place", "score"))
     plain = [p["place"] for p in participants if "place" in p and "score" not in p and "replaces" not in p]
     if len(plain) == len(participants):
-        _check_gaps(sorted(plain), _places_of_sides(game, _by_seat(game, "place")))
+        _check_gaps(sorted(plain), _side_places(game, _values_by_seat(game, "place")))
         return
-    places = _by_seat(game, "place")
-    scores = _by_seat(game, "score")
+    places = _values_by_seat(game, "place")
+    scores = _values_by_seat(game, "score")
     if None in places.values() and (any(places.values()) or None in scores.values()):
         missing = next(player for player, place in places.items() if place is None)
         raise Refused("place-missing", f"{quote(missing)} has no place; all participants have one, or all have a score")
     if None in places.values():
         return
-    _check_gaps(sorted(places.values()), _places_of_sides(game, places))
+    _check_gaps(sorted(places.values()), _side_places(game, places))
     scored = [player for player in places if scores[player] is not None]
     if not scored:
         return
-    ranked = sorted((places[player], _merit(game, scores[player]), player) for player in scored)
-    for (place, merit, player), (worse_place, worse_merit, worse) in pairwise(ranked):
-        if worse_place > place and worse_merit < merit:
+    ranked = sorted((places[player], _signed_score(game, scores[player]), player) for player in scored)
+    for (place, signed, player), (worse_place, worse_signed, worse_player) in pairwise(ranked):
+        if worse_place > place and worse_signed < signed:
             raise Refused(
                 "score-contradicts-place",
-                f"{quote(worse)} at place {worse_place} has a better score than {quote(player)} at place {place}",
+                f"{quote(worse_player)} at place {worse_place} has a better score than {quote(player)} at place {place}",
             )
 
 
 def places(game: dict[str, Any]) -> list[int]:
-    """Competition places (1, 2, 2, 4) in the order of the participants; the two players of a seat share its place.
+    """Return competition places (1, 2, 2, 4) in the order of the participants; players of one seat share its place.
 
-    The places of a checked game may be dense, or absent where scores decide.
+    The recorded places of a checked game may be dense, or absent if scores decide.
     """
-    keys = _by_seat(game, "place")
+    keys = _values_by_seat(game, "place")
     if None in keys.values():
-        keys = {seat: _merit(game, score) for seat, score in _by_seat(game, "score").items()}
+        keys = {seat: _signed_score(game, score) for seat, score in _values_by_seat(game, "score").items()}
     return competition_places(game, keys)
 
 
 def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """Return a randomly drawn game with these seats: ties are frequent, and scores may be given."""
+    """Draw a random game with these seats: ties are frequent, and scores may be recorded."""
     most = chance.choice((1, len(seats), 3 * len(seats)))
     scores = [chance.randrange(most) for _ in seats]
     scored = chance.random() < 0.3
     for seat, score in zip(seats, scores, strict=True):
         for participant in seat:
-            participant |= {"place": 1 + sum(other > score for other in scores)} | ({"score": score} if scored else {})
+            participant |= {"place": 1 + sum(better > score for better in scores)} | (
+                {"score": score} if scored else {}
+            )
     return {"participants": list_participants(seats)}
 
 
-def _by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:
+def _values_by_seat(game: dict[str, Any], member: str) -> dict[str, Any]:
     return seat_values(game, methodcaller("get", member))
 
 
-def _places_of_sides(game: dict[str, Any], places: dict[str, Any]) -> list[int]:
+def _side_places(game: dict[str, Any], places: dict[str, Any]) -> list[int]:
     """Return the places of the sides of a game, in ascending order, given those of its seats."""
-    teams = _by_seat(game, "team")
+    teams = _values_by_seat(game, "team")
     return sorted({(team if team is not None else seat): places[seat] for seat, team in teams.items()}.values())
 
 
-def _merit(game: dict[str, Any], score: int | str) -> int | Decimal:
+def _signed_score(game: dict[str, Any], score: int | str) -> int | Decimal:
     """Return the score, signed so that less is better."""
     exact = score if isinstance(score, int) else Decimal(score)
     return exact if game.get("score_order") == "low" else -exact
 
 
 def _check_gaps(places: list[int], of_sides: list[int] | None = None) -> None:
-    """Refuse places that neither count players, nor sides where there are teams. Raises `Refused`."""
-    if not (_are_without_gaps(places) or (of_sides is not None and _are_without_gaps(of_sides))):
+    """Raise `Refused` unless the places have no gap, counting players or, with teams, sides."""
+    if not (_have_no_gaps(places) or (of_sides is not None and _have_no_gaps(of_sides))):
         raise Refused(
             "place-gap",
-            f"the places {', '.join(map(str, places))} have a gap: is somebody missing? Ties are 1, 2, 2, 4 "
-            "or 1, 2, 2, 3",
+            f"the places {', '.join(map(str, places))} have a gap: is a player missing? Ties are 1, 2, 2, 4 or "
+            "1, 2, 2, 3",
         )
 
 
-def _are_without_gaps(places: list[int]) -> bool:
+def _have_no_gaps(places: list[int]) -> bool:
     """Tell whether ascending places are 1, 2, 2, 4 or 1, 2, 2, 3."""
     if places == list(range(1, len(places) + 1)):
         return True
     competition = dense = True
-    before = different = 0
+    previous = distinct = 0
     for count, place in enumerate(places, 1):
-        if place != before:
-            before, different = place, different + 1
-            competition, dense = competition and place == count, dense and place == different
+        if place != previous:
+            previous, distinct = place, distinct + 1
+            competition, dense = competition and place == count, dense and place == distinct
     return competition or dense
