@@ -5,8 +5,12 @@ Indexing a column gives Python integers; the functions here work on all of its n
 
 from __future__ import annotations
 
+import sys
 from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import chain
+from operator import add
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -35,10 +39,12 @@ __all__ = [
     "distinct",
     "equal",
     "in_memory",
+    "is_within",
     "largest",
     "np",
     "set_back",
     "shifted",
+    "should_use_numpy",
     "side_by_side",
     "span_indices",
     "spans_of",
@@ -49,8 +55,15 @@ __all__ = [
 
 # what completion and a piped import read of a shorter history, they have read before numpy is loaded
 LONG_HISTORY = 12_000
+# so many numbers are looked up one by one, or read one after another, in less time than importing numpy takes
+LOOKED_UP, READ = 30_000, 1_000_000
 # integers: an array, or something that is indexed and sliced the same way, in files perhaps
 Column: TypeAlias = Any
+
+
+def should_use_numpy(count: int, worth_loading: int = LOOKED_UP) -> bool:
+    """Tell whether numpy is worth it for so many numbers: a command that reads fewer ends before numpy is imported."""
+    return "numpy" in sys.modules or count >= worth_loading
 
 
 def zeros(code: str, length: int) -> Column:
@@ -82,6 +95,16 @@ def as_column(numbers: Any) -> Column:
 def largest(column: Column) -> int:
     """Return the largest number of a column; -1 for an empty one."""
     return int(as_numpy(column).max(initial=-1))
+
+
+def is_within(column: Column, low: int, high: int) -> bool:
+    """Tell whether all numbers of a column are at least `low` and below `high`."""
+    if not len(column):
+        return True
+    if should_use_numpy(len(column), READ):
+        numbers = as_numpy(column)
+        return bool(low <= numbers.min() and numbers.max() < high)
+    return bool(low <= min(column) and max(column) < high)
 
 
 def total(column: Column) -> int:
@@ -122,17 +145,24 @@ def concatenated(code: str, columns: Sequence[Column]) -> Column:
 
 def shifted(column: Column, by: int) -> Column:
     """Return a column with the same added to all its numbers."""
+    if not should_use_numpy(len(column)):
+        return array("q", [number + by for number in column])
     return as_column(as_numpy(column) + by)
 
 
 def taken(numbers: Column, column: Column) -> Column:
     """Return the numbers at the indices in a column; of a column in a file, no more than these are read."""
+    if not should_use_numpy(len(column)):
+        code = numbers.format if isinstance(numbers, memoryview) else numbers.typecode
+        return array(code, [numbers[index] for index in column])
     indices = as_numpy(column)
     return as_column(numbers.taken(indices) if hasattr(numbers, "taken") else as_numpy(numbers)[indices])
 
 
 def spans_of(starts: Column, numbers: Column) -> Column:
     """Return for each of some numbers the index of the last of the ascending `starts` that is not above it."""
+    if not should_use_numpy(len(numbers) * len(starts).bit_length()):
+        return array("q", [bisect_right(starts, number) - 1 for number in numbers])
     # all of them by bisection at once: of a column in a file no more is read than that looks at
     wanted, low = as_numpy(numbers), np.zeros(len(numbers), dtype=np.int64)
     high = np.full(len(numbers), len(starts), dtype=np.int64)
@@ -157,6 +187,8 @@ def distinct(column: Column) -> Column:
 
 def span_indices(start: Column, count: Column) -> Column:
     """Return the indices in spans, one span after another."""
+    if not should_use_numpy(len(start)):
+        return array("q", chain.from_iterable(map(range, start, map(add, start, count))))
     first, size = as_numpy(start), as_numpy(count).astype(np.int64)
     return as_column(np.arange(int(size.sum())) + np.repeat(first - (np.cumsum(size) - size), size))
 

@@ -15,8 +15,6 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.fields import read_by, read_slug
 from ratings_ledger.ledger.events.zones import load_zone as check_zone
 from ratings_ledger.ledger.events.zones import read_instant
-from ratings_ledger.ledger.intake.tables.dates import typed_time
-from ratings_ledger.ledger.intake.tables.table_games import game_slug
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import home_zone
 from ratings_ledger.ledger.store.opening import Ledger
@@ -108,6 +106,8 @@ by_option = click.option(
 
 def elo_games(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Return an option's games, each once, which must be ones that the shipped Elo ruleset can be published for."""
+    from ratings_ledger.ledger.intake.tables.table_games import game_slug  # only here, as few commands read tables
+
     try:
         games = dict.fromkeys(map(game_slug, values))
         for game in games:
@@ -192,6 +192,8 @@ def instant_or_now(ledger: Ledger, at: str | None, zone: str | None) -> int:
     """
     if at is None:
         return clock.now()
+    from ratings_ledger.ledger.intake.tables.dates import typed_time  # only here, as most commands take no time
+
     if zone is None:
         with ledger.reading() as connection:
             zone = home_zone(connection)

@@ -64,7 +64,7 @@ from ratings_ledger.projections.facts.columns import (
     optional_column,
     row_at,
 )
-from ratings_ledger.projections.facts.stored_columns import ANY, LayeredColumn, check_all, pieces, within
+from ratings_ledger.projections.facts.stored_columns import ANY, LayeredColumn, check_all, pieces
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
@@ -444,7 +444,7 @@ def check(facts: Facts) -> None:
     if used > len(facts.player):
         raise _nowhere(facts)
     for piece in pieces(facts.player):
-        if not within(piece[: max(used, 0)], 0, len(facts.players)):
+        if not arrays.is_within(piece[: max(used, 0)], 0, len(facts.players)):
             raise _nowhere(facts)
         used -= len(piece)
     for kind, names in ((kind, names) for kind, names in COLUMNS_OF.items() if names):
@@ -466,11 +466,11 @@ def check_changes(facts: Facts) -> None:
     """Raises `ValueError` unless what later events did to games can be applied."""
     slots, changed = len(facts.player), [change for change in facts.changes if change.start != NONE]
     if not (
-        within(array("q", [change.row for change in facts.changes]), 0, len(facts.first_position))
-        and within(array("q", [change.start for change in changed]), 0, slots + 1)
-        and within(array("q", [change.size for change in changed]), 0, PLAYERS_MAX + 1)
-        and within(array("q", [change.start + change.size for change in changed]), 0, slots + 1)
-        and within(array("q", [change.cell for change in changed]), 0, len(facts.cells))
+        arrays.is_within(array("q", [change.row for change in facts.changes]), 0, len(facts.first_position))
+        and arrays.is_within(array("q", [change.start for change in changed]), 0, slots + 1)
+        and arrays.is_within(array("q", [change.size for change in changed]), 0, PLAYERS_MAX + 1)
+        and arrays.is_within(array("q", [change.start + change.size for change in changed]), 0, slots + 1)
+        and arrays.is_within(array("q", [change.cell for change in changed]), 0, len(facts.cells))
     ):
         raise ValueError("a correction leads nowhere")
 

@@ -162,7 +162,7 @@ class StoredColumn:
 
     def _checked(self, numbers: Any) -> Any:
         """Return numbers in the shape of the column's items, if all are within its limits."""
-        if (self._low, self._high) != ANY and not within(numbers, self._low, self._high):
+        if (self._low, self._high) != ANY and not arrays.is_within(numbers, self._low, self._high):
             raise self.damaged("has a number that leads nowhere")
         return arrays.as_numpy(numbers).reshape(-1, *self._row) if self._row else numbers
 
@@ -373,14 +373,6 @@ def pieces(column: Any) -> list[Any]:
     if not isinstance(column, LayeredColumn):
         return [column.whole() if isinstance(column, StoredColumn) else column]
     return column.pieces()
-
-
-def within(numbers: Any, low: int, high: int) -> bool:
-    """Tell whether all numbers are at least `low` and below `high`."""
-    if not len(numbers):
-        return True
-    values = arrays.as_numpy(numbers)
-    return bool(low <= values.min() and values.max() < high)
 
 
 def check_all(columns: Iterable[StoredColumn | LayeredColumn]) -> None:

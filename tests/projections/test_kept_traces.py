@@ -4,6 +4,9 @@ answers are those of a replay from the first game."""
 import gc
 import json
 import logging
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -302,3 +305,28 @@ def test_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (facts.cache, facts.chain_hash == ZERO) == (None, False)
     assert everything(facts, RUNNING[0], None) == everything(plain, RUNNING[0], None)
     assert len(facts.cell) < NEVER
+
+
+@pytest.mark.slow
+def test_commands_read_kept_traces_without_numpy(tmp_path: Path) -> None:
+    """Given kept columns and a kept trace, a history and an explanation end before numpy would have been imported."""
+    url = str(tmp_path / "ratings.db")
+    made(url)
+    program = f"""
+import sys
+from ratings_ledger.cli.main import invoke
+from ratings_ledger.projections.facts import decoding
+from ratings_ledger.projections.replay import kept_traces
+decoding.CACHED_EVENTS = decoding.DELTA_EVENTS = kept_traces.TRACED_GAMES = 1
+code = invoke(["--db", {url!r}, *sys.argv[1:]])
+print(code, "numpy" in sys.modules, file=sys.stderr)
+"""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "caches")}
+    commands = [["history", "catan-elo/basic", "anna"], ["explain", "catan-elo/basic", "g17"]]
+    lines = [
+        subprocess.run(
+            [sys.executable, "-c", program, *command], env=environment, capture_output=True, text=True, check=True
+        ).stderr
+        for command in (commands[0], *commands)  # the first one keeps the trace
+    ]
+    assert lines == ["0 True\n", "0 False\n", "0 False\n"]

@@ -21,11 +21,15 @@ from ratings_ledger.projections.replay import kept_traces
 from ratings_ledger.projections.replay import replay as replaying
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("compiled", [True, False])
-def test_spans_are_those_of_a_bisection(compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=["by numpy", "one by one"])
+def one_by_one(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look numbers up by numpy, or as if it were not loaded yet."""
+    monkeypatch.setattr(arrays, "should_use_numpy", lambda count, worth_loading=0: request.param == "by numpy")
+
+
+@pytest.mark.usefixtures("one_by_one")
+def test_spans_are_those_of_a_bisection() -> None:
     """Given ascending starts, each number is in the span that a bisection finds, also at its ends."""
-    set_paths(monkeypatch, scanned=False, compiled=compiled)
     chance = Random(1)
     for count in (1, 2, 7, 1_000):
         starts = array("q", [0, *sorted(chance.sample(range(1, 5 * count), count - 1))])
@@ -35,7 +39,24 @@ def test_spans_are_those_of_a_bisection(compiled: bool, monkeypatch: pytest.Monk
     assert [*arrays.spans_of(array("q", [0, 3]), array("q"))] == []
 
 
+@pytest.mark.usefixtures("one_by_one")
+def test_columns_are_looked_up_as_by_hand() -> None:
+    """Indices in spans, the numbers there and shifted ones are those of plain loops, and limits hold."""
+    numbers, starts, counts = array("i", range(10, 30)), array("q", [3, 0, 9]), array("q", [2, 0, 4])
+    indices = arrays.span_indices(starts, counts)
+    assert [*indices] == [3, 4, 9, 10, 11, 12]
+    for column in (numbers, memoryview(numbers)):
+        assert arrays.taken(column, indices).tolist() == [13, 14, 19, 20, 21, 22]
+    assert arrays.taken(numbers, array("q")).tolist() == arrays.span_indices(array("q"), array("q")).tolist() == []
+    assert arrays.shifted(starts, -1).tolist() == [2, -1, 8]
+    assert arrays.is_within(starts, 0, 10)
+    assert not arrays.is_within(starts, 0, 9)
+    assert not arrays.is_within(starts, 1, 10)
+    assert arrays.is_within(array("q"), 0, 0)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize("compiled", [True, False])
 def test_games_are_as_the_facts_have_them(compiled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Given a history with corrections and renames, in files and with events since, games say what the facts say of
