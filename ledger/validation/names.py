@@ -187,8 +187,8 @@ def find_close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tup
 
     Two names are close if they are equal after `fold_name`, if they look alike (`list_look_alike_keys`), if one letter
     differs or two neighbours are swapped where both have `LETTERS_MIN` letters and no digit differs, or if they have no
-    digits and the first or the last word of one is at the other end. The time grows with the sum of both lists, not with
-    their product.
+    digits and the first or the last word of one is at the other end. The time grows with the sum of both lists, not
+    with their product.
     """
     found: dict[str, list[str]] = {}
     index, halves = dict[str, list[str]](), set[str]()
