@@ -48,9 +48,13 @@ def seal(url: str, on: str, segments: str, again: bool = False) -> Found:
     seconds = perf_counter() - started
     done = inventory(ledger, segments)
     return {
-        "seconds": seconds, "count": done.sealed, "games": sum(row.games for row in done.rows),
-        "bytes": sum(row.bytes for row in done.rows), **_of_children(), "processor_here": process_time(),
-    }  # fmt: skip
+        "seconds": seconds,
+        "count": done.sealed,
+        "games": sum(row.games for row in done.rows),
+        "bytes": sum(row.bytes for row in done.rows),
+        **_of_children(),
+        "processor_here": process_time(),
+    }
 
 
 def sealed_events(url: str) -> Found:
@@ -78,9 +82,14 @@ def rebuild(url: str, on: str | None, segments: str, pack_games: int = PACK_GAME
     if done.failures:
         raise SystemExit(f"a rule failed: {done.failures[0]}")
     return {
-        "seconds": seconds, "count": done.games, "ladders": done.ladders, "tasks": told.get("tasks", 0),
-        **workers, "processor_here": processor, "digest": _digest_of_live(url),
-    }  # fmt: skip
+        "seconds": seconds,
+        "count": done.games,
+        "ladders": done.ladders,
+        "tasks": told.get("tasks", 0),
+        **workers,
+        "processor_here": processor,
+        "digest": _digest_of_live(url),
+    }
 
 
 def _of_children() -> dict[str, float]:

@@ -38,9 +38,7 @@ def drafts(drawn: Drawn, history: History) -> list[Draft]:
     found = []
     for number, (low, high) in enumerate(pairwise(drawn.offsets.tolist())):
         name = game_id(drawn.first + number)
-        participants = ",".join(
-            f'{{"place":{places[i]},"player":"{player_id(players[i])}"}}' for i in range(low, high)
-        )  # fmt: skip
+        participants = ",".join(f'{{"place":{places[i]},"player":"{player_id(players[i])}"}}' for i in range(low, high))
         data = (
             f'{{"game":"{slug}","game_id":"{name}","group":"{drawn.ladder(number, history)}",'
             f'"participants":[{participants}]}}'
@@ -69,9 +67,21 @@ def rows(games: list[Draft], after: Head) -> list[EventRow]:
         leaf = leaf_hash(record)
         chain = chain_hash(chain, leaf)
         found.append(
-            EventRow(position, draft.event_id, draft.type, 1, draft.subject, draft.occurred_at, recorded_at, BY, None,
-                record, leaf, chain)
-        )  # fmt: skip
+            EventRow(
+                position,
+                draft.event_id,
+                draft.type,
+                1,
+                draft.subject,
+                draft.occurred_at,
+                recorded_at,
+                BY,
+                None,
+                record,
+                leaf,
+                chain,
+            )
+        )
     return found
 
 

@@ -27,7 +27,11 @@ def drawn(form: str, new: int, known: int) -> tuple[list[str], list[str]]:
 
 def _mistyped(name: str, chance: random.Random) -> str:
     place = chance.randrange(len(name))
-    return chance.choice([
-        name[:place] + name[place + 1 :], name[:place] + "e" + name[place:], " ".join(reversed(name.split())),
-        name.lower(),
-    ]).strip()  # fmt: skip
+    return chance.choice(
+        [
+            name[:place] + name[place + 1 :],
+            name[:place] + "e" + name[place:],
+            " ".join(reversed(name.split())),
+            name.lower(),
+        ]
+    ).strip()

@@ -110,9 +110,13 @@ def _replayed(url: str) -> Found:
         trace = replay_stream(stream, keep=False)
         ended = perf_counter()
     return {
-        "seconds": ended - started, "decode": decoded - started, "stream": streamed - decoded,
-        "replay": ended - streamed, "count": len(stream.row), "digest": _digest(stream.names, trace),
-    }  # fmt: skip
+        "seconds": ended - started,
+        "decode": decoded - started,
+        "stream": streamed - decoded,
+        "replay": ended - streamed,
+        "count": len(stream.row),
+        "digest": _digest(stream.names, trace),
+    }
 
 
 def replay_in_memory(url: str, name: str = "", compared: int = 0) -> Found:
@@ -157,9 +161,13 @@ def replay_decoded(url: str, name: str) -> Found:
         ended = perf_counter()
         times.append(ended - started)
     return {
-        "seconds": times[1], "first": times[0], "decode": started - decoding, "stream": streamed - started,
-        "replay": ended - streamed, "count": len(stream.row),
-    }  # fmt: skip
+        "seconds": times[1],
+        "first": times[0],
+        "decode": started - decoding,
+        "stream": streamed - started,
+        "replay": ended - streamed,
+        "count": len(stream.row),
+    }
 
 
 def _decode_with(url: str, name: str) -> tuple[Facts, str]:

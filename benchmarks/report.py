@@ -22,9 +22,19 @@ RESULTS = ROOT / "benchmarks" / "results.json"
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- written by make bench -->\n", "<!-- up to here -->"
 PACKAGES = (
-    "eventsourcing", "multi-elo", "openskill", "elote", "trueskill", "numba", "numpy", "pyarrow", "pydantic",
-    "sqlalchemy", "psycopg", "datasette",
-)  # fmt: skip
+    "eventsourcing",
+    "multi-elo",
+    "openskill",
+    "elote",
+    "trueskill",
+    "numba",
+    "numpy",
+    "pyarrow",
+    "pydantic",
+    "sqlalchemy",
+    "psycopg",
+    "datasette",
+)
 
 
 def machine() -> dict[str, Any]:
@@ -36,10 +46,12 @@ def machine() -> dict[str, Any]:
         "memory_gb": round(pages * page_bytes / 1e9, 1),
         "system": platform.platform(aliased=True, terse=True),
         "versions": {
-            "ratings-ledger": _commit(), "python": platform.python_version(), "sqlite": sqlite3.sqlite_version,
+            "ratings-ledger": _commit(),
+            "python": platform.python_version(),
+            "sqlite": sqlite3.sqlite_version,
             **{name: found for name in PACKAGES if (found := _version(name)) is not None},
         },
-    }  # fmt: skip
+    }
 
 
 def _processor() -> str:
@@ -87,10 +99,12 @@ def _line_as_json(line: Line | Skipped) -> dict[str, Any]:
 
 def _series_as_json(series: Series) -> dict[str, Any]:
     return {
-        "label": series.label, "unit": series.unit, "work": series.work,
+        "label": series.label,
+        "unit": series.unit,
+        "work": series.work,
         "seconds": [round(run.seconds, 6) for run in series.runs],
         "peak_bytes": [run.peak_bytes for run in series.runs],
-    }  # fmt: skip
+    }
 
 
 def line_of(kept: Mapping[str, Any]) -> Line | Skipped:

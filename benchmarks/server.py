@@ -14,9 +14,7 @@ def recreate(url: str, name: str, template: str) -> dict[str, Any]:
 
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(Identifier(name)))
-        connection.execute(
-            SQL("CREATE DATABASE {} TEMPLATE {}").format(Identifier(name), Identifier(template))
-        )  # fmt: skip
+        connection.execute(SQL("CREATE DATABASE {} TEMPLATE {}").format(Identifier(name), Identifier(template)))
     return {}
 
 

@@ -122,8 +122,18 @@ def commands_elsewhere(url: str, kind: str, games: int) -> Found:
     """The same of the command that asks the same, each from start to end."""
     times = []
     for address, position in _elsewhere(url, kind, games):
-        command = [sys.executable, "-m", "ratings_ledger", "--db", url, *address[1], "--known-at",
-                   str(position), "--format", "json"]  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "ratings_ledger",
+            "--db",
+            url,
+            *address[1],
+            "--known-at",
+            str(position),
+            "--format",
+            "json",
+        ]
         times.append(cold_command(command)["seconds"])
     return {"seconds": sorted(times)[len(times) // 2], "of_children": True}
 
@@ -151,9 +161,13 @@ async def asked(pages: Pages, address: str) -> int:
         sent.append(message)
 
     scope = {
-        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(), "query_string": query.encode(),
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
         "headers": [(b"host", b"localhost")],
-    }  # fmt: skip
+    }
     await pages(scope, None, send)
     return int(sent[0]["status"])
 
@@ -189,12 +203,24 @@ def requests_to_datasette(url: str, count: int, table: str) -> Found:
         rows = ledger.at().overview(CLUB).rows
     Path(table).unlink(missing_ok=True)
     with connect(table) as connection:
-        connection.execute("CREATE TABLE standings (rank INTEGER, player TEXT PRIMARY KEY, points REAL, change REAL, "
-                           "games INTEGER, last_played TEXT)")  # fmt: skip
-        connection.executemany("INSERT INTO standings VALUES (?, ?, ?, ?, ?, ?)", [
-            (row.rank, row.player, float(row.points), None if row.change is None else float(row.change), row.games,
-             str(row.last_played)) for row in rows
-        ])  # fmt: skip
+        connection.execute(
+            "CREATE TABLE standings (rank INTEGER, player TEXT PRIMARY KEY, points REAL, change REAL, "
+            "games INTEGER, last_played TEXT)"
+        )
+        connection.executemany(
+            "INSERT INTO standings VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    row.rank,
+                    row.player,
+                    float(row.points),
+                    None if row.change is None else float(row.change),
+                    row.games,
+                    str(row.last_played),
+                )
+                for row in rows
+            ],
+        )
     connection.close()
     return _requested(["-m", "datasette", "serve", table], f"/{Path(table).stem}/standings?_size=100", count)
 
@@ -246,8 +272,9 @@ def _serving(command: Sequence[str], cores: Sequence[int]) -> Iterator[int]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = subprocess.Popen([sys.executable, *command, "--port", str(port)], cwd=ROOT, stderr=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL)  # fmt: skip
+    server = subprocess.Popen(
+        [sys.executable, *command, "--port", str(port)], cwd=ROOT, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
     os.sched_setaffinity(server.pid, cores)
     try:
         for _ in range(STARTED_S * 10):

@@ -112,19 +112,29 @@ def night(costs: Costs, cores: int, found: Sequence[int], interpreted: bool = Fa
     before = NEW_GAMES * costs.decoded_event_here + segments * costs.segment_here + len(found) * costs.ladder_here
     tasks = [
         Task(
-            costs.task_here / 1e6, (some * each + costs.pack + segments * costs.read_part) / 1e6,
+            costs.task_here / 1e6,
+            (some * each + costs.pack + segments * costs.read_part) / 1e6,
             some / GAMES_PER_ROW * costs.row_here / 1e6,
         )
         for some, _ in packs(found)
-    ]  # fmt: skip
+    ]
     return farm(tasks, cores, before / 1e6)
 
 
 # measured by the row `cluster` of the benchmarks or on its data, in processor time, on two cores of AMD EPYC
 MEASURED = Costs(
-    copied_event_here=1.3, sealed_event=3.4, decoded_event_here=4.0, game=0.5, interpreted_game=11.6, pack=5_000.0,
-    read_part=330.0, task_here=800.0, ladder_here=30.0, segment_here=1_000.0, row_here=10.0,
-)  # fmt: skip
+    copied_event_here=1.3,
+    sealed_event=3.4,
+    decoded_event_here=4.0,
+    game=0.5,
+    interpreted_game=11.6,
+    pack=5_000.0,
+    read_part=330.0,
+    task_here=800.0,
+    ladder_here=30.0,
+    segment_here=1_000.0,
+    row_here=10.0,
+)
 
 
 def told(seconds: float) -> str:
@@ -151,8 +161,9 @@ def table(costs: Costs = MEASURED) -> str:
         largest = found[0] * (costs.interpreted_game if interpreted else costs.game) / 1e6
         for cores in CORES:
             done = night(costs, cores, found, interpreted)
-            rows.append((name, f"{cores:,}", told(done.seconds), limit(done, largest), f"{done.cores:.0%}",
-                         told(largest)))  # fmt: skip
+            rows.append(
+                (name, f"{cores:,}", told(done.seconds), limit(done, largest), f"{done.cores:.0%}", told(largest))
+            )
     headings = ("what", "cores", "time", "limited by", "workers busy", "largest ladder alone")
     named = ", ".join(f"{name.replace('_', ' ')} {value:,g}" for name, value in costs._asdict().items())
     return (

@@ -138,11 +138,15 @@ class PostgresStore(NamedTuple):
 
     def _environment(self, name: str) -> Environment:
         return {
-            "PERSISTENCE_MODULE": "eventsourcing.postgres", "POSTGRES_DBNAME": name, "POSTGRES_HOST": str(self.folder),
-            "POSTGRES_USER": "postgres", "POSTGRES_PASSWORD": "", "ORIGINATOR_ID_TYPE": "text",
+            "PERSISTENCE_MODULE": "eventsourcing.postgres",
+            "POSTGRES_DBNAME": name,
+            "POSTGRES_HOST": str(self.folder),
+            "POSTGRES_USER": "postgres",
+            "POSTGRES_PASSWORD": "",
+            "ORIGINATOR_ID_TYPE": "text",
             # quicker for single events; without it, batches of 5,000 wait forever in psycopg's pipeline
             "POSTGRES_ENABLE_DB_FUNCTIONS": "y",
-        }  # fmt: skip
+        }
 
     def _recreate(self, name: str, template: str) -> None:
         measure(Call("benchmarks.server:recreate", {"url": self._url("postgres"), "name": name, "template": template}))

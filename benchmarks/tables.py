@@ -9,8 +9,10 @@ HEADINGS = ("what", "ours", "other", "ours : other", "bar", "met")
 
 def table(lines: Iterable[Line | Skipped]) -> str:
     """All lines under the headings."""
-    rows = [_row(line) if isinstance(line, Line) else (line.what, f"skipped: {line.reason}", "", "", "", "")
-            for line in lines]  # fmt: skip
+    rows = [
+        _row(line) if isinstance(line, Line) else (line.what, f"skipped: {line.reason}", "", "", "", "")
+        for line in lines
+    ]
     return markdown(HEADINGS, rows)
 
 
@@ -49,9 +51,9 @@ def _ratio(line: Line) -> str:
     if line.baseline is None:
         return ""
     by_time = line.bar is not None and line.bar.kind == "times the time"
-    ours, other = (1 / seconds(line.ours), 1 / seconds(line.baseline)) if by_time else (
-        rate(line.ours), rate(line.baseline)
-    )  # fmt: skip
+    ours, other = (
+        (1 / seconds(line.ours), 1 / seconds(line.baseline)) if by_time else (rate(line.ours), rate(line.baseline))
+    )
     return f"{other / ours:.2f} x the time" if by_time else f"{ours / other:.3g} x"
 
 

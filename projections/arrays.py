@@ -113,9 +113,14 @@ def total(column: Column) -> int:
 
 
 def set_back(
-    states: Sequence[Column], games: Column, start: Column, end: Column, order: Column, before: Sequence[Column],
+    states: Sequence[Column],
+    games: Column,
+    start: Column,
+    end: Column,
+    order: Column,
+    before: Sequence[Column],
     slot: int,
-) -> Column:  # fmt: skip
+) -> Column:
     """Set everybody's states and games back to those before a slot; return where their slots go on from there.
 
     The slots of player p are `order[start[p]:end[p]]`, ascending; they lead to the states `before` them.

@@ -1,4 +1,4 @@
-"""What a rule is: the one thing that rules import besides the standard library.
+"""The rule contract: the only module that rules import besides the standard library.
 
 A rule is one small pure file that ends in `RULE = Rule(...)`. Its `score` runs over plain arrays of integers only, so
 the same source can be interpreted for short histories and compiled for long ones, with bit-identical results.
@@ -36,27 +36,27 @@ from ratings_ledger.projections.kit import root as root
 from ratings_ledger.projections.kit import units as units
 
 INT64_MAX = 2**63 - 1
-# the most points, in units, that anybody may have; beyond that, a rule's products might not fit 64 bits
+# The most points, in units, that a player may have. Beyond it, a rule's products might not fit 64 bits.
 UNITS_MAX = 10**16
-# what the columns of contract 2 hold where nothing was recorded; those of contract 1 hold -1
+# The value of a column of contract 2 where nothing was recorded. Columns of contract 1 hold -1 instead.
 MISSING = -(2**62)
-# more columns than any rating system needs for a player
+# More columns than any rating system needs for a player.
 STATE_COLUMNS_MAX = 6
-# numbers that participants of every game type may have; -1 if missing
+# Numbers that participants of every game type may have; -1 if missing.
 OPTIONAL_COLUMNS = ("seconds_played", "seat")
-# everything a rule may ask for whatever the game type, and what each is
+# Columns that a rule may read in every game type, with their descriptions.
 COMMON_COLUMNS = {
     "place": "the competition place (1, 2, 2, 4) among all seats, even uncounted ones; 0 in a game type without places",
     "status": f"{', '.join(f'{number} {name}' for number, name in enumerate(STATUSES))}",
     "seats": "the number of seats of the game, including those that do not count; the same for all players of a game",
     "tied": "the number of seats at the player's place, including their own; 1 if the player is not tied",
-    "seconds_played": "the seconds that the player played, by the result or else the game's clock; -1 if neither says",
+    "seconds_played": "the seconds that the player played, from the result or else the game's clock; -1 if unknown",
     "seat": "the number of the seat, such as the order of moves, or 1 for the home player; -1 if it is not recorded",
 }
-# what a rule with state may ask for besides, whatever the game type; numbers that a game declares are `numbers.NAME`
+# Further columns for rules with state, in every game type. A custom number is a column `numbers.NAME`.
 STATE_RULE_COLUMNS = {
     "team": "the number of the player's side in its game, from 0 on; missing in games without teams",
-    "home": "1 if the player's side played at home, -1 if the other did, 0 if neither did or nobody says",
+    "home": "1 if the player's side played at home, -1 if the other side did, 0 if neither did or it is not recorded",
     "score": "the score, in units of the ruleset's score_decimals, negated where low wins; missing if not recorded",
     "side_score": "the score of the player's side: in a battle the sum, else the one that its members share",
     "games_before": "the counted games of the player on this ladder before this one, including those of a seed",
@@ -66,13 +66,13 @@ STATE_RULE_COLUMNS = {
     "league": "a number that all games of the same league share; missing for a game without a league",
     "year": "the calendar year of the game in the ruleset's zone",
 }
-# of these, the ones that depend on a ladder's earlier games rather than on what was recorded of the game
+# Columns of STATE_RULE_COLUMNS that depend on the ladder's earlier games, not on the record of the game itself.
 HISTORY_COLUMNS = ("games_before", "days_since", "first_of_season")
-# how the name of a column of custom numbers begins
+# The prefix of columns of custom numbers.
 NUMBERS = "numbers."
-# more participants than fit into a record of 65,535 bytes
+# More participants than fit into a record of 65,535 bytes.
 PLAYERS_MAX = 4_096
-# what the column `status` holds
+# Values of the column `status`.
 FINISHED = STATUSES.index("finished")
 SURRENDERED = STATUSES.index("surrendered")
 SUBSTITUTE = STATUSES.index("substitute")
@@ -80,11 +80,11 @@ LEAVERS = tuple(STATUSES.index(status) for status in LEAVER_STATUSES)
 
 
 class Params(BaseModel):
-    """The constants of a rule: frozen, nothing unknown, nothing converted.
+    """The parameters of a rule. The model is frozen, strict, and rejects unknown names.
 
-    `start` is in whole points; players with fewer than `min_games` counted games have no rank yet (not qualified). With
+    `start` is in whole points. Players with fewer than `min_games` counted games have no rank yet (not qualified). With
     `carry_over` players begin a season with the points they had at the end of their last one instead. `substitution`
-    says who counts when a seat changed hands.
+    decides which players of a seat count when the seat changed hands.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -96,7 +96,7 @@ class Params(BaseModel):
 
 
 class TableParams(Params):
-    """What a league table needs to know: whether to sum all results or the `best_of` best, and what breaks ties.
+    """Parameters of a league table: whether it sums all results or the `best_of` best, and the tie-break.
 
     To subscribe to a league, a player must have finished `active_games` games in the `active_days` days before.
     """
@@ -107,11 +107,11 @@ class TableParams(Params):
     tie_break: Literal["none", "more wins", "head-to-head"] = "none"
 
 
-def _fraction(text: int | str) -> int | str:
-    # checked before it is computed: "1e999999999" is also a number
+def _check_fraction(text: int | str) -> int | str:
+    # The form is checked before the value is computed, because "1e999999999" is also a number.
     if not re.fullmatch(r"(?=0*\.?0*[1-9])\d{1,9}(\.\d{1,9}|/\d{1,9})?", str(text), re.ASCII):
-        told = 'a positive number or fraction is needed, such as 8, "7.5" or "64/3", with at most nine digits a part'
-        raise ValueError(told)
+        message = 'a positive number or fraction is needed, such as 8, "7.5" or "64/3", with at most nine digits a part'
+        raise ValueError(message)
     try:
         Fraction(text)
     except ZeroDivisionError:
@@ -119,12 +119,12 @@ def _fraction(text: int | str) -> int | str:
     return text
 
 
-# a positive number, exact: an integer, or a string such as "7.5" or "64/3"
-PositiveFraction = Annotated[int | str, AfterValidator(_fraction)]
+# An exact positive number: an integer, or a string such as "7.5" or "64/3".
+PositiveFraction = Annotated[int | str, AfterValidator(_check_fraction)]
 
 
 def needs(form: str) -> WrapValidator:
-    """Return a validator that says in one sentence what a value with several forms has to be."""
+    """Return a validator that replaces the errors of a union of forms with one sentence: "`form` is needed"."""
 
     def check_form(value: Any, check_value: Callable[[Any], Any]) -> Any:
         try:
@@ -135,14 +135,14 @@ def needs(form: str) -> WrapValidator:
     return WrapValidator(check_form)
 
 
-# the same, or 0
+# An exact number that may also be 0.
 FractionOrZero = Annotated[PositiveFraction | Literal[0], needs('0, or a positive fraction such as 8, "7.5" or "64/3"')]
 
 
 class SeasonPart(BaseModel):
-    """A part of a season: how many games it has, and how many of a player's results in it count.
+    """A part of a season: its number of games, and how many of a player's best results in it count.
 
-    The last part takes all games that are left, whether it says how many they are or not.
+    The last part takes all remaining games, whether `rounds` is set or not.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -151,7 +151,7 @@ class SeasonPart(BaseModel):
     best: Literal["all"] | Annotated[int, Field(ge=1, le=1_000)] = "all"
 
 
-def _sized_parts(parts: list[SeasonPart]) -> list[SeasonPart]:
+def _check_parts(parts: list[SeasonPart]) -> list[SeasonPart]:
     if any(part.rounds is None for part in parts[:-1]):
         raise ValueError("every part but the last has `rounds`, such as [{rounds = 6, best = 5}, {best = 4}]")
     return parts
@@ -161,16 +161,16 @@ TieBreak = Literal["places", "first", "more wins", "head-to-head", "last game"]
 
 
 class BestOfParams(Params):
-    """What a championship needs to know. Its rounds are the ladder's games in order, numbered from 1.
+    """Parameters of a championship. Its rounds are the ladder's games in order, numbered from 1.
 
-    parts:          the parts of the season with the best results that count in each; without parts all count
-    weights:        by round, what its points are multiplied by before the best results are chosen; otherwise 1
-    tie_breaks:     what decides between equal points, one after the other; whoever is still tied shares a rank
-    places_counted: the places that `places` and `first` look at: all, or so many from the first on
-    unranked:       who has no rank whatever their points, by player, with the reason
+    parts:          the parts of the season, each with its number of best results; without parts all results count
+    weights:        by round, the factor for its points, applied before the best results are chosen; 1 by default
+    tie_breaks:     the criteria that break ties, in this order; players who are still tied share a rank
+    places_counted: the places that `places` and `first` compare: all, or this many from the first on
+    unranked:       players without a rank, whatever their points; the value is the reason
     """
 
-    parts: Annotated[list[SeasonPart], Field(max_length=100), AfterValidator(_sized_parts)] = []
+    parts: Annotated[list[SeasonPart], Field(max_length=100), AfterValidator(_check_parts)] = []
     weights: dict[Annotated[str, Field(pattern=r"^[1-9][0-9]{0,3}$")], PositiveFraction] = {}
     tie_breaks: Annotated[list[TieBreak], Field(max_length=10)] = []
     places_counted: Literal["all"] | Annotated[int, Field(ge=1, le=10_000)] = "all"
@@ -178,11 +178,12 @@ class BestOfParams(Params):
 
 
 class PeriodParams(Params):
-    """What a monthly list needs to know: the score, and the gold for the first places; with `gold_ties = pool` tied
-    players share the gold of the tied places, and an indivisible remainder is not paid.
+    """Parameters of a monthly list: the score, and the gold for the first places.
+
+    With `gold_ties = pool` tied players share the gold of the tied places, and an indivisible remainder is not paid.
     """
 
-    # the points come from games alone
+    # Points come from games alone.
     start: Annotated[int, Field(ge=0, le=0)] = 0
     score: Literal["mean", "sum"] = "mean"
     gold: Annotated[list[Annotated[int, Field(ge=0, le=1_000)]], Field(max_length=100)] = []
@@ -190,14 +191,14 @@ class PeriodParams(Params):
     substitution: Literal["both", "leaver", "substitute", "none"] = "none"
 
 
-# whole numbers by place: the row of n players has the key "n" and n entries
+# Whole numbers by place. The row for n players has the key "n" and n entries.
 Rows = dict[str, list[int]]
 
 
 class Term(NamedTuple):
-    """One reason for part of a change: what it is, its size in units of 1/scale point, and how it came about.
+    """One part of a change of points: its name, its amount in units of 1/scale point, and how it was computed.
 
-    `assumes` names the parameters that decided it; where a ruleset says that it assumes one of them, that is shown.
+    `assumes` names the parameters that decided it. If a ruleset marks one of them as assumed, explanations say so.
     """
 
     term: str
@@ -209,16 +210,16 @@ class Term(NamedTuple):
 
 Columns = Sequence[Numbers]
 Changes = MutableSequence[int]
-# a player's numbers, one for each column of the rule's state
+# A player's numbers, one for each column of the rule's state.
 StateValues = tuple[int, ...]
 Score = Callable[[int, Any, Columns, Numbers, Numbers, Any], int]
 
 
 class State(NamedTuple):
-    """A column of what a rule keeps about a player: whole numbers in units of 1/`scale`.
+    """A column of a player's state, such as rating or deviation: whole numbers in units of 1/`scale`.
 
-    `decimals` is how many places people are shown. A seed is from `low` to `high`, in units: the rule can score nothing
-    else.
+    `decimals` is the number of decimal places in output. A seed must be from `low` to `high`, in units, because the
+    rule cannot score values outside this range.
     """
 
     name: str
@@ -229,56 +230,56 @@ class State(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A scoring function with its number; a change of behaviour gets a new number alongside the old one.
+    """A scoring rule and its number. A change of behaviour gets a new number, and the old rule stays.
 
-    columns: names of the participants' numbers that it reads, in the order `score` gets them
-    prepare: the parameters as the integers that `score` gets
-    table:   a constant table of integers for `score`, empty if it needs none
-    refuse_params: why these parameters cannot be used for up to a number of players, or None
-    check:   (n, columns, params) -> why a game of n counted players cannot be scored, or None; itself None if every
-             game of two or more can
+    columns: names of the participants' numbers that the rule reads, in the order in which `score` gets them
+    prepare: params -> the parameters as the integers that `score` gets
+    table:   () -> a constant table of integers for `score`; empty if it needs none
+    refuse_params: (params, players_max) -> why these parameters cannot be used for up to so many players, or None
+    check:   (n, columns, params) -> why a game of n counted players cannot be scored, or None. `check` itself is None
+             if every game of two or more players can be scored
     score:   (n, points, columns, constants, table, change) -> points minted. `points` are those before the game, in
-             units; the first n places of `change` are to be filled in, whatever they held. Participants come sorted by
-             id. Minted minus the sum of changes is what was burned, never negative. It may call plain functions of its
-             own module.
+             units. `score` fills in the first n places of `change`, whatever they held. Participants come sorted by
+             id. Minted points minus the sum of changes are burned; this is never negative. `score` may call plain
+             functions of its own module.
     explain: (n, names, points, columns, params, change) -> for every participant the terms that sum to their change
-    ranking: the name of the list (`projections.lists`) that ranks its points; by default the running points themselves
-    counted_min: a game with fewer counted players is not scored
+    ranking: the name of the list (`projections.lists`) that ranks the points; by default the running points themselves
+    counted_min: the fewest counted players with which a game is scored
     chance:  (i, j, points, columns, constants, table) -> the expected score of player i against player j, in units of
-             2^-32, strictly between 0 and 2^32, if the rule predicts results; or None. A function of four arguments
+             2^-32, strictly between 0 and 2^32. None if the rule does not predict results. A function of four arguments
              gets (i's points, j's points, constants, table)
-    remark:  (n, names, columns, params) -> what there is to say about the game as a whole, such as who won it; or None
+    remark:  (n, names, columns, params) -> a remark on the game as a whole, such as who won it; or None
 
-    A rule of contract 2 names its `state`. It has `start` and either `score` or `score_period`; the other functions
-    are optional. Those that the loop calls get `constants`, as `prepare` returns them, so that they can be compiled.
+    A rule of contract 2 declares its `state`. It has `start` and either `score` or `score_period`; the other functions
+    are optional. Functions called by the loop get `constants`, as `prepare` returns them, so that they can be compiled.
 
-    state:      the columns kept about every player. Books are kept of column 0; the ladder ranks by it
+    state:      the columns of every player's state. The ladder ranks by column 0, and its trial balance is of column 0
     start:      params -> the state of a new player
     score:      (n, before, columns, constants, table, after) -> points minted. `before[c][i]` and `after[c][i]` hold
-                state column c of participant i; `after` comes filled with `before`. Minted minus the sum of changes of
-                column 0 is what was burned, never negative
+                state column c of participant i; `after` comes filled with `before`. Minted points minus the sum of
+                changes of column 0 are burned; this is never negative
     explain:    (n, names, before, columns, params, after) -> for every participant the terms that sum to the change of
                 column 0
     score_period: (players, before, offsets, rows, constants, table, after) -> points minted. The results of player p
                 are rows[k][offsets[p]:offsets[p + 1]], one for each game and opponent: rows[0] is the opponent, as an
-                index into `before[c]`; rows[1] numbers the game within the period; then follow the rule's `columns` of
-                the player, and then those of the opponent. `before` are the states at the period's start
+                index into `before[c]`; rows[1] numbers the game within the period; the rule's `columns` of the player
+                follow, and then those of the opponent. `before` holds the states at the period's start
     explain_period: (p, names, before, offsets, rows, params, after) -> (row, term) for every reason that player p's
-                column 0 changed; the row is -1 for what no single result gave, such as rounding
-    age:        (state, elapsed, constants) -> the state after so many calendar days without a counted game; of rating
-                periods, how many later this one is than the player's last one, 1 for the next. It never changes
-                column 0
+                column 0 changed. The row is -1 for a term of no single result, such as rounding
+    age:        (state, elapsed, constants) -> the state after `elapsed` calendar days without a counted game. With
+                rating periods, `elapsed` counts the periods since the player's last one; it is 1 for the next period.
+                `age` never changes column 0
     new_season: (state, constants) -> the state with which a player begins another season
-    enter:      (state, constants) -> the state when this version of the ruleset takes effect
-    rank_by:    (state, params) -> what the ladder ranks by, highest first, in units of column 0; None: column 0
-    shown:      the names of the columns that people see; empty: all
-    provisional: (state, games, params) -> whether a rating is not reliable yet
+    enter:      (state, constants) -> the state of a player when this version of the ruleset takes effect
+    rank_by:    (state, params) -> the value to rank by, highest first, in units of column 0. None: column 0
+    shown:      the names of the columns in output; empty: all
+    provisional: (state, games, params) -> whether the rating is not reliable yet
     draw:       (i, j, before, columns, constants, table) -> the probability of a draw, in units of 2^-32; `chance` is
                 then the expected score: win + draw / 2
-    adds:       whether what a game gives depends on nobody's state, and points are all that is kept. Then a club may
-                have the sum or the best of what its players get
+    adds:       whether the changes of a game depend on no player's state, and points are the only state. Then a club's
+                score may be the sum or the best of the points of its players
     sample:     (n, random, params) -> columns of a game of n players that the rule can score, in the order of
-                `columns`, for trial games; None: any columns will do
+                `columns`, for trial games. None: the rule can score any columns
     """
 
     name: str
@@ -312,22 +313,22 @@ class Rule(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Return how many numbers it keeps about a player."""
+        """Return the number of state columns of a player."""
         return len(self.state) or 1
 
     @property
     def shown_columns(self) -> tuple[int, ...]:
-        """Return the indices of the state columns that people see."""
+        """Return the indices of the state columns that appear in output."""
         return tuple(index for index, column in enumerate(self.state) if not self.shown or column.name in self.shown)
 
     @property
     def id(self) -> str:
-        """`name/number`, as rulesets name it."""
+        """Return `name/number`, as rulesets refer to the rule."""
         return f"{self.name}/{self.number}"
 
 
 def exact(units: int, scale: int) -> str:
-    """Points as an exact string: whole, or a reduced fraction.
+    """Return points as an exact string: a whole number or a reduced fraction.
 
     >>> exact(8_000_000, 1_000_000), exact(5600, 840)
     ('8', '20/3')
@@ -336,7 +337,7 @@ def exact(units: int, scale: int) -> str:
 
 
 def decimal(units: int, scale: int, places: int = 6, signed: bool = False) -> str:
-    """Points as a decimal number for people, rounded half away from zero to `places` places, without trailing zeros.
+    """Return points as a decimal number, rounded half away from zero to `places` places, without trailing zeros.
 
     >>> decimal(-1_500_000, 1_000_000), decimal(5600, 840, 2), decimal(8, 1, signed=True)
     ('-1.5', '6.67', '+8')
@@ -351,7 +352,7 @@ def decimal(units: int, scale: int, places: int = 6, signed: bool = False) -> st
 
 
 def joined(names: Sequence[str]) -> str:
-    """Names as listed in a sentence.
+    """Join names as in a sentence.
 
     >>> joined(["anna"]), joined(["anna", "ben", "cleo"])
     ('anna', 'anna, ben and cleo')
@@ -361,12 +362,12 @@ def joined(names: Sequence[str]) -> str:
 
 
 def no_table() -> Numbers:
-    """The table of a rule that needs none."""
+    """Return the empty table of a rule that needs none."""
     return ()
 
 
 def refuse_rows(key: str, rows: Rows, what: str, players_max: int = 99) -> str | None:
-    """Why these rows of `what`, given under `key` for up to `players_max` players, cannot be used, or None."""
+    """Return why the rows of `what` under `key`, for up to `players_max` players, cannot be used, or None."""
     if not rows:
         return f"{key}: a row for at least one number of players is needed"
     for name, row in rows.items():
@@ -378,7 +379,7 @@ def refuse_rows(key: str, rows: Rows, what: str, players_max: int = 99) -> str |
 
 
 def refuse_percentages(key: str, rows: Rows) -> str | None:
-    """Why these rows of percentages, given under `key`, cannot be used, or None."""
+    """Return why the rows of percentages under `key` cannot be used, or None."""
     if reason := refuse_rows(key, rows, "percentages"):
         return reason
     for name, row in rows.items():
@@ -388,7 +389,7 @@ def refuse_percentages(key: str, rows: Rows) -> str | None:
 
 
 def flat_rows(rows: Rows) -> tuple[int, ...]:
-    """The rows from 2 players on, end to end, missing ones as zeros; the row of n begins at n(n - 1)/2 - 1.
+    """Concatenate the rows from 2 players on, with zeros for missing rows; the row of n begins at n(n - 1)/2 - 1.
 
     >>> flat_rows({"2": [0, 16], "3": [0, 13, 20]})
     (0, 16, 0, 13, 20)
@@ -398,7 +399,7 @@ def flat_rows(rows: Rows) -> tuple[int, ...]:
 
 
 def told_sizes(rows: Rows) -> str:
-    """The numbers of players that have rows, in words.
+    """Describe the numbers of players that have rows.
 
     >>> told_sizes({"2": [0, 16], "5": [0, 10, 16, 22, 28]})
     '2 or 5'
@@ -409,9 +410,9 @@ def told_sizes(rows: Rows) -> str:
 
 
 def refuse_two_in_a_seat(place: Numbers, status: Numbers) -> str | None:
-    """Why a rule that takes one player per seat cannot score these counted participants, or None.
+    """Return why a rule that takes one player per seat cannot score these counted participants, or None.
 
-    A leaver and a substitute at one place sat in one seat.
+    A leaver and a substitute at the same place shared a seat.
     """
     substituted = {place[i] for i in range(len(place)) if status[i] == SUBSTITUTE}
     if any(status[i] in LEAVERS and place[i] in substituted for i in range(len(place))):
@@ -444,9 +445,7 @@ def results_of_game(n: int, columns: Columns) -> tuple[list[int], list[list[int]
 
 
 def check_single_players(n: int, columns: Columns, params: Any) -> str | None:
-    """Return why a rule that reads place, team and status, and compares every two players, cannot score a game, or
-    None.
-    """
+    """Return why a rule that reads place, team and status and compares every two players cannot score a game."""
     place, team, status = columns
     return refuse_all_but_single_players(place, team, status)
 
@@ -457,12 +456,12 @@ def sample_single_players(n: int, random: Random, params: Any) -> Columns:
 
 
 class Weighing(NamedTuple):
-    """How a rule with ratings and deviations, both in units of 1/`scale`, weighs the results of a player.
+    """The functions by which a rule with ratings and deviations, both in units of 1/`scale`, weighs results.
 
     compare: (gap, deviation, place, opponent's place) -> the weighted surprise of a result, and its information
     weaken:  an opponent's deviation, in units -> the weight
-    step:    (surprise, information), summed up -> by how many units the rating moves for a surprise of 1
-    assumes: the parameters that decide it
+    step:    (sum of surprise, sum of information) -> by how many units the rating moves for a surprise of 1
+    assumes: the parameters that the weights depend on
     """
 
     scale: int
@@ -475,9 +474,9 @@ class Weighing(NamedTuple):
 def explain_results(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Columns, after: Any, weighing: Weighing
 ) -> list[tuple[int, Term]]:
-    """Return a term for every result of player p in a period, by its row, and what rounding added.
+    """Return a term for every result of player p in a period, by its row, and one for rounding.
 
-    The rule's first column is place, so `rows` has that of the player and of the opponent at 2 and 5.
+    The rule's first of three columns is `place`, so rows 2 and 5 are the places of the player and of the opponent.
     """
     scale, surprise, information, parts = weighing.scale, 0.0, 0.0, []
     for row in range(offsets[p], offsets[p + 1]):

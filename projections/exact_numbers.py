@@ -20,8 +20,10 @@ from fractions import Fraction
 from typing import Any
 
 # fill and alignment, sign and the rest of the flags, width, grouping, precision, type
-FORMAT = re.compile(r"(?s:(?P<fill>.)?(?P<align>[<>=^]))?(?P<sign>[-+ ]?)z?(?P<zero>0?)(?P<width>[0-9]*)"
-                    r"(?P<group>[,_]?)(?:\.(?P<places>[0-9]+))?(?P<kind>[eEfFgG%]?)")  # fmt: skip
+FORMAT = re.compile(
+    r"(?s:(?P<fill>.)?(?P<align>[<>=^]))?(?P<sign>[-+ ]?)z?(?P<zero>0?)(?P<width>[0-9]*)"
+    r"(?P<group>[,_]?)(?:\.(?P<places>[0-9]+))?(?P<kind>[eEfFgG%]?)"
+)
 PLACES = 6  # those of a float that is formatted without a number of them
 DIGITS_MAX = 10_000  # more digits behind the point are a slip
 EXACTLY = Context(MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)

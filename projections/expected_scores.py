@@ -1,4 +1,4 @@
-"""Expected scores in integers, for the rules that compare players: a table, interpolated.
+"""Expected scores in integers, interpolated from a table, for rules that compare players.
 
 Rules import this from `projections.contract`.
 """
@@ -11,17 +11,17 @@ from functools import cache
 from pathlib import Path
 
 Numbers = Sequence[int]
-# an expected score of 1
+# An expected score of 1.
 ONE = 1 << 32
 STEPS_PER_SCALE = 8_192
-# beyond this many times the scale, the weaker player's is taken as 2^-32
+# Beyond this multiple of the scale, the weaker player's expected score counts as 2^-32.
 EXPECTED_SCALES = 10
 INVERSE, PER_STEP, PER_ONE = 1 << 59, (1 << 59) // STEPS_PER_SCALE, (1 << 59) // ONE
 TABLE_SHA256 = "4b3af97fdbfc303936ffa5cd0c99148bd501dd8c9e9ad86e47f7a3a6e259134d"
 
 
 def read_table(path: Path, digest: str) -> Numbers:
-    """A rule's table from a file of unsigned 32-bit little-endian integers with this SHA-256."""
+    """Read a rule's table from a file of unsigned 32-bit little-endian integers with this SHA-256."""
     content = path.read_bytes()
     assert hashlib.sha256(content).hexdigest() == digest, f"{path} is not the table of its rule"
     entries = array("I", content)
@@ -32,28 +32,27 @@ def read_table(path: Path, digest: str) -> Numbers:
 
 @cache
 def expected_scores() -> Numbers:
-    """The expected scores of the weaker player, in units of 2^-32, from scripts/make_elo_table.py.
+    """Return the expected scores of the weaker player, in units of 2^-32, from scripts/make_elo_table.py.
 
-    The entries are for gaps of 0, 1, 2 ... 8192ths of the scale, up to ten times the scale. It is the `table` of a rule
-    that calls `expected`.
+    The entries are for gaps of 0, 1, 2 ... 8192ths of the scale, up to ten times the scale. A rule that calls
+    `expected` has this function as its `table`.
     """
     return read_table(Path(__file__).with_name("expected_scores.bin"), TABLE_SHA256)
 
 
 def expected(gap: int, scale: int, inverse: int, table: Numbers) -> int:
-    """The expected score, in units of 2^-32, of a player whose points are `gap` units above the opponent's.
+    """Return the expected score, in units of 2^-32, of a player `gap` units above the opponent.
 
         1 / (1 + 10^(-gap / scale))
 
-    (A. Elo, The Rating of Chessplayers, 1978.) `scale` is also in units, `table` is `expected_scores()`. Thanks to
-    `inverse`, `INVERSE // scale`, nothing is divided by the scale, which would make compiled code a fifth slower.
-    Interpolated in integers, so every machine gets the same: the error is below 1.2e-9, and two players' scores sum
-    to 1.
+    (A. Elo, The Rating of Chessplayers, 1978.) `scale` is also in units, `table` is `expected_scores()`, and `inverse`
+    is `INVERSE // scale`: dividing by the scale instead would make compiled code a fifth slower. Interpolation is in
+    integers, so every machine gets the same result. The error is below 1.2e-9, and the scores of two players sum to 1.
     """
     size = abs(gap)
     weaker = 1
     if size < EXPECTED_SCALES * scale:
-        # the inverse is too small by less than 2e-7 of itself, so the quotient is either right or one too small
+        # The inverse is too small by less than 2e-7 of itself, so the quotient is exact or too small by one.
         index = size * inverse // PER_STEP
         rest = size * STEPS_PER_SCALE - index * scale
         if rest >= scale:
@@ -67,8 +66,8 @@ def expected(gap: int, scale: int, inverse: int, table: Numbers) -> int:
 
 
 def rounded(numerator: int, divisor: int, whole: int) -> int:
-    """The integer nearest to numerator / (divisor * whole), half away from zero; both are positive."""
-    # dividing in two steps gives the same, and is quick where one divisor is a power of two
+    """Return the integer nearest to numerator / (divisor * whole), half away from zero; both are positive."""
+    # Dividing in two steps gives the same result, and is fast if one divisor is a power of two.
     if numerator < 0:
         return -((2 * -numerator + divisor * whole) // (2 * whole) // divisor)
     return (2 * numerator + divisor * whole) // (2 * whole) // divisor

@@ -1,4 +1,7 @@
-"""The program itself, as far as results depend on it: it takes over only its own rows, and trusts its own workers."""
+"""The identity of the program: a digest of everything, besides the log, that results depend on.
+
+Stored rows and workers are trusted only if they have the same digest.
+"""
 
 import hashlib
 import sys
@@ -6,12 +9,12 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-# of the code, tables and rulesets of both layers
+# Code, rulesets and tables of both layers.
 SUFFIXES = (".py", ".toml", ".bin")
 LIBRARIES = ("tzdata", "numpy", "numba", "llvmlite")
 
 
-def _version_of(library: str) -> str:
+def _find_version(library: str) -> str:
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:
@@ -20,10 +23,10 @@ def _version_of(library: str) -> str:
 
 @cache
 def program_digest() -> str:
-    """Return a digest of what a result depends on besides the log: this program, Python and libraries."""
+    """Return a digest of this program, of Python and of the libraries that results depend on."""
     digest = hashlib.sha256(f"{sys.version_info[:2]} {sys.byteorder}".encode())
     for library in LIBRARIES:
-        digest.update(f"{library} {_version_of(library)}".encode())
+        digest.update(f"{library} {_find_version(library)}".encode())
     root = Path(__file__).parents[1]
     for layer in ("ledger", "projections"):
         for path in sorted((root / layer).rglob("*")):

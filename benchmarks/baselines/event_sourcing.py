@@ -52,11 +52,16 @@ def events(drawn: Drawn) -> list[GameRecorded]:
     players, places = [player_id(number) for number in drawn.players], drawn.places.tolist()
     return [
         GameRecorded(
-            game_id(drawn.first + number), 1, "bench", "0", int(drawn.occurred_at[number]),
-            players[low:high], places[low:high],
+            game_id(drawn.first + number),
+            1,
+            "bench",
+            "0",
+            int(drawn.occurred_at[number]),
+            players[low:high],
+            places[low:high],
         )
         for number, (low, high) in enumerate(pairwise(drawn.offsets.tolist()))
-    ]  # fmt: skip
+    ]
 
 
 def save(env: Environment, history: list[Any], batch: int = BATCH_EVENTS) -> dict[str, Any]:

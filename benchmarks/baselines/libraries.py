@@ -35,9 +35,7 @@ def multi_elo(history: list[Any], count: int) -> Found:
     ratings: dict[int, float] = {}
     started = perf_counter()
     for players, places in games:
-        seated = [
-            EloPlayer(place, ratings.get(player, 1000)) for player, place in zip(players, places, strict=True)
-        ]  # fmt: skip
+        seated = [EloPlayer(place, ratings.get(player, 1000)) for player, place in zip(players, places, strict=True)]
         for player, rating in zip(players, calc_elo(seated, 32), strict=True):
             ratings[player] = rating
     return {"seconds": perf_counter() - started, "count": len(games)}

@@ -70,9 +70,11 @@ def run(path: str, players_count: int) -> dict[str, Any]:
     replay(offsets, players, places, expected, points, games)
     seconds = perf_counter() - started
     seen = np.flatnonzero(games)
-    return {"seconds": seconds, "count": len(offsets) - 1, "digest": digest_of_points(
-        {player_id(number): int(points[number]) for number in seen.tolist()}
-    )}  # fmt: skip
+    return {
+        "seconds": seconds,
+        "count": len(offsets) - 1,
+        "digest": digest_of_points({player_id(number): int(points[number]) for number in seen.tolist()}),
+    }
 
 
 def _new(players_count: int) -> tuple[Ints, Ints]:

@@ -29,10 +29,11 @@ def append(setting: Setting, store: Store, full: int) -> Iterator[Line | Skipped
         **{f"import {form}": _import(store, path) for form, path in files.items()},
         "raw": Call(store.raw_inserts, lambda: {"url": store.empty_ledger(), **given}),
         "eventsourcing": Call(
-            "benchmarks.baselines.event_sourcing:save", lambda: {"env": store.empty_domain_events(), **given},
+            "benchmarks.baselines.event_sourcing:save",
+            lambda: {"env": store.empty_domain_events(), **given},
             needs=("eventsourcing",),
         ),
-    }  # fmt: skip
+    }
     runs = in_turn(calls, setting.repetitions)
     raw = series("executemany of the same rows", "events", games, runs.pop("raw"))
     saved = runs.pop("eventsourcing", None)

@@ -29,21 +29,28 @@ def questions(setting: Setting) -> Iterator[Line]:
     # by name: the command, the coordinate, and what the open ledger was asked before
     asked = {
         f"standings as of {AS_OF}, top {TOP}": (
-            ["standings", LADDER, "--as-of", AS_OF, "--limit", str(TOP)], AS_OF, ([LADDER], "2015-01-01"),
+            ["standings", LADDER, "--as-of", AS_OF, "--limit", str(TOP)],
+            AS_OF,
+            ([LADDER], "2015-01-01"),
         ),
         "history of an ordinary player": (["history", LADDER, ordinary], None, ([LADDER, other], None)),
         "history of the busiest player": (["history", LADDER, busiest], None, ([LADDER, other], None)),
         "explain a game": (["explain", LADDER, game_id(games * 2 // 3)], None, ([LADDER, game_id(games // 3)], None)),
-    }  # fmt: skip
+    }
     imported = [sys.executable, "-c", "import sqlalchemy"]
     calls = {"import": Call("benchmarks.measuring:cold_command", {"command": imported})}
     for name, (arguments, as_of, before) in asked.items():
         method, ladder, *more = arguments
         given = {"limit": TOP} if method == "standings" else {}
-        calls[f"{name}, open ledger"] = Call("benchmarks.ours:answered", {
-            "url": url, "method": method, "options": given,
-            "asked": [before, ([ladder, *(() if given else more)], as_of)],
-        })  # fmt: skip
+        calls[f"{name}, open ledger"] = Call(
+            "benchmarks.ours:answered",
+            {
+                "url": url,
+                "method": method,
+                "options": given,
+                "asked": [before, ([ladder, *(() if given else more)], as_of)],
+            },
+        )
         calls[f"{name}, cold process"] = Call(
             "benchmarks.measuring:cold_command",
             {"command": [*PROGRAM, "--db", url, *arguments, "--format", "json"]},
@@ -81,24 +88,32 @@ def corrections(setting: Setting) -> Iterator[Line]:
     runs = in_turn(calls, setting.repetitions)
     yield Line(
         f"a correction of a game one week back in {games:,} games, open ledger, traces kept: all effects",
-        series("preview", "previews", 1, runs["preview"]), bar=Bar("seconds", PREVIEWED_S),
-    )  # fmt: skip
+        series("preview", "previews", 1, runs["preview"]),
+        bar=Bar("seconds", PREVIEWED_S),
+    )
     yield Line(
-        f"the next standings, {games:,} games, top {TOP}, open ledger", series("answer", "answers", 1, runs["next"]),
+        f"the next standings, {games:,} games, top {TOP}, open ledger",
+        series("answer", "answers", 1, runs["next"]),
         bar=Bar("seconds", NEXT_S),
-    )  # fmt: skip
+    )
     rebuilt = Call("benchmarks.ours:nightly", {"url": grown, "games": NIGHTLY_GAMES, "players": history.players})
     measure(rebuilt)  # the first one replays everything
     nights = in_turn({"night": rebuilt}, setting.repetitions)
     yield Line(
         f"rebuild after {NIGHTLY_GAMES:,} new games behind {games:,}",
-        series("rebuild", "rebuilds", 1, nights["night"]), bar=Bar("seconds", NIGHT_S),
-    )  # fmt: skip
+        series("rebuild", "rebuilds", 1, nights["night"]),
+        bar=Bar("seconds", NIGHT_S),
+    )
     measure(Call("benchmarks.ours:published", {"url": grown, "name": "later/bench-months-1"}))
-    month = Call("benchmarks.ours:answered", {
-        "url": grown, "method": "standings", "options": {"limit": TOP},
-        "asked": [([f"bench-months/2016-{month}"], None) for month in (11, 12)],
-    })  # fmt: skip
+    month = Call(
+        "benchmarks.ours:answered",
+        {
+            "url": grown,
+            "method": "standings",
+            "options": {"limit": TOP},
+            "asked": [([f"bench-months/2016-{month}"], None) for month in (11, 12)],
+        },
+    )
     yield Line(
         f"the list of a month among {games:,} games, open ledger, replayed",
         series("answer", "answers", 1, in_turn({"month": month}, setting.repetitions)["month"]),

@@ -41,18 +41,21 @@ def _sealing(setting: Setting, history: History, segments: str) -> Iterator[Line
         yield Skipped(what, "they are too few for a segment")
         return
     yield Line(
-        what, Series("seal", "events", found["count"], [_largest(run)]),
+        what,
+        Series("seal", "events", found["count"], [_largest(run)]),
         note=f"{1e6 * found['processor'] / found['count']:.3g} µs of a worker and "
         f"{1e6 * found['processor_here'] / found['count']:.3g} µs of the coordinator an event, "
         f"{found['bytes'] / found['games']:.3g} bytes a game",
-    )  # fmt: skip
+    )
 
 
 def _rebuilding(setting: Setting, history: History, segments: str) -> Iterator[Line | Skipped]:
     """The same rebuild by every engine, and as ever."""
     given = {"url": setting.sqlite.ledger(history), "segments": segments}
-    calls = {"as ever": Call("benchmarks.clusters:rebuild", {**given, "on": None}),
-             **{on: Call("benchmarks.clusters:rebuild", {**given, "on": on}) for on in _engines()}}  # fmt: skip
+    calls = {
+        "as ever": Call("benchmarks.clusters:rebuild", {**given, "on": None}),
+        **{on: Call("benchmarks.clusters:rebuild", {**given, "on": on}) for on in _engines()},
+    }
     measure(calls["as ever"])  # after it, its columns are cached, and the standings stored
     runs = in_turn(calls, setting.repetitions)
     digests = {run.found["digest"] for found in runs.values() for run in found}
@@ -88,20 +91,24 @@ def _tasks(setting: Setting, history: History, segments: str) -> Iterator[Line]:
         yield Line(
             f"a task besides its work, {on}: {tasks:,} packs of {history.games:,} games against "
             f"{runs['few'][0].found['tasks']}",
-            Series("task", "task", 1, more), bar=Bar("seconds", TASK_SECONDS),
+            Series("task", "task", 1, more),
+            bar=Bar("seconds", TASK_SECONDS),
             note=f"{1e3 * median(run.found['worker'] for run in more):.2g} ms of a worker, "
             f"{1e3 * median(run.found['here'] for run in more):.2g} ms of the coordinator",
-        )  # fmt: skip
+        )
 
 
 def _more(few: Run, many: Run) -> Run:
     """What each of many tasks took longer."""
     tasks = max(1, many.found["tasks"] - few.found["tasks"])
     return Run(
-        max((many.seconds - few.seconds) / tasks, 1e-6), many.found["worker_bytes"],
-        {"worker": (many.found["processor"] - few.found["processor"]) / tasks,
-         "here": (many.found["processor_here"] - few.found["processor_here"]) / tasks},
-    )  # fmt: skip
+        max((many.seconds - few.seconds) / tasks, 1e-6),
+        many.found["worker_bytes"],
+        {
+            "worker": (many.found["processor"] - few.found["processor"]) / tasks,
+            "here": (many.found["processor_here"] - few.found["processor_here"]) / tasks,
+        },
+    )
 
 
 def _largest(run: Run) -> Run:

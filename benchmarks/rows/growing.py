@@ -33,5 +33,7 @@ def growth(setting: Setting) -> Iterator[Line]:
         cheapest = max(sizes[:-1] or sizes, key=lambda size: rate(every[size]))
         yield Line(
             f"{told}: a game among {sizes[-1]:,} against one among {cheapest:,}, where it costs least",
-            every[sizes[-1]], every[cheapest], Bar("times as fast", round(1 / COST_TIMES, 2)),
-        )  # fmt: skip
+            every[sizes[-1]],
+            every[cheapest],
+            Bar("times as fast", round(1 / COST_TIMES, 2)),
+        )

@@ -40,9 +40,12 @@ def log(setting: Setting) -> Iterator[Line | Skipped]:
                 for size in urls
             }
             yield Line(
-                f"{what}, PostgreSQL: an event among {long:,} against one among {short:,}", found[long], found[short],
-                Bar("times as fast", round(1 / COST_TIMES, 2)), note=f"{1e6 / rate(found[long]):.3g} µs an event",
-            )  # fmt: skip
+                f"{what}, PostgreSQL: an event among {long:,} against one among {short:,}",
+                found[long],
+                found[short],
+                Bar("times as fast", round(1 / COST_TIMES, 2)),
+                note=f"{1e6 / rate(found[long]):.3g} µs an event",
+            )
 
 
 def _among(function: str, size: int) -> dict[str, int]:

@@ -53,10 +53,11 @@ def served(setting: Setting, url: str) -> Iterator[Line | Skipped]:
     calls = {
         "ours": Call("benchmarks.serving:requests", {"url": url, "count": REQUESTS}),
         "datasette": Call(
-            "benchmarks.serving:requests_to_datasette", {"url": url, "count": REQUESTS, "table": table},
+            "benchmarks.serving:requests_to_datasette",
+            {"url": url, "count": REQUESTS, "table": table},
             needs=("datasette",),
         ),
-    }  # fmt: skip
+    }
     runs = in_turn(calls, setting.repetitions)
     ours, what = series("serve", "requests", REQUESTS, runs["ours"]), "a page of 100 rows that is in memory, one core"
     yield Line(what, ours, bar=Bar("a second", REQUESTS_A_SECOND))
@@ -95,15 +96,14 @@ def answered(setting: Setting, url: str) -> Iterator[Line]:
 def appended(setting: Setting, store: Store) -> Iterator[Line]:
     """Single durable appends while clients read pages in a loop, and without them."""
     history = History(games=setting.games(10_000))
-    calls = {
-        clients: Call("benchmarks.serving:appends", _given(store, history, clients)) for clients in (CLIENTS, 0)
-    }  # fmt: skip
+    calls = {clients: Call("benchmarks.serving:appends", _given(store, history, clients)) for clients in (CLIENTS, 0)}
     for clients, runs in in_turn({f"{clients} clients": call for clients, call in calls.items()}, 3).items():
         yield Line(
             f"the longest of 100 single durable appends while {clients} read pages in a loop, {store.name}",
-            series("append", "appends", 1, runs), bar=Bar("seconds", APPEND_S),
+            series("append", "appends", 1, runs),
+            bar=Bar("seconds", APPEND_S),
             note=f"median {1_000 * runs[0].found['median']:.1f} ms",
-        )  # fmt: skip
+        )
 
 
 def remembered(setting: Setting) -> Iterator[Line]:

@@ -29,14 +29,17 @@ def sheets(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
         reader = max(run.found["reader_bytes"] for run in runs[".xlsx"])
         yield Line(
             f"import of {rows:,} rows {named}, {store.name}, .xlsx against CSV",
-            series("xlsx", "rows", rows, runs[".xlsx"]), series("CSV", "rows", rows, runs[".csv"]),
-            Bar("times as fast", 0.5), note=f"its reader at most {reader / 1e6:,.0f} MB besides",
-        )  # fmt: skip
+            series("xlsx", "rows", rows, runs[".xlsx"]),
+            series("CSV", "rows", rows, runs[".csv"]),
+            Bar("times as fast", 0.5),
+            note=f"its reader at most {reader / 1e6:,.0f} MB besides",
+        )
 
 
 def _import(store: Store, path: str, form: str) -> Call:
     given = ["--zone", "UTC", *(["--set", "game=bench"] if form == "club" else [])]
     return Call(
-        "benchmarks.ours:import_table", lambda: {"url": store.empty_ledger(), "arguments": ["import", path, *given]},
+        "benchmarks.ours:import_table",
+        lambda: {"url": store.empty_ledger(), "arguments": ["import", path, *given]},
         needs=("python_calamine",),
-    )  # fmt: skip
+    )

@@ -15,17 +15,18 @@ def single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
     events = setting.events(500)
     history = History(games=events)
     given = {"history": history, "batch": 1}
-    journals = {"": {}} if store.name != "SQLite" else {
-        f", journal {name}": {"journal": name} for name in ("truncate", "wal")
-    }  # fmt: skip
+    journals = (
+        {"": {}} if store.name != "SQLite" else {f", journal {name}": {"journal": name} for name in ("truncate", "wal")}
+    )
     calls = {}
     for journal, chosen in journals.items():
         for name, function in (("append", "benchmarks.ours:append_history"), ("raw", store.raw_inserts)):
             calls[name + journal] = Call(function, _fresh(store, {**given, **chosen}))
     calls["eventsourcing"] = Call(
-        "benchmarks.baselines.event_sourcing:save", lambda: {"env": store.empty_domain_events(), **given},
+        "benchmarks.baselines.event_sourcing:save",
+        lambda: {"env": store.empty_domain_events(), **given},
         needs=("eventsourcing",),
-    )  # fmt: skip
+    )
     runs = in_turn(calls, setting.repetitions)
     for journal in journals:
         what = f"{events:,} single durable appends, {store.name}{journal}"

@@ -35,8 +35,17 @@ CELLS_FIRST = 64
 PAGE_BYTES = 10_000_000  # of a text
 LANES = 2
 PAGES_AHEAD, PAGES_FIRST = 8, 80
-COLUMNS = {"occurred_at": "q", "size": "q", "in_cell": "i", "player": "i", "place": "i", "status": "b", "seat": "i",
-           "seconds_played": "i", "score": "q"}  # fmt: skip
+COLUMNS = {
+    "occurred_at": "q",
+    "size": "q",
+    "in_cell": "i",
+    "player": "i",
+    "place": "i",
+    "status": "b",
+    "seat": "i",
+    "seconds_played": "i",
+    "score": "q",
+}
 OF_GAMES = ("occurred_at", "size", "in_cell")
 
 Take = Callable[[Facts, int, str], None]
@@ -139,12 +148,40 @@ class Scanner:
         while read < records:
             self._make_room()
             compiling.compiled(scanning.scan)(
-                seen, after, TYPES["game.recorded"].schema_version, np.frombuffer(words, dtype=np.uint8),
-                arrays.as_numpy(word_from), line, plain, told, cell, keys, merits, room["occurred_at"],
-                room["size"], room["in_cell"], game_id, room["player"], room["place"], room["status"], room["seat"],
-                room["seconds_played"], room["score"], names.table, names.pool, names.begins, names.ends, name_game,
-                labels.table, labels.pool, labels.begins, labels.ends, self.cell_table, self.cells, found,
-            )  # fmt: skip
+                seen,
+                after,
+                TYPES["game.recorded"].schema_version,
+                np.frombuffer(words, dtype=np.uint8),
+                arrays.as_numpy(word_from),
+                line,
+                plain,
+                told,
+                cell,
+                keys,
+                merits,
+                room["occurred_at"],
+                room["size"],
+                room["in_cell"],
+                game_id,
+                room["player"],
+                room["place"],
+                room["status"],
+                room["seat"],
+                room["seconds_played"],
+                room["score"],
+                names.table,
+                names.pool,
+                names.begins,
+                names.ends,
+                name_game,
+                labels.table,
+                labels.pool,
+                labels.begins,
+                labels.ends,
+                self.cell_table,
+                self.cells,
+                found,
+            )
             used, names.known, labels.known, self.cells_known, games, read, _ = found.tolist()
         self.label.extend(labels.told(before[1]))
         new_names, new_cells = names.told(before[0]), self._new_cells(before[2])
@@ -155,10 +192,17 @@ class Scanner:
             and are_canonical(GameId, [_decoded(text[begin:end]) for begin, end in unsure])
         )
         return ScannedPage(
-            text, after, line, plain != 0,
-            {name: column[: games if name in OF_GAMES else used] for name, column in room.items()}, game_id[:games],
-            name_game[: names.known - before[0]].tolist(), new_names, new_cells, sound,
-        )  # fmt: skip
+            text,
+            after,
+            line,
+            plain != 0,
+            {name: column[: games if name in OF_GAMES else used] for name, column in room.items()},
+            game_id[:games],
+            name_game[: names.known - before[0]].tolist(),
+            new_names,
+            new_cells,
+            sound,
+        )
 
     def _lines(self, seen: Any) -> Any:
         """Return where each line begins, and where the last ends."""
@@ -333,13 +377,19 @@ def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, pos
     players, cells = (np.array(codes, dtype=np.int32) for codes in (numbers.players, numbers.cells))
     in_cell = page.columns["in_cell"][games]
     for column, values in (
-        (facts.first_position, at), (facts.live_position, at), (facts.occurred_at, page.columns["occurred_at"][games]),
-        (facts.start, starts), (facts.count, sizes), (facts.cell, cells[in_cell]),
-        (facts.kind_start, np.zeros(len(at))), (facts.player, players[page.columns["player"][slots]]),
-        (facts.place, page.columns["place"][slots]), (facts.status, page.columns["status"][slots]),
+        (facts.first_position, at),
+        (facts.live_position, at),
+        (facts.occurred_at, page.columns["occurred_at"][games]),
+        (facts.start, starts),
+        (facts.count, sizes),
+        (facts.cell, cells[in_cell]),
+        (facts.kind_start, np.zeros(len(at))),
+        (facts.player, players[page.columns["player"][slots]]),
+        (facts.place, page.columns["place"][slots]),
+        (facts.status, page.columns["status"][slots]),
         (facts.replaced, np.zeros(slots.stop - slots.start)),
         *((facts.optional[name], page.columns[name][slots]) for name in optional),
-    ):  # fmt: skip
+    ):
         column.frombytes(np.ascontiguousarray(values, dtype=np.dtype(column.typecode)).data.cast("B"))
 
 

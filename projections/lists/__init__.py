@@ -1,6 +1,6 @@
-"""The lists: pure functions from per-game points to ranked rows. A new kind of list is one small file and a line here.
+"""Ranking lists: pure functions from per-game points to ranked rows. A new kind is a small file and an entry here.
 
-Rules name the list that ranks their points (`Rule.ranking`); its parameters are among theirs.
+A rule names the list that ranks its points (`Rule.ranking`), and its parameters include those of the list.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,19 +11,20 @@ from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, 
 
 
 class RankingList(NamedTuple):
-    """A kind of list.
+    """A kind of ranking list.
 
     rank:    results -> rows in the order of the list
-    explain: (results, player) -> how their value comes about, and why they have no rank if they have none
-    left_out: (results, index of the player) -> which of their games contribute nothing to their value
-    params:  the parameters it reads besides those of every rule, and `model`, which provides them
-    running: whether it ranks the points that players have after all games, not what single games gave them
-    adjustable: whether people can add points
-    sums_lists: whether it has no games of its own, but sums the places on the lists of `params.of`
+    explain: (results, player) -> how the player's value is computed and, for players without a rank, why
+    left_out: (results, index of the player) -> the player's games that do not contribute to the value
+    params:  the parameters that the list reads besides those of every rule
+    model:   the class that declares these parameters
+    running: whether the list ranks running points, after all games, instead of the changes by single games
+    adjustable: whether adjustments can add points
+    sums_lists: whether the list has no games of its own, but sums the places on the lists of `params.of`
     pays_gold: whether ranks of a closed list are paid
-    reads_places: whether, by these parameters, it needs `Results.places`; the rule then has to read `place`
-    by_points: whether, by these parameters, whoever has enough games is ranked by `Results.points` and nothing else
-    by:      which version ranks it when several follow each other
+    reads_places: params -> whether the list needs `Results.places`; the rule must then read `place`
+    by_points: params -> whether players with enough games are ranked by `Results.points` alone
+    by:      a sentence: which of several consecutive ruleset versions ranks the list
     """
 
     rank: Callable[[Results], Sequence[RankedRow]]

@@ -1,18 +1,18 @@
 """The table of a championship: the sum of the best results of a season or of its parts, and a chain of tie-breaks.
 
 The rounds are the ladder's games in order. Every part of the season takes the next `rounds` of them, and the `best`
-results of a player in each part count; equal results count from the first on. A round's points are multiplied by its
-weight before the best are chosen. Adjustments count besides.
+results of a player in each part count; of equal results the earlier ones count. A round's points are multiplied by its
+weight before the best are chosen. Adjustments are added.
 
     parts = [{rounds = 6, best = 5}, {rounds = 5, best = 4}]
 
-Players with equal sums are parted by `tie_breaks`, one after the other:
+`tie_breaks` rank players with equal sums, one after the other:
 
     places        more first places; if equal, more second places, and so on
     first         the best place reached in an earlier round; if equal, the next one
-    more wins     more games in which nobody got more points, and somebody got less
-    head-to-head  more points than those still tied with them, more often than the other way round
-    last game     the better place in the last round; who was not classified there comes after all others
+    more wins     more games in which no player got more points, and at least one got fewer
+    head-to-head  more points than a rival who is still tied, more often than the other way round
+    last game     the better place in the last round; players not classified there come last
 """
 
 from collections import Counter
@@ -22,23 +22,23 @@ from math import lcm
 from typing import Any, NamedTuple
 
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, explain_too_few, rank_rows
 from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
 
-# more than there are rounds or places
+# More than any number of rounds or places.
 NEVER = 10**9
 PLACE_READERS = ("places", "first", "last game")
 
 
 class Result(NamedTuple):
-    """What a player got in a round, times its weight, in units of 1/(scale * divisor)."""
+    """A player's points from a round, times its weight, in units of 1/(scale * divisor)."""
 
     game: int
     points: int
 
 
 class PartTotal(NamedTuple):
-    """A player's results in a part of the season: those that count, and those left out."""
+    """A player's results in a part of the season: the best, which count, and the rest."""
 
     best: list[Result]
     left_out: list[Result]
@@ -50,7 +50,7 @@ class PartTotal(NamedTuple):
 
 
 class Total(NamedTuple):
-    """How the points of a player come about: by part of the season, and what was adjusted."""
+    """A player's total: the parts of the season, and the adjustments."""
 
     parts: list[PartTotal]
     adjusted: int
@@ -63,21 +63,21 @@ class Total(NamedTuple):
 
 def rank(results: Results) -> list[RankedRow]:
     """Return a row for every player, most points first."""
-    rows = _rows(results)
+    rows = _build_rows(results)
     keys = _break_ties(results, rows)[-1]
     numbers = {name: player for player, name in enumerate(results.names)}
-    return ranked(rows, key=lambda row: keys.get(numbers[row.player], (-row.points,)))
+    return rank_rows(rows, key=lambda row: keys.get(numbers[row.player], (-row.points,)))
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """Return the sum of each part, what was adjusted, the sum of all, what parts them from others, and why they have no
-    rank.
-    """
+    """Return the sum of each part, the adjustments, the total, the tie-breaks, and why the player has no rank."""
     player, params = results.names.index(name), results.params
-    total, unit = _totals(results)[player], results.scale * _divisor(params)
+    total, unit = _compute_totals(results)[player], results.scale * _find_divisor(params)
     lines = []
     for number, part in enumerate(total.parts, 1) if len(total.parts) > 1 else ():
-        lines.append(ExplainedLine(f"part {number}", ExactNumber(part.points, unit), _tell_results([part]), ("parts",)))
+        lines.append(
+            ExplainedLine(f"part {number}", ExactNumber(part.points, unit), _describe_results([part]), ("parts",))
+        )
     for result in [result for part in total.parts for result in part.best]:
         if weight := params.weights.get(str(result.game + 1)):
             detail = f"the points of this round times {weight}"
@@ -87,9 +87,9 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     if total.adjusted:
         lines.append(ExplainedLine("adjusted", ExactNumber(total.adjusted, unit), "start points and adjustments"))
     keys = ("parts",) if any(part.left_out for part in total.parts) else ()
-    lines.append(ExplainedLine("sum", ExactNumber(total.points, unit), _tell_results(total.parts), keys))
+    lines.append(ExplainedLine("sum", ExactNumber(total.points, unit), _describe_results(total.parts), keys))
     lines += _explain_tie(results, player)
-    lines += too_few(results.games[player], params.min_games)
+    lines += explain_too_few(results.games[player], params.min_games)
     if name in results.excluded:
         lines.append(ExplainedLine("no rank", None, results.excluded[name], ("unranked",)))
     return lines
@@ -97,11 +97,11 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
 
 def left_out(results: Results, player: int) -> set[int]:
     """Return the games that are not among a player's best."""
-    return {result.game for part in _totals(results)[player].parts for result in part.left_out}
+    return {result.game for part in _compute_totals(results)[player].parts for result in part.left_out}
 
 
 def reads_places(params: Any) -> bool:
-    """Tell whether a tie-break looks at the places of games."""
+    """Tell whether a tie-break reads the places of games."""
     return any(name in PLACE_READERS for name in params.tie_breaks)
 
 
@@ -112,31 +112,31 @@ def ranks_by_points(params: Any) -> bool:
     )
 
 
-def _tell_results(parts: Sequence[PartTotal]) -> str:
-    """Return how many of a player's results count, in words."""
+def _describe_results(parts: Sequence[PartTotal]) -> str:
+    """Describe how many of a player's results count."""
     best, out = sum(len(part.best) for part in parts), sum(len(part.left_out) for part in parts)
     return f"of the best {best} of {best + out} results" if out else f"of {best} result{'s' * (best != 1)}"
 
 
-def _divisor(params: Any) -> int:
+def _find_divisor(params: Any) -> int:
     """Return the common denominator of the weights."""
     return lcm(*(Fraction(weight).denominator for weight in params.weights.values()))
 
 
-def _rows(results: Results) -> list[RankedRow]:
+def _build_rows(results: Results) -> list[RankedRow]:
     """Return a row for every player, by name and without a rank."""
-    divisor, least = _divisor(results.params), results.params.min_games
+    divisor, least = _find_divisor(results.params), results.params.min_games
     return [
         RankedRow(None, name, total.points, games, games >= least and name not in results.excluded, divisor)
-        for name, total, games in zip(results.names, _totals(results), results.games, strict=True)
+        for name, total, games in zip(results.names, _compute_totals(results), results.games, strict=True)
     ]
 
 
-def _totals(results: Results) -> list[Total]:
-    """Return how the points of every player come about."""
-    params, divisor = results.params, _divisor(results.params)
+def _compute_totals(results: Results) -> list[Total]:
+    """Return the total of every player."""
+    params, divisor = results.params, _find_divisor(results.params)
     weights = {int(number) - 1: int(Fraction(weight) * divisor) for number, weight in params.weights.items()}
-    part_of, played = _parts_of(results), [dict[int, list[Result]]() for _ in results.names]
+    part_of, played = _assign_parts(results), [dict[int, list[Result]]() for _ in results.names]
     adjusted = [points * divisor for points in results.points]
     for game in range(len(results.offsets) - 1):
         weight = weights.get(game, divisor)
@@ -146,16 +146,16 @@ def _totals(results: Results) -> list[Total]:
             played[player].setdefault(part_of[game], []).append(Result(game, change * weight))
     bests = [None if part.best == "all" else part.best for part in params.parts] or [None]
     totals = []
-    for mine, rest in zip(played, adjusted, strict=True):
+    for results_by_part, adjustment in zip(played, adjusted, strict=True):
         parts = []
         for part, limit in enumerate(bests):
-            ordered = sorted(mine.get(part, ()), key=lambda result: (-result.points, result.game))
+            ordered = sorted(results_by_part.get(part, ()), key=lambda result: (-result.points, result.game))
             parts.append(PartTotal(ordered[:limit], [] if limit is None else ordered[limit:]))
-        totals.append(Total(parts, rest))
+        totals.append(Total(parts, adjustment))
     return totals
 
 
-def _parts_of(results: Results) -> list[int]:
+def _assign_parts(results: Results) -> list[int]:
     """Return the part of the season that each game belongs to."""
     games, parts = len(results.offsets) - 1, results.params.parts
     part_of: list[int] = []
@@ -168,9 +168,9 @@ Key = tuple[Any, ...]
 
 
 def _break_ties(results: Results, rows: Sequence[RankedRow]) -> list[dict[int, Key]]:
-    """Return what ranks each qualified player, lowest first: by points alone, and then after each tie-break.
+    """Return the sort keys of the qualified players, lowest first: by points alone, then after each tie-break.
 
-    A tie-break looks only at those whom the ones before it left tied.
+    A tie-break compares only players who are still tied after the ones before it.
     """
     steps: list[dict[int, Key]] = [{n: (-row.points,) for n, row in enumerate(rows) if row.qualified}]
     for name in results.params.tie_breaks:
@@ -184,7 +184,7 @@ def _break_ties(results: Results, rows: Sequence[RankedRow]) -> list[dict[int, K
 
 def _by_places(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
     """Return by tied player the negated counts of their places, from the first place on."""
-    reached = _reached(results, tied)
+    reached = _list_places(results, tied)
     last = max((place for places in reached.values() for place, _ in places), default=0)
     values = {}
     for player, places in reached.items():
@@ -194,8 +194,8 @@ def _by_places(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
 
 
 def _by_first(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
-    """Return by tied player the round in which they first had each place, from the first place on."""
-    reached = _reached(results, tied)
+    """Return by tied player the round in which they first reached each place, from the first place on."""
+    reached = _list_places(results, tied)
     last = max((place for places in reached.values() for place, _ in places), default=0)
     values = {}
     for player, places in reached.items():
@@ -206,7 +206,7 @@ def _by_first(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
     return values
 
 
-def _reached(results: Results, tied: Mapping[int, Key]) -> dict[int, list[tuple[int, int]]]:
+def _list_places(results: Results, tied: Mapping[int, Key]) -> dict[int, list[tuple[int, int]]]:
     """Return by tied player the places that count, each with its game, in the order of the games."""
     counted = results.params.places_counted
     most = NEVER if counted == "all" else counted
@@ -247,22 +247,22 @@ TIE_BREAKS: dict[str, Callable[[Results, Mapping[int, Key]], dict[int, Key]]] = 
 
 
 def _explain_tie(results: Results, player: int) -> list[ExplainedLine]:
-    """Return for each tie-break that was needed what it says of a player and of those tied with them."""
+    """Describe each tie-break that was needed, with the values of the player and of the tied rivals."""
     lines = []
-    steps = _break_ties(results, _rows(results))
+    steps = _break_ties(results, _build_rows(results))
     for name, before, after in zip(results.params.tie_breaks, steps, steps[1:], strict=False):
         tied = [rival for rival, key in before.items() if player in before and key == before[player]]
         if len(tied) < 2:
             break
         rivals = "; ".join(
-            f"{results.names[rival]} {_tell(name, after[rival][-1])}" for rival in tied if rival != player
+            f"{results.names[rival]} {_describe_value(name, after[rival][-1])}" for rival in tied if rival != player
         )
-        detail = f"{name}: {_tell(name, after[player][-1])}; {rivals}"
+        detail = f"{name}: {_describe_value(name, after[player][-1])}; {rivals}"
         lines.append(ExplainedLine("tie-break", None, detail, ("tie_breaks",)))
     return lines
 
 
-def _tell(name: str, value: Key) -> str:
+def _describe_value(name: str, value: Key) -> str:
     """Describe a player's value of a tie-break in words."""
     if name == "places":
         counts = [f"{-count} at place {place}" for place, count in enumerate(value, 1) if count]

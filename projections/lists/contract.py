@@ -1,4 +1,4 @@
-"""What all lists have in common: their input, the rows they make, and shared ranks."""
+"""The list contract: the input of a list, its rows, and shared ranks."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -9,10 +9,10 @@ from ratings_ledger.projections.exact_numbers import ExactNumber
 
 
 class RankedRow(NamedTuple):
-    """A row: its rank (None: not qualified), and points in units of 1/(scale * divisor).
+    """A row of a list: the rank (None: not qualified), and the points in units of 1/(scale * divisor).
 
-    `gold` is set on lists that pay it, `places` on annual lists, and `state` under rules that keep several numbers
-    about a player: all of them, in units, as the last game left them.
+    `gold` is set on lists that pay it, and `places` on annual lists. `state` is set under rules with state: the state
+    columns after the player's last game, in units.
     """
 
     rank: int | None
@@ -31,7 +31,7 @@ class RankedRow(NamedTuple):
 
 
 class RankedColumns(Sequence[RankedRow]):
-    """The rows of a long list of running points, each made when somebody looks at it.
+    """The rows of a long list of running points. Each row is built when it is read.
 
     `points`, `games` and `ranks` (0: not qualified) are arrays of numpy, by the indices of `names`; `order` has these
     indices in the order of the list. `states` are the rows' states by column, or empty.
@@ -44,7 +44,7 @@ class RankedColumns(Sequence[RankedRow]):
         self.states = states
 
     def of(self, players: Any) -> Iterator[RankedRow]:
-        """Return the rows of some players, by their indices."""
+        """Yield the rows of some players, by their indices."""
         ranks, names = self.ranks[players], map(self.names.__getitem__, players.tolist())
         columns = (column.tolist() for column in (self.points[players], self.games[players], ranks > 0))
         rows = map(RankedRow, (rank or None for rank in ranks.tolist()), names, *columns)
@@ -54,7 +54,7 @@ class RankedColumns(Sequence[RankedRow]):
         return (row._replace(state=state) for row, state in zip(rows, states, strict=True))
 
     def named(self, players: Collection[str]) -> Iterator[RankedRow]:
-        """Return the rows of some players, by their ids, in any order."""
+        """Yield the rows of some players, by their ids, in any order."""
         return self.of(np.array([n for n, name in enumerate(self.names) if name in players], dtype=np.int64))
 
     def __len__(self) -> int:
@@ -71,22 +71,22 @@ class RankedColumns(Sequence[RankedRow]):
 
 
 class Results(NamedTuple):
-    """What a list ranks.
+    """The input of a ranking list.
 
     names:    the players
     points:   their points in units of 1/scale: running points, or the sum over their games
-    games:    how many of their games count
-    offsets:  the participants of game g are from offsets[g] up to offsets[g + 1] in the next two
-    players:  indices of `names`
-    changes:  what the game gave them, in units
-    params:   those of the version that ranks the list
+    games:    by player, the number of counted games
+    offsets:  the participants of game g are at offsets[g] up to offsets[g + 1] in `players` and `changes`
+    players:  by participant, an index into `names`
+    changes:  by participant, the change of points, in units
+    params:   the parameters of the version that ranks the list
     months:   for an annual list: the rows by player of each month that has a list for its city and group
-    excluded: why a player has no rank whatever their points, for those who have none
-    places:   if the list asks for them: for every participant the place in the game, 0 for who was not classified
-    states:   under a rule that keeps several numbers about a player, these by state column; else empty
-    ranked_by: what running points are ranked by instead of the points themselves, in the same units
-    more_places: by participant the other places of a club whose players all count, ascending
-    ids:      if there are so many players that numpy pays: for each, where their id comes among all ids in order
+    excluded: the players without a rank, whatever their points; the value is the reason
+    places:   if the list reads them: by participant the place in the game, 0 if not classified
+    states:   under a rule with state, its columns by player; otherwise empty
+    ranked_by: the values to rank running points by, in the same units; None: the points themselves
+    more_places: by participant, the other places of a club whose players all count, ascending
+    ids:      for long lists that numpy ranks: by player, the position of the id among all ids in order
     """
 
     names: Sequence[str]
@@ -106,7 +106,7 @@ class Results(NamedTuple):
     more_places: Mapping[int, Sequence[int]] = {}
 
     def of(self, player: int) -> Iterator[tuple[int, int]]:
-        """(game, change) of a player's games, in order."""
+        """Yield (game, change) for a player's games, in order."""
         for game in range(len(self.offsets) - 1):
             for slot in range(self.offsets[game], self.offsets[game + 1]):
                 if self.players[slot] == player:
@@ -114,7 +114,7 @@ class Results(NamedTuple):
 
 
 class ExplainedLine(NamedTuple):
-    """One line of an explanation; `amount` is None where there is none, `assumes` as in a `Term`."""
+    """One line of an explanation; `amount` is None if the line has none, `assumes` is as in `Term`."""
 
     term: str
     amount: Fraction | None
@@ -122,33 +122,33 @@ class ExplainedLine(NamedTuple):
     assumes: tuple[str, ...] = ()
 
 
-def too_few(games: int, wanted: int) -> list[ExplainedLine]:
+def explain_too_few(games: int, min_games: int) -> list[ExplainedLine]:
     """Explain that a player has too few games for a rank; empty if there are enough."""
-    if games >= wanted:
+    if games >= min_games:
         return []
-    missing = wanted - games
+    missing = min_games - games
     return [
         ExplainedLine(
             "no rank",
             None,
-            f"{games} of {wanted} games; {missing} {'is' if missing == 1 else 'are'} missing",
+            f"{games} of {min_games} games; {missing} {'is' if missing == 1 else 'are'} missing",
             ("min_games",),
         )
     ]
 
 
-def ranked(rows: Sequence[RankedRow], key: Callable[[RankedRow], Any]) -> list[RankedRow]:
-    """Return the rows by their key, lowest first, then by id; equal keys share a rank and the next ones are skipped.
+def rank_rows(rows: Sequence[RankedRow], key: Callable[[RankedRow], Any]) -> list[RankedRow]:
+    """Rank rows by key, lowest first, then by id. Equal keys share a rank, and the following ranks are skipped.
 
-    Unqualified rows follow without a rank, and the ranks of the others are computed without them.
+    Unqualified rows follow without a rank and do not affect the ranks of the others.
     """
     ordered = sorted([(not row.qualified, key(row), row.player, row) for row in rows])
-    found: list[RankedRow] = []
-    before = rank = None
-    for index, (unqualified, its_key, _, row) in enumerate(ordered, 1):
+    ranked_rows: list[RankedRow] = []
+    previous_key = rank = None
+    for index, (unqualified, row_key, _, row) in enumerate(ordered, 1):
         if unqualified:
             rank = None
-        elif rank is None or its_key != before:
-            before, rank = its_key, index
-        found.append(RankedRow._make((rank, *row[1:])))
-    return found
+        elif rank is None or row_key != previous_key:
+            previous_key, rank = row_key, index
+        ranked_rows.append(RankedRow._make((rank, *row[1:])))
+    return ranked_rows

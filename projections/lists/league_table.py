@@ -1,38 +1,38 @@
-"""The table of a league: the sum of what the games gave, or of the best of them.
+"""The table of a league: the sum of the points of all games, or of a player's best games.
 
-Tied players share a rank, unless `tie_break` decides: by more wins (nobody in the game got more, and somebody less), or
-head-to-head: how often a player got more than the others tied with them, minus how often those got more, in games
-where they met.
+Tied players share a rank, unless `tie_break` decides. More wins: the games in which no player got more points, and at
+least one got fewer. Head-to-head: how often a player got more points than the tied rivals, minus how often these got
+more, in games where they met.
 """
 
 from collections.abc import Sequence
 
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, explain_too_few, rank_rows
 from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
 
 
 def rank(results: Results) -> list[RankedRow]:
     """Return a row for every player, most points first."""
     params = results.params
-    totals = _totals(results)
+    totals = _sum_points(results)
     rows = [
         RankedRow(None, name, total, games, games >= params.min_games)
         for name, total, games in zip(results.names, totals, results.games, strict=True)
     ]
     if params.tie_break == "none":
-        return ranked(rows, key=lambda row: -row.points)
-    broken = _broken(results, rows)
-    return ranked(rows, key=lambda row: (-row.points, -broken[row.player]))
+        return rank_rows(rows, key=lambda row: -row.points)
+    tie_values = _break_ties(results, rows)
+    return rank_rows(rows, key=lambda row: (-row.points, -tie_values[row.player]))
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """Return the sum of the games that count plus adjustments, and what breaks a tie."""
+    """Return the sum of the games that count plus adjustments, and the tie-break."""
     player = results.names.index(name)
     games, best = results.games[player], results.params.best_of
     counting = f"of the best {best} of {games} games" if left_out(results, player) else "of all games"
     adjusted = results.points[player] != sum(change for _, change in results.of(player))
-    total = ExactNumber(_totals(results)[player], results.scale)
+    total = ExactNumber(_sum_points(results)[player], results.scale)
     return [
         ExplainedLine(
             "sum",
@@ -40,12 +40,12 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
             f"{counting}, with what was adjusted" if adjusted else counting,
             ("best_of",) if games > 1 else (),
         ),
-        *_tie_break(results, name),
-        *too_few(games, results.params.min_games),
+        *_explain_tie(results, name),
+        *explain_too_few(games, results.params.min_games),
     ]
 
 
-def _tie_break(results: Results, name: str) -> list[ExplainedLine]:
+def _explain_tie(results: Results, name: str) -> list[ExplainedLine]:
     """Describe the tie-break between a player and others with the same sum, if there was one."""
     if results.params.tie_break == "none":
         return []
@@ -53,9 +53,9 @@ def _tie_break(results: Results, name: str) -> list[ExplainedLine]:
     tied = [row for row in rows.values() if name in rows and row.points == rows[name].points]
     if len(tied) < 2:
         return []
-    broken = _broken(results, tied)
-    rivals = ", ".join(f"{row.player} {broken[row.player]}" for row in tied if row.player != name)
-    return [ExplainedLine("tie-break", ExactNumber(broken[name]), f"{results.params.tie_break}; {rivals}")]
+    tie_values = _break_ties(results, tied)
+    rivals = ", ".join(f"{row.player} {tie_values[row.player]}" for row in tied if row.player != name)
+    return [ExplainedLine("tie-break", ExactNumber(tie_values[name]), f"{results.params.tie_break}; {rivals}")]
 
 
 def left_out(results: Results, player: int) -> set[int]:
@@ -66,22 +66,22 @@ def left_out(results: Results, player: int) -> set[int]:
     return {game for game, _ in games[results.params.best_of :]}
 
 
-def _totals(results: Results) -> Sequence[int]:
-    """Return the points of every player; with best_of = N only their N best games, plus adjustments."""
+def _sum_points(results: Results) -> Sequence[int]:
+    """Return the points of every player; with best_of = N, only of their N best games, plus adjustments."""
     if results.params.best_of == "all":
         return results.points
     changes: list[list[int]] = [[] for _ in results.names]
     for slot, player in enumerate(results.players):
         changes[player].append(results.changes[slot])
     totals = []
-    for player, mine in enumerate(changes):
-        left_out = sorted(mine, reverse=True)[results.params.best_of :]
+    for player, player_changes in enumerate(changes):
+        left_out = sorted(player_changes, reverse=True)[results.params.best_of :]
         totals.append(results.points[player] - sum(left_out))
     return totals
 
 
-def _broken(results: Results, rows: Sequence[RankedRow]) -> dict[str, int]:
-    """Return what breaks a tie, by player; more is better."""
+def _break_ties(results: Results, rows: Sequence[RankedRow]) -> dict[str, int]:
+    """Return the tie-break value of every player; a larger value is better."""
     if results.params.tie_break == "more wins":
         return dict(zip(results.names, count_wins(results), strict=True))
     numbers = {name: player for player, name in enumerate(results.names)}

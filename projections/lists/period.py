@@ -1,4 +1,4 @@
-"""The monthly list: those who played often enough, by the mean (or sum) of the points of their games, with gold.
+"""The monthly list: players with enough games, by the mean (or sum) of the points of their games, with gold.
 
 Means are compared as fractions. Equal scores share a place, and the following places are skipped. Tied players get the
 gold of the shared place, or with `gold_ties = pool` an equal part of the gold of the tied places.
@@ -7,7 +7,7 @@ gold of the shared place, or with `gold_ties = pool` an equal part of the gold o
 from math import lcm
 
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked, too_few
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, explain_too_few, rank_rows
 
 
 def rank(results: Results) -> list[RankedRow]:
@@ -17,18 +17,18 @@ def rank(results: Results) -> list[RankedRow]:
     for name, points, games in zip(results.names, results.points, results.games, strict=True):
         divisor = max(games, 1) if params.score == "mean" else 1
         rows.append(RankedRow(None, name, points, games, games >= params.min_games, divisor))
-    # over a common denominator, fractions compare as whole numbers
+    # Over a common denominator, fractions compare as whole numbers.
     common = lcm(*{row.divisor for row in rows})
-    placed = ranked(rows, key=lambda row: -row.points * (common // row.divisor))
+    rows_by_rank = rank_rows(rows, key=lambda row: -row.points * (common // row.divisor))
     if not params.gold:
-        return placed
-    shared: dict[int | None, int] = {}
-    for row in placed:
-        shared[row.rank] = shared.get(row.rank, 0) + 1
-    return [row._replace(gold=_gold(results, row.rank, shared[row.rank])) for row in placed]
+        return rows_by_rank
+    ties: dict[int | None, int] = {}
+    for row in rows_by_rank:
+        ties[row.rank] = ties.get(row.rank, 0) + 1
+    return [row._replace(gold=_compute_gold(results, row.rank, ties[row.rank])) for row in rows_by_rank]
 
 
-def _gold(results: Results, place: int | None, tied: int) -> int:
+def _compute_gold(results: Results, place: int | None, tied: int) -> int:
     gold = results.params.gold
     if place is None:
         return 0
@@ -45,4 +45,4 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     lines = [ExplainedLine("sum", total, f"the points of {games} game{'s' * (games != 1)}", ("points",))]
     if params.score == "mean":
         lines.append(ExplainedLine("mean", total / max(games, 1), f"{total} divided by {games}", ("score",)))
-    return lines + too_few(games, params.min_games)
+    return lines + explain_too_few(games, params.min_games)

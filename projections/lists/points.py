@@ -4,13 +4,20 @@ from collections.abc import Sequence
 
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.lists.contract import ExplainedLine, RankedColumns, RankedRow, Results, ranked, too_few
+from ratings_ledger.projections.lists.contract import (
+    ExplainedLine,
+    RankedColumns,
+    RankedRow,
+    Results,
+    explain_too_few,
+    rank_rows,
+)
 
 
 def rank(results: Results) -> Sequence[RankedRow]:
     """Return a row for every player; those with too few games are not qualified."""
     if results.ids is not None:
-        return _ranked_columns(results)
+        return _rank_columns(results)
     rows = [
         RankedRow(None, name, points, games, games >= results.params.min_games)
         for name, points, games in zip(results.names, results.points, results.games, strict=True)
@@ -19,36 +26,36 @@ def rank(results: Results) -> Sequence[RankedRow]:
         states = zip(*results.states, strict=True)
         rows = [row._replace(state=state) for row, state in zip(rows, states, strict=True)]
     if results.ranked_by is None:
-        return ranked(rows, key=lambda row: -row.points)
+        return rank_rows(rows, key=lambda row: -row.points)
     by = dict(zip(results.names, results.ranked_by, strict=True))
-    return ranked(rows, key=lambda row: -by[row.player])
+    return rank_rows(rows, key=lambda row: -by[row.player])
 
 
-def _ranked_columns(results: Results) -> RankedColumns:
-    """Return the same as columns."""
+def _rank_columns(results: Results) -> RankedColumns:
+    """Return the rows of a long list as columns."""
     points, games = np.asarray(results.points), np.asarray(results.games)
     by = points if results.ranked_by is None else np.asarray(results.ranked_by)
     unqualified = games < results.params.min_games
     order = np.lexsort((np.asarray(results.ids), -by, unqualified))
     ahead, ranks = order[: len(order) - unqualified.sum()], np.zeros(len(order), dtype=np.int64)
-    # who has the points of the one before shares their rank
+    # A player with the same value as the one before shares that rank.
     first = np.diff(by[ahead], prepend=by[ahead[:1]] + 1) != 0
     ranks[ahead] = np.maximum.accumulate(np.where(first, np.arange(1, len(ahead) + 1), 0))
     return RankedColumns(results.names, points, games, ranks, order, [*map(np.asarray, results.states)])
 
 
-def _ranked_by(results: Results, player: int) -> list[ExplainedLine]:
-    """Return what ranks a player, if it is not the points."""
+def _explain_ranked_by(results: Results, player: int) -> list[ExplainedLine]:
+    """Return the value that ranks a player, if it is not the points."""
     if results.ranked_by is None:
         return []
     return [ExplainedLine("ranked by", ExactNumber(results.ranked_by[player], results.scale), "what the rule ranks by")]
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
-    """Return the points after everything that led to them."""
+    """Return the player's points, the value that ranks them, and why there is no rank."""
     player = results.names.index(name)
     return [
         ExplainedLine("points", ExactNumber(results.points[player], results.scale), "after all games and adjustments"),
-        *_ranked_by(results, player),
-        *too_few(results.games[player], results.params.min_games),
+        *_explain_ranked_by(results, player),
+        *explain_too_few(results.games[player], results.params.min_games),
     ]

@@ -359,9 +359,12 @@ def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = No
 
 
 def select(
-    facts: Facts, versions: Sequence[Version], ordered: Callable[[], Column], ladders: Callable[[Cell], bool],
+    facts: Facts,
+    versions: Sequence[Version],
+    ordered: Callable[[], Column],
+    ladders: Callable[[Cell], bool],
     failures: dict[int, Exception],
-) -> Selected:  # fmt: skip
+) -> Selected:
     """Return the games of a ruleset among the `ordered` rows, from the cells that are on some ladder.
 
     Games at which their rule's check fails are included; `failures` gets them by row.
@@ -374,21 +377,39 @@ def select(
         return Selected(array("q"), array("h"), array("q", [0]), array("i"))
     slots = sum(map(facts.count.__getitem__, rows)) if len(rows) < 1_000 else len(facts.player)
     room = [
-        arrays.zeros("q", len(rows)), arrays.zeros("h", len(rows)), arrays.zeros("q", len(rows) + 1),
+        arrays.zeros("q", len(rows)),
+        arrays.zeros("h", len(rows)),
+        arrays.zeros("q", len(rows) + 1),
         arrays.zeros("i" if len(facts.player) < 2**31 else "q", slots),
-    ]  # fmt: skip
+    ]
     rows = _live(facts, rows)
     since, version_since = timeline(versions)
     frozen = versions[0].ruleset.freeze != "none"
     starts = league_starts(facts, versions) if frozen else {}
     given = (
-        facts.cell, facts.occurred_at, facts.start, facts.count, facts.player, facts.person, facts.status,
-        facts.replaced, facts.ranks(), int(facts.renamed), array("q", since), array("h", version_since),
-        array("q", [starts.get(cell.league, SAME) for cell in facts.cells]), int(frozen),
-        admitted, len(facts.cells),
-        seat_mask(versions), SEAT_KINDS // 2, array("q", [version.rule.counted_min for version in versions]),
-        account_mask(versions), len(ACCOUNTS), *_accounts(facts, versions),
-    )  # fmt: skip
+        facts.cell,
+        facts.occurred_at,
+        facts.start,
+        facts.count,
+        facts.player,
+        facts.person,
+        facts.status,
+        facts.replaced,
+        facts.ranks(),
+        int(facts.renamed),
+        array("q", since),
+        array("h", version_since),
+        array("q", [starts.get(cell.league, SAME) for cell in facts.cells]),
+        int(frozen),
+        admitted,
+        len(facts.cells),
+        seat_mask(versions),
+        SEAT_KINDS // 2,
+        array("q", [version.rule.counted_min for version in versions]),
+        account_mask(versions),
+        len(ACCOUNTS),
+        *_accounts(facts, versions),
+    )
     compiled = compiling.is_worthwhile(len(rows))
 
     def select_into(some: Column, into: Sequence[Any]) -> int:
@@ -426,8 +447,10 @@ def _in_parts(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]],
                 moved = int(ends[more])
                 offset[games + 1 : games + 1 + more] = ends[1 : more + 1] + used
                 for column, end, length, at in (
-                    (row, games, more, begin), (version, games, more, begin), (slot, used, moved, slots_from)
-                ):  # fmt: skip
+                    (row, games, more, begin),
+                    (version, games, more, begin),
+                    (slot, used, moved, slots_from),
+                ):
                     if end < at:
                         column[end : end + length] = column[at : at + length]
                 games, used = games + more, used + moved
@@ -449,11 +472,14 @@ def _admitted(facts: Facts, versions: Sequence[Version], ladders: Callable[[Cell
     """For every version and cell, whether its games are eligible and on a ladder."""
     slugs = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
     asked = [cell.game in slugs and ladders(cell) for cell in facts.cells]
-    return array("b", [
-        on_a_ladder and why_cell_not_eligible(facts, cell, version.ruleset) is None
-        for version in versions
-        for cell, on_a_ladder in zip(facts.cells, asked, strict=True)
-    ])  # fmt: skip
+    return array(
+        "b",
+        [
+            on_a_ladder and why_cell_not_eligible(facts, cell, version.ruleset) is None
+            for version in versions
+            for cell, on_a_ladder in zip(facts.cells, asked, strict=True)
+        ],
+    )
 
 
 def _accounts(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column, Column]:
@@ -477,9 +503,7 @@ def timeline(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
     return [-(2**63), *instants], [NONE, *(indices[id(version)] for version in chosen)]
 
 
-def _scorable(
-    facts: Facts, versions: Sequence[Version], found: Selected, failures: dict[int, Exception]
-) -> Selected:  # fmt: skip
+def _scorable(facts: Facts, versions: Sequence[Version], found: Selected, failures: dict[int, Exception]) -> Selected:
     """Return the games without those that their rule cannot score."""
     found = _readable(facts, versions, found)
     looked_at = [needs_a_look(version) for version in versions]
@@ -583,13 +607,36 @@ def _without(found: Selected, gone: list[int]) -> Selected:
 
 # compiled: what it works on comes as flat arrays, one by one
 def select_slots(
-    rows: Column, cell: Column, occurred_at: Column, start: Column, count: Column, player: Column,
-    person: Column, status: Column, replaced: Column, rank: Column, merged: int,
-    since: Column, version_since: Column, frozen_at: Column, frozen: int, admitted: Column, cells: int,
-    seats_count: Column, statuses: int, counted_min: Column,
-    accounts_count: Column, accounts: int, account_from: Column, account_at: Column, account_code: Column,
-    found_row: Column, found_version: Column, found_offset: Column, found_slot: Column,
-) -> int:  # fmt: skip
+    rows: Column,
+    cell: Column,
+    occurred_at: Column,
+    start: Column,
+    count: Column,
+    player: Column,
+    person: Column,
+    status: Column,
+    replaced: Column,
+    rank: Column,
+    merged: int,
+    since: Column,
+    version_since: Column,
+    frozen_at: Column,
+    frozen: int,
+    admitted: Column,
+    cells: int,
+    seats_count: Column,
+    statuses: int,
+    counted_min: Column,
+    accounts_count: Column,
+    accounts: int,
+    account_from: Column,
+    account_at: Column,
+    account_code: Column,
+    found_row: Column,
+    found_version: Column,
+    found_offset: Column,
+    found_slot: Column,
+) -> int:
     """Return the games of a ruleset among `rows`, in that order, with their counted participants by id; returns how
     many.
 

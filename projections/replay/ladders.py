@@ -200,11 +200,21 @@ class Stream:
         # numbers follow the order in which players join by their games, then by their adjustments
         joined = arrays.largest(self.players[:slots]) + 1 if joined is None else joined
         found = replace(
-            self, names=self.names[:joined], offsets=self.offsets[: games + 1], players=self.players[:slots],
-            columns=self._first_of_columns(slots), version=self.version[:games],
-            row=self.row[:games], persons=self.persons[:joined], adjustments=[], batch=None, known=None, gaps=None,
-            calendar=self.calendar.first(games) if self.calendar else None, until=None,
-        )  # fmt: skip
+            self,
+            names=self.names[:joined],
+            offsets=self.offsets[: games + 1],
+            players=self.players[:slots],
+            columns=self._first_of_columns(slots),
+            version=self.version[:games],
+            row=self.row[:games],
+            persons=self.persons[:joined],
+            adjustments=[],
+            batch=None,
+            known=None,
+            gaps=None,
+            calendar=self.calendar.first(games) if self.calendar else None,
+            until=None,
+        )
         if self.periods is not None:
             found.periods = self.periods.first_with(games)
             found.open_rows = arrays.concatenated("q", [self.row[games:], self.open_rows])
@@ -310,9 +320,13 @@ def find_seeded(facts: Facts, ladder: str, versions: Sequence[Version]) -> dict[
 
 
 def _add_adjustments(
-    facts: Facts, versions: Sequence[Version], found: dict[tuple[str, ...], Stream], only: tuple[str, ...] | None,
-    as_of: int | None = None, after: tuple[int, int] | None = None,
-) -> None:  # fmt: skip
+    facts: Facts,
+    versions: Sequence[Version],
+    found: dict[tuple[str, ...], Stream],
+    only: tuple[str, ...] | None,
+    as_of: int | None = None,
+    after: tuple[int, int] | None = None,
+) -> None:
     """Add adjustments to the streams by partition values, or to the one with the values `only`; see `streams`."""
     ruleset = versions[0].ruleset
     starts = league_starts(facts, versions) if ruleset.freeze == "league-start" else {}
@@ -413,11 +427,19 @@ def _played(
         first, last = shared.slot_from[ladder], shared.slot_from[ladder + 1]
         persons = list(numbered.names[numbered.names_from[ladder] : numbered.names_from[ladder + 1]])
         found[values] = Stream(
-            "/".join([ruleset.id, *values]), versions[0].rule, list(versions), [facts.players[p] for p in persons],
-            shared.offset[low + ladder : high + ladder + 1], numbered.number[first:last],
-            [memoryview(column)[first:last] for column in columns], shared.version[low:high], shared.row[low:high],
-            persons=persons, batch=batch, index=ladder,
-        )  # fmt: skip
+            "/".join([ruleset.id, *values]),
+            versions[0].rule,
+            list(versions),
+            [facts.players[p] for p in persons],
+            shared.offset[low + ladder : high + ladder + 1],
+            numbered.number[first:last],
+            [memoryview(column)[first:last] for column in columns],
+            shared.version[low:high],
+            shared.row[low:high],
+            persons=persons,
+            batch=batch,
+            index=ladder,
+        )
         if ruleset.period != "game":
             found[values] = close_periods(facts, found[values], closing)
         if is_stateful:
@@ -493,9 +515,10 @@ class Turnover:
         before, self.version, self._left = self.version, version, None
         if before is not None and not keep_the_same(before, version):
             entries = [
-                at for at, one in enumerate(self._stream.adjustments)
+                at
+                for at, one in enumerate(self._stream.adjustments)
                 if one.enters and self._stream.versions[one.version] is version
-            ]  # fmt: skip
+            ]
             players = [self._stream.adjustments[at].player for at in entries]
             self._left = np.array(entries, dtype=np.int64), self._states[:, players].copy()
             carried = carry_columns([*self._states[: before.rule.width].copy()], before, version)
@@ -585,14 +608,19 @@ def close_periods(facts: Facts, stream: Stream, closing: Closing) -> Stream:
     number = np.zeros(max(len(stream.names), 1), dtype=np.int32)
     number[joined] = np.arange(len(joined), dtype=np.int32)
     return replace(
-        stream, names=[stream.names[one] for one in joined], persons=[stream.persons[one] for one in joined],
+        stream,
+        names=[stream.names[one] for one in joined],
+        persons=[stream.persons[one] for one in joined],
         offsets=arrays.as_column(np.concatenate([[0], np.cumsum(sizes)])),
         players=arrays.as_column(number[arrays.as_numpy(stream.players)[slots]]),
         columns=[arrays.as_column(arrays.as_numpy(column)[slots]) for column in stream.columns],
         version=arrays.as_column(_versions_at(stream, games, periods.begin, periods.of_game)),
-        row=arrays.as_column(rows[games]), periods=periods, closes_now=closing.now,
-        open_rows=arrays.as_column(rows[waiting]), open_from=None if closing.now else every.open_from(closed),
-    )  # fmt: skip
+        row=arrays.as_column(rows[games]),
+        periods=periods,
+        closes_now=closing.now,
+        open_rows=arrays.as_column(rows[waiting]),
+        open_from=None if closing.now else every.open_from(closed),
+    )
 
 
 class ClosedPeriods(NamedTuple):

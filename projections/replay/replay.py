@@ -317,11 +317,25 @@ def _run_periods(
     for version, first, last, end in _segments(stream, scored_by, adjusted[0].tolist()):
         own = turnover.begin(version)
         code = find_run(stream, version, totals)(
-            first, last, _read_starts(stream, version, joining), results.people, results.people_from,
-            results.rows_from, slots.rows_of(version), states[:own], seen, totals, *(one[:own] for one in room), places,
-            slots.gaps, before[:own], mints, *(one[:end] for one in adjusted),
-            _read_starts_of_adjusted(stream, joining, width)[:own], adjusted_before[:own],
-        )  # fmt: skip
+            first,
+            last,
+            _read_starts(stream, version, joining),
+            results.people,
+            results.people_from,
+            results.rows_from,
+            slots.rows_of(version),
+            states[:own],
+            seen,
+            totals,
+            *(one[:own] for one in room),
+            places,
+            slots.gaps,
+            before[:own],
+            mints,
+            *(one[:end] for one in adjusted),
+            _read_starts_of_adjusted(stream, joining, width)[:own],
+            adjusted_before[:own],
+        )
         if code != NOWHERE:
             return None
         turnover.end()
@@ -334,9 +348,19 @@ def _run_periods(
     stored = _view_as_columns(np.ascontiguousarray(before[:, slots.entry]))
     started, total_minted, burned, total_adjusted = map(int, totals[:4])
     return Trace(
-        stream, _view_as_columns(states), games, is_there, joining, stored, minted, _view_as_columns(adjusted_before),
-        started, total_minted, burned, total_adjusted,
-    )  # fmt: skip
+        stream,
+        _view_as_columns(states),
+        games,
+        is_there,
+        joining,
+        stored,
+        minted,
+        _view_as_columns(adjusted_before),
+        started,
+        total_minted,
+        burned,
+        total_adjusted,
+    )
 
 
 def _compiled_periods(stream: Stream, version: Version, totals: Any) -> Callable[..., int | None]:
@@ -406,9 +430,16 @@ def _run(way: Way, stream: Stream, joining: Mapping[str, Joining], keep: bool, e
     adjusted_before = _zero_rows(width, len(stream.adjustments))
     adjusted = [memoryview(one) for one in _read_adjustments(stream)]
     trace = Trace(
-        stream, _view_as_columns(states), new_games, array("b", b"\1" * there + bytes(names - there)), joining,
-        _view_as_columns(before), mints, _view_as_columns(adjusted_before), earlier=earlier,
-    )  # fmt: skip
+        stream,
+        _view_as_columns(states),
+        new_games,
+        array("b", b"\1" * there + bytes(names - there)),
+        joining,
+        _view_as_columns(before),
+        mints,
+        _view_as_columns(adjusted_before),
+        earlier=earlier,
+    )
     if earlier is not None:
         states[:, :there] = [arrays.as_numpy(column) for column in earlier.states]
         arrays.as_numpy(trace.games)[:there] = arrays.as_numpy(earlier.games)
@@ -420,11 +451,26 @@ def _run(way: Way, stream: Stream, joining: Mapping[str, Joining], keep: bool, e
     for version, first, last, end in _segments(stream, stream.version, [one.game for one in stream.adjustments]):
         own = turnover.begin(version)
         arguments = (
-            first, last, see_rows(_read_starts(stream, version, joining)), *map(see, (stream.offsets, stream.players)),
-            way.columns, 0, 0, 0, see_rows(states[:own]), *map(see, (trace.games, trace.seen)), way.totals,
-            *(one[:own] for one in way.room), see_rows(way.gaps), see_rows(before[:own]), see(trace.mints), 0,
-            *(see(one)[:end] for one in adjusted), see_rows(adjusted_begin[:own]), see_rows(adjusted_before[:own]),
-        )  # fmt: skip
+            first,
+            last,
+            see_rows(_read_starts(stream, version, joining)),
+            *map(see, (stream.offsets, stream.players)),
+            way.columns,
+            0,
+            0,
+            0,
+            see_rows(states[:own]),
+            *map(see, (trace.games, trace.seen)),
+            way.totals,
+            *(one[:own] for one in way.room),
+            see_rows(way.gaps),
+            see_rows(before[:own]),
+            see(trace.mints),
+            0,
+            *(see(one)[:end] for one in adjusted),
+            see_rows(adjusted_begin[:own]),
+            see_rows(adjusted_before[:own]),
+        )
         if way.run(version, *arguments) != NOWHERE:
             return None
         turnover.end()
@@ -470,9 +516,7 @@ def _find_gaps(stream: Stream, joining: Mapping[str, Joining], earlier: Trace | 
         return None
     before = None if earlier is None else earlier.gaps
     needed = list_needed([version.rule for version in stream.versions])
-    stream.gaps = measure_gaps(
-        stream.calendar, stream.offsets, stream.players, stream.names, joining, before, needed
-    )  # fmt: skip
+    stream.gaps = measure_gaps(stream.calendar, stream.offsets, stream.players, stream.names, joining, before, needed)
     return stream.gaps
 
 
@@ -574,11 +618,16 @@ def _replay_in_batch(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | 
     first, last = batch.numbered.names_from[ladder], batch.numbered.names_from[ladder + 1]
     low, high = shared.slot_from[ladder], shared.slot_from[ladder + 1]
     return Trace(
-        stream, [column[first:last] for column in states], games[first:last], seen[first:last], {},
+        stream,
+        [column[first:last] for column in states],
+        games[first:last],
+        seen[first:last],
+        {},
         [column[low:high] for column in before],
-        mints[shared.ladder_from[ladder] : shared.ladder_from[ladder + 1]], [array("q")] * len(states),
+        mints[shared.ladder_from[ladder] : shared.ladder_from[ladder + 1]],
+        [array("q")] * len(states),
         *totals[ladder][:4].tolist(),
-    )  # fmt: skip
+    )
 
 
 def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
@@ -600,9 +649,19 @@ def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
     compiling.around(loops.run_ladders, scored_by.rule, loops.parts_of(scored_by.rule))(
         *rule_constants(scored_by),
         *map(as_numpy, (shared.ladder_from, shared.slot_from, numbered.names_from, shared.offset, numbered.number)),
-        columns, begin, states, games, seen, totals, stopped,
-        *compiling.room_for_a_game(width, max(batch.participants, 0)), before, mints, none, no_states,
-    )  # fmt: skip
+        columns,
+        begin,
+        states,
+        games,
+        seen,
+        totals,
+        stopped,
+        *compiling.room_for_a_game(width, max(batch.participants, 0)),
+        before,
+        mints,
+        none,
+        no_states,
+    )
     games, seen, mints = _view_as_columns((games, seen, mints))
     return totals, stopped, _view_as_columns(states), games, seen, _view_as_columns(before), mints
 
@@ -644,15 +703,17 @@ def replayed_of(facts: Facts, ladder: str, versions: Sequence[Version]) -> Repla
         [[ids[one.player], ids[one.new_player]] for one in facts.recorded.renames if one.position not in gone],
         [
             [one.occurred_at, one.position, ids[one.player], one.points]
-            for one in sorted(facts.recorded.adjustments) if one.ladder == ladder and one.position not in gone
+            for one in sorted(facts.recorded.adjustments)
+            if one.ladder == ladder and one.position not in gone
         ],
         sorted([ids[person], seed.state, seed.games] for person, seed in seeds_of(facts, ladder).items()),
         [list(names) for names in sorted(facts.clubs.items())],
         [
             [ids[one.player], one.occurred_at, one.account]
-            for one in facts.recorded.accounts if looks_at_accounts and one.position not in gone
+            for one in facts.recorded.accounts
+            if looks_at_accounts and one.position not in gone
         ],
-    )  # fmt: skip
+    )
 
 
 def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
@@ -667,10 +728,13 @@ def continued(trace: Trace, since: Replayed, facts: Facts, ladder: str, versions
         return None
     changed, others = changed_rows(facts, since.position), _who_differs(since.renames, now.renames)
     trace = trace.whole() if others else trace
-    games = min([
-        *_games_of(trace, [row for row in changed if facts.first_position[row] <= since.position]),
-        *(one.game for one in trace.stream.adjustments if trace.stream.names[one.player] in others), trace.count,
-    ])  # fmt: skip
+    games = min(
+        [
+            *_games_of(trace, [row for row in changed if facts.first_position[row] <= since.position]),
+            *(one.game for one in trace.stream.adjustments if trace.stream.names[one.player] in others),
+            trace.count,
+        ]
+    )
     # games before this one are as they were, and so they are in order
     moments = [*_moments(facts, changed, versions), *_differing(since.adjustments, now.adjustments)]
     moments += _first_of(facts, others)
@@ -771,7 +835,10 @@ def numbered_after(earlier: Stream, rest: Stream) -> Stream:
     behind = {person: number for number, person in enumerate(joined, len(known))}
     mapped = array("i", [known[person] if person in known else behind[person] for person in rest.persons])
     return replace(
-        rest, players=arrays.taken(mapped, rest.players), batch=None,
+        rest,
+        players=arrays.taken(mapped, rest.players),
+        batch=None,
         adjustments=[one._replace(player=mapped[one.player]) for one in rest.adjustments],
-        persons=[*earlier.persons, *joined], names=[*earlier.names, *joined.values()],
-    )  # fmt: skip
+        persons=[*earlier.persons, *joined],
+        names=[*earlier.names, *joined.values()],
+    )

@@ -1,9 +1,9 @@
-"""Annual places: no points of its own; the annual list sums the best monthly places.
+"""Annual places: the annual list sums the best monthly places. Games give no points.
 
-    value = the sum of the `months` best places on the lists of `of`, a missing one counting as `missing`
+    value = the sum of the `months` best places on the lists of `of`; a missing place counts as `missing`
 
 (Catan Online World, annual list: the four best monthly places, place 150 for a missing month.) Only players whose
-account at the year's end is `account` are ranked; in the groups of `any_account`, everybody is.
+account at the year's end is `account` are ranked. In the groups of `any_account` every player is ranked.
 
     months 1 and 3 only: 1 + 3 + 150 + 150 = 304
 """
@@ -17,7 +17,7 @@ from ratings_ledger.projections.contract import Changes, Columns, Numbers, Param
 
 
 class AnnualPlacesParams(Params):
-    """`of` names the ruleset of the monthly lists, which are partitioned by city, group and month."""
+    """Parameters. `of` is the ruleset of the monthly lists, which are partitioned by city, group and month."""
 
     of: str
     months: Annotated[int, Field(ge=1, le=12)] = 4
@@ -29,7 +29,7 @@ class AnnualPlacesParams(Params):
 
 
 def refuse_params(params: AnnualPlacesParams, players_max: int) -> str | None:
-    """Whether a parameter of running points is set, which monthly places do not have; sums of places are small."""
+    """Refuse parameters of running points, which an annual list does not have. Sums of places are small."""
     for key in ("start", "min_games", "carry_over", "substitution"):
         if getattr(params, key) != AnnualPlacesParams.model_fields[key].default:
             return f"params.{key}: the monthly lists decide that; an annual list has no games of its own"
@@ -37,12 +37,12 @@ def refuse_params(params: AnnualPlacesParams, players_max: int) -> str | None:
 
 
 def prepare(params: AnnualPlacesParams) -> tuple[int, ...]:
-    """No constants: games give no points here."""
+    """Return no constants, because games give no points."""
     return ()
 
 
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
-    """No changes: places come from the monthly lists."""
+    """Leave all points as they are: places come from the monthly lists."""
     for i in range(n):
         change[i] = 0
     return 0
@@ -51,12 +51,22 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: AnnualPlacesParams, change: Numbers
 ) -> list[list[Term]]:
-    """No terms."""
+    """Return no terms."""
     return [[] for _ in range(n)]
 
 
 RULE = Rule(
-    name="annual-places", number=1, scale=1, params=AnnualPlacesParams, columns=("place",), prepare=prepare,
-    table=no_table, refuse_params=refuse_params, check=None, score=score, explain=explain, ranking="annual",
+    name="annual-places",
+    number=1,
+    scale=1,
+    params=AnnualPlacesParams,
+    columns=("place",),
+    prepare=prepare,
+    table=no_table,
+    refuse_params=refuse_params,
+    check=None,
+    score=score,
+    explain=explain,
+    ranking="annual",
     counted_min=1,
-)  # fmt: skip
+)

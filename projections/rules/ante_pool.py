@@ -1,11 +1,11 @@
-"""Ante pool: everybody antes a tenth of their points, and the pot is shared by place; victory points come on top.
+"""Ante pool: every player antes a tenth of their points, and the pot is shared by place; victory points are added.
 
-    ante(X) = floor(points(X) / 10), and 0 with fewer than 10 points
+    ante(X) = floor(points(X) / 10), but 0 below 10 points
     back(X) = floor(pot * share(X) / 100)
     change  = back - ante + victory points
 
 (Babylon 5 CCG: League Play.) Tied players add up the shares of the tied places and divide them equally, in one floor:
-floor(pot * sum of shares / (100 * number tied)). Victory points are minted; what is left of the pot is burned.
+floor(pot * sum of shares / (100 * number tied)). Victory points are minted; the rest of the pot is burned.
 
 "If more than one person qualifies for a victory then the winners share the ante for their placings." With
 `winners = "share"`, all players with a major victory are tied, and all with a standard one below them; power and
@@ -42,17 +42,18 @@ from ratings_ledger.projections.contract import (
 
 COLUMNS = ("place", "seats", "vp", "status", "victory", "winners_place")
 PLACE, SEATS, VP, STATUS, VICTORY, WINNERS_PLACE = range(len(COLUMNS))
-# the constants before the rows of shares
+# The number of constants before the rows of shares.
 HEAD = 3
 
 
 class AntePoolParams(Params):
-    """`shares` has a row of whole percentages of the pot, by place, for every number of players, without gaps.
+    """Parameters. `shares` has a row of whole percentages of the pot, by place, for every number of players.
 
-    The row `3 = [50, 30, 20]` is for three players. The largest also serves larger games, so it ends with 0, which is
-    what everybody beyond its last place gets. Games with fewer players than the smallest row are not scored. The ante
-    is the points divided by `ante_divisor`. Several `winners` share alike, or power parts them. Season 2010-2 begins
-    with the second of `season_months`, and ends before the next; without them, seasons have no dates.
+    The row `3 = [50, 30, 20]` is for three players. The rows have no gaps. The largest row also serves larger games,
+    so it ends with 0, the share of all places beyond its last. Games with fewer players than the smallest row are not
+    scored. The ante is the points divided by `ante_divisor`. Several `winners` share equally, or are separated by
+    power. Season 2010-2 begins with the second of `season_months` and ends before the next; without them, seasons have
+    no dates.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 100
@@ -63,7 +64,7 @@ class AntePoolParams(Params):
 
 
 def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
-    """Why the parameters cannot be used, or None; proves that the largest pot fits a signed 64-bit integer.
+    """Return why the parameters cannot be used, or None. Prove that the largest pot fits a signed 64-bit integer.
 
     `score` forms no product larger than the pot.
     """
@@ -88,17 +89,17 @@ def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
 
 
 def prepare(params: AntePoolParams) -> tuple[int, ...]:
-    """Return the divisor of the ante, the largest row's players, the column of places, then the rows of shares."""
+    """Return the divisor of the ante, the players of the largest row, the column of places, and the rows of shares."""
     return params.ante_divisor, max(map(int, params.shares)), place_column(params), *flat_rows(params.shares)
 
 
 def place_column(params: AntePoolParams) -> int:
-    """Return the column of the places by which the pot is shared."""
+    """Return the index of the column of places by which the pot is shared."""
     return WINNERS_PLACE if params.winners == "share" else PLACE
 
 
 def check(n: int, columns: Columns, params: AntePoolParams) -> str | None:
-    """Why a game cannot be scored: it has too few seats, or both players of a seat count."""
+    """Return why a game cannot be scored (too few seats, or both players of a seat count), or None."""
     place, seats, status = columns[PLACE], columns[SEATS], columns[STATUS]
     if seats[0] < (least := min(map(int, params.shares))):
         return f"the ante pool needs at least {least} players, this game has {seats[0]}"
@@ -106,12 +107,12 @@ def check(n: int, columns: Columns, params: AntePoolParams) -> str | None:
 
 
 def ante(points: int, divisor: int) -> int:
-    """What somebody with this many points puts into the pot; never below zero."""
+    """Return what a player with this many points puts into the pot; never below zero."""
     return points // divisor if points > 0 else 0
 
 
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
-    """Fill in the changes; returns the victory points, which are minted."""
+    """Fill in the changes. Return the victory points, which are minted."""
     place, seats, victory_points = columns[constants[2]], columns[SEATS], columns[VP]
     divisor, largest = constants[0], constants[1]
     size = min(seats[0], largest)
@@ -125,7 +126,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
             if place[j] == place[i]:
                 share += constants[row + min(place[i] + tied, size) - 1]
                 tied += 1
-        # avoids pot * share, which might not fit 64 bits
+        # The product pot * share might not fit 64 bits.
         whole = pot // (100 * tied)
         back = whole * share + (pot - whole * 100 * tied) * share // (100 * tied)
         change[i] = back - ante(points[i], divisor) + victory_points[i]
@@ -136,28 +137,31 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: AntePoolParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player, their ante, their share of the pot, and the victory points they got."""
+    """Return for every player the ante, the share of the pot, and the victory points."""
     place, seats, victory_points = columns[place_column(params)], columns[SEATS], columns[VP]
     row = params.shares[str(min(seats[0], max(map(int, params.shares))))]
-    pot = sum(ante(mine, params.ante_divisor) for mine in points)
+    pot = sum(ante(own, params.ante_divisor) for own in points)
     terms = []
     for i in range(n):
-        mine = [_ante(points[i], params.ante_divisor), _share(pot, row, place[i], place.count(place[i]))]
+        player_terms = [
+            _describe_ante(points[i], params.ante_divisor),
+            _describe_share(pot, row, place[i], place.count(place[i])),
+        ]
         if victory_points[i] or place[i] == 1:
-            told = f"{victory_points[i]} of the {sum(victory_points)} handed out"
-            mine.append(Term("victory points", victory_points[i], told))
-        terms.append(mine)
+            detail = f"{victory_points[i]} of the {sum(victory_points)} handed out"
+            player_terms.append(Term("victory points", victory_points[i], detail))
+        terms.append(player_terms)
     return terms
 
 
-def _ante(points: int, divisor: int) -> Term:
+def _describe_ante(points: int, divisor: int) -> Term:
     amount = ante(points, divisor)
     note = f"{decimal(points, divisor)} rounded down" if points % divisor and points > 0 else ""
     return Term("ante", -amount, f"1/{divisor} of {points}" if points > 0 else f"nothing of {points}", note)
 
 
-def _share(pot: int, row: list[int], place: int, tied: int) -> Term:
-    # places beyond the row's end have no share
+def _describe_share(pot: int, row: list[int], place: int, tied: int) -> Term:
+    # Places beyond the end of the row have no share.
     shares = row[place - 1 : place - 1 + tied] or [0]
     numerator, denominator = pot * sum(shares), 100 * tied
     detail = f"{decimal(sum(shares), tied)} % of the pot of {pot}"
@@ -172,6 +176,15 @@ def _share(pot: int, row: list[int], place: int, tied: int) -> Term:
 
 
 RULE = Rule(
-    name="ante-pool", number=1, scale=1, params=AntePoolParams, columns=COLUMNS,
-    prepare=prepare, table=no_table, refuse_params=refuse_params, check=check, score=score, explain=explain,
-)  # fmt: skip
+    name="ante-pool",
+    number=1,
+    scale=1,
+    params=AntePoolParams,
+    columns=COLUMNS,
+    prepare=prepare,
+    table=no_table,
+    refuse_params=refuse_params,
+    check=check,
+    score=score,
+    explain=explain,
+)

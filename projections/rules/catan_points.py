@@ -1,12 +1,12 @@
-"""Catan points: the points of a game come from a table, by place and number of players; tied places share theirs.
+"""Catan points: the points of a game come from a table, by place and number of players; tied players share them.
 
     points = the sum of the points of the tied places / the number of the tied
 
 (Catan Online World, Ranking Lists: "in case of a tie, the points are distributed among the respective ranking
 positions".) A seat that changed hands counts towards the number of players and the places of the others.
 
-Points are counted in units of 1/60, which is divisible by every possible number of tied players. How the points of a
-month add up is up to its list.
+Points are counted in units of 1/60, which is divisible by every possible number of tied players. The list of a month
+decides how its points add up.
 
     three players, two of them second: 4, then 3/2 = (2 + 1) / 2 for both
 """
@@ -49,7 +49,7 @@ def refuse_params(params: CatanPointsParams, players_max: int) -> str | None:
 
 
 def prepare(params: CatanPointsParams) -> tuple[int, ...]:
-    """The rows of points."""
+    """Return the rows of points."""
     return flat_rows(params.points)
 
 
@@ -78,12 +78,12 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: CatanPointsParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player one term: the points of their place, or their part of those of the tied places."""
+    """Return one term for every player: the points of the place, or an equal part of the points of the tied places."""
     place, seats, tied = columns[0], columns[1], columns[2]
-    return [[_term(place[i], params.points[str(seats[i])], tied[i], change[i])] for i in range(n)]
+    return [[_explain_place(place[i], params.points[str(seats[i])], tied[i], change[i])] for i in range(n)]
 
 
-def _term(place: int, row: Sequence[int], tied: int, amount: int) -> Term:
+def _explain_place(place: int, row: Sequence[int], tied: int, amount: int) -> Term:
     if tied == 1:
         return Term(f"place {place}", amount, f"the points of place {place} of {len(row)}", "", ("points",))
     shared = row[place - 1 : place - 1 + tied]
@@ -93,7 +93,17 @@ def _term(place: int, row: Sequence[int], tied: int, amount: int) -> Term:
 
 
 RULE = Rule(
-    name="catan-points", number=1, scale=SCALE, params=CatanPointsParams, columns=("place", "seats", "tied"),
-    prepare=prepare, table=no_table, refuse_params=refuse_params, check=check, score=score, explain=explain,
-    ranking="period", counted_min=1,
-)  # fmt: skip
+    name="catan-points",
+    number=1,
+    scale=SCALE,
+    params=CatanPointsParams,
+    columns=("place", "seats", "tied"),
+    prepare=prepare,
+    table=no_table,
+    refuse_params=refuse_params,
+    check=check,
+    score=score,
+    explain=explain,
+    ranking="period",
+    counted_min=1,
+)

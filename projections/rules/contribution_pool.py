@@ -1,4 +1,4 @@
-"""Contribution pool: all contribute a percentage of their points by place, and those placed better share it.
+"""Contribution pool: every player contributes a percentage of their points by place, and better places share it.
 
     loss(X)  = floor(points(X) * contributions[n][place(X)] / 100)
     gain(X)  = sum over every J placed worse:
@@ -6,11 +6,12 @@
     bonus(X) = 100 if X played for more than 600 seconds
 
 (Galactic Magnate, the page on the points of rated games.) n is the number of seats at the start, so leavers do not
-shrink it; points are those before the game. The floors are literal, even below zero, where only adjustments lead.
+shrink it; points are those before the game. The floors are literal, also for points below zero, which only adjustments
+can cause.
 
-The source says that losses equal gains. With its own floors they do not: the rest is burned, or goes to the winner if
-`dust` says so and only one player is placed first. Ties are not in the source: a tied player contributes by competition
-place (1, 2, 2, 4), and place - 1 is the number of players placed strictly better. Bonuses are minted.
+The source says that losses equal gains. With its own floors they do not: the rest is burned, or goes to the winner with
+`dust = "winner"` if only one player is placed first. Ties are not in the source: a tied player contributes by
+competition place (1, 2, 2, 4), and place - 1 is the number of players placed strictly better. Bonuses are minted.
 
     four players at 1000, the last contributes 24 % of 1000, which is 240: 80 to each of the three placed better
 """
@@ -37,14 +38,14 @@ from ratings_ledger.projections.contract import (
     told_sizes,
 )
 
-# the constants before the rows of percentages
+# The number of constants before the rows of percentages.
 HEAD = 3
 
 
 class ContributionPoolParams(Params):
-    """`contributions` has a row of whole percentages, by place, for every number of players that can be scored.
+    """Parameters. `contributions` has a row of whole percentages, by place, for every possible number of players.
 
-    The row `3 = [0, 13, 20]` is for three players; the first contributes nothing, since nobody is placed better.
+    The row `3 = [0, 13, 20]` is for three players; the first contributes nothing, because no player is placed better.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1000
@@ -58,8 +59,8 @@ class ContributionPoolParams(Params):
 def refuse_params(params: ContributionPoolParams, players_max: int) -> str | None:
     """Why the parameters cannot be used, or None.
 
-    Up to 99 players, each with at most 10^16 units: percentages up to 100 keep every product within 10^18 and every sum
-    of contributions, bonuses included, within 10^18, which a signed 64-bit integer holds.
+    With up to 99 players of at most 10^16 units each, percentages up to 100 keep every product, and every sum of
+    contributions and bonuses, within 10^18, which a signed 64-bit integer holds.
     """
     if reason := refuse_percentages("params.contributions", params.contributions):
         return reason
@@ -72,7 +73,7 @@ def refuse_params(params: ContributionPoolParams, players_max: int) -> str | Non
 
 
 def prepare(params: ContributionPoolParams) -> tuple[int, ...]:
-    """Bonus, its seconds, whether the winner gets the dust, then the rows of percentages."""
+    """Return the bonus, its seconds, whether the winner gets the dust, and the rows of percentages."""
     return params.bonus, params.bonus_seconds, int(params.dust == "winner"), *flat_rows(params.contributions)
 
 
@@ -80,13 +81,13 @@ def check(n: int, columns: Columns, params: ContributionPoolParams) -> str | Non
     """Why a game cannot be scored: no row for its number of seats, or both players of a seat count."""
     place, seats, _, status = columns
     if str(seats[0]) not in params.contributions:
-        told = told_sizes(params.contributions)
-        return f"the contribution pool is defined for {told} players, this game has {seats[0]}"
+        sizes = told_sizes(params.contributions)
+        return f"the contribution pool is defined for {sizes} players, this game has {seats[0]}"
     return refuse_two_in_a_seat(place, status)
 
 
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
-    """Fill in the changes; returns the bonuses, which are minted."""
+    """Fill in the changes. Return the bonuses, which are minted."""
     place, seats, seconds = columns[0], columns[1], columns[2]
     bonus, bonus_seconds, dust_to_winner = constants[0], constants[1], constants[2]
     row = HEAD + seats[0] * (seats[0] - 1) // 2 - 1
@@ -117,20 +118,20 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: ContributionPoolParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player, what they contribute, what they get from each player placed worse, the dust and the bonus."""
+    """Return for every player the contribution, the gain from each player placed worse, the dust and the bonus."""
     place, seats, seconds = columns[0], columns[1], columns[2]
     row = params.contributions[str(seats[0])]
-    told = [f"{row[place[i] - 1]} % of {points[i]}" for i in range(n)]
+    details = [f"{row[place[i] - 1]} % of {points[i]}" for i in range(n)]
     hundredths = [points[i] * row[place[i] - 1] for i in range(n)]
     terms: list[list[Term]] = [
-        [_floored("contributes", -1, hundredths[i], 100, f"{told[i]} at place {place[i]} of {seats[0]}")]
+        [_floored("contributes", -1, hundredths[i], 100, f"{details[i]} at place {place[i]} of {seats[0]}")]
         if place[i] > 1
         else []
         for i in range(n)
     ]
     for j in range(n):
         better = place[j] - 1
-        detail = told[j] if better == 1 else f"{told[j]}, shared among the {better} placed better"
+        detail = details[j] if better == 1 else f"{details[j]}, shared among the {better} placed better"
         for i in range(n):
             if place[i] < place[j]:
                 terms[i].append(_floored(f"from {names[j]}", 1, hundredths[j], 100 * better, detail))
@@ -141,7 +142,7 @@ def explain(
     elif len(winners) == 1 and dust:  # burned, instead of given to the winner
         terms[winners[0]][-1] = terms[winners[0]][-1]._replace(assumes=("dust",))
     for i in range(n):
-        terms[i] += _bonus(seconds[i], params)
+        terms[i] += _explain_bonus(seconds[i], params)
     return terms
 
 
@@ -150,8 +151,8 @@ def _floored(term: str, sign: int, numerator: int, denominator: int, detail: str
     return Term(term, sign * (numerator // denominator), detail, note)
 
 
-def _bonus(seconds: int, params: ContributionPoolParams) -> list[Term]:
-    """A term even for a bonus that was missed; none if the playing time is unknown."""
+def _explain_bonus(seconds: int, params: ContributionPoolParams) -> list[Term]:
+    """Return a term also for a missed bonus, but none if the playing time is unknown."""
     if seconds < 0 or not params.bonus:
         return []
     if seconds > params.bonus_seconds:
@@ -160,7 +161,15 @@ def _bonus(seconds: int, params: ContributionPoolParams) -> list[Term]:
 
 
 RULE = Rule(
-    name="contribution-pool", number=1, scale=1, params=ContributionPoolParams,
-    columns=("place", "seats", "seconds_played", "status"), prepare=prepare, table=no_table,
-    refuse_params=refuse_params, check=check, score=score, explain=explain,
-)  # fmt: skip
+    name="contribution-pool",
+    number=1,
+    scale=1,
+    params=ContributionPoolParams,
+    columns=("place", "seats", "seconds_played", "status"),
+    prepare=prepare,
+    table=no_table,
+    refuse_params=refuse_params,
+    check=check,
+    score=score,
+    explain=explain,
+)

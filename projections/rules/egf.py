@@ -4,10 +4,10 @@
     con = ((3300 - r) / 200)^1.6,  bonus = ln(1 + e^((2300 - r) / 80)) / 5
     E = 1 / (1 + e^(b(opponent) - b(r))),  b(r) = -7 * ln(3300 - r)
 
-(EGF, Rating system, in force since 2021.) S is 1, 1/2 for a jigo, or 0. For E, whoever takes a handicap of h stones
-counts as 100 * (h - 1/2) points stronger: one stone is the first move without komi. The weight is that of the event's
-class. Con, bonus and E are those of the ratings before the game. In rating periods, such as tournaments, all ratings
-are those at the period's start, and all games add up; the sum is rounded once.
+(EGF, Rating system, in force since 2021.) S is 1, 1/2 for a jigo, or 0. For E, a player who takes a handicap of h
+stones counts as 100 * (h - 1/2) points stronger: one stone is the first move without komi. The weight is that of the
+event's class. Con, bonus and E depend on the ratings before the game. In rating periods, such as tournaments, they
+depend on the ratings at the period's start; the changes of all games add up, and the sum is rounded once.
 
     2100 beats 2100: con 17.580936, expected 0.5, bonus 0.515778, so 2109.306246 and 2091.72531
 """
@@ -37,15 +37,15 @@ from ratings_ledger.projections.contract import (
 )
 
 SCALE = 1_000_000
-# ratings lower than minus a million count as that: no product leaves the range of exact arithmetic
+# Ratings below minus a million count as minus a million, so no product leaves the range of exact arithmetic.
 RATING_MIN = -(10**12)
-# the formulas are for ratings below 3300; everybody is at least a point below
+# The formulas need ratings below 3300, so every rating is at least a point below.
 STATE = (State("rating", SCALE, low=RATING_MIN, high=3_299 * SCALE),)
 HANDICAP_MAX = 9
 WEIGHT_MAX = 10
 COLUMNS = ("place", "numbers.handicap", "numbers.weight")
 PLACE, HANDICAP, WEIGHT = range(len(COLUMNS))
-# the rows of a period: the opponent, the number of the game, the player's columns, and the opponent's
+# The rows of a period: the opponent, the number of the game, the player's columns, and the opponent's columns.
 OPPONENT, OWN, OTHER = 0, 2, 5
 
 
@@ -94,7 +94,7 @@ def check(n: int, columns: Columns, params: EgfParams) -> str | None:
 
 
 def rating_of(rating: int, stones: int) -> float:
-    """Return a rating in points, with the handicap; everybody is at least a point below 3300."""
+    """Return a rating in points, with the handicap, at least one point below 3300."""
     points = real(max(min(rating, 4_000 * SCALE), RATING_MIN), SCALE)
     if stones > 0:
         points = points + 100.0 * (real(stones, 1) - 0.5)
@@ -108,14 +108,14 @@ def expect(own: int, stones: int, other: int, other_stones: int) -> float:
 
 
 def con_of(rating: int) -> float:
-    """Return by how many points a result counts."""
+    """Return con, the factor of a result."""
     return power((3300.0 - rating_of(rating, 0)) / 200.0, 1.6)
 
 
 def bonus_of(rating: int) -> float:
-    """Return the points that everybody gets for a game."""
+    """Return the bonus for playing a game, whatever its result."""
     exponent = (2300.0 - rating_of(rating, 0)) / 80.0
-    # e to more than 50 is so large that adding 1 changes no double
+    # From e^50 on, adding 1 changes no double.
     return (exponent if exponent > 50.0 else ln(1.0 + exp(exponent))) / 5.0
 
 
@@ -124,8 +124,8 @@ def weight_of(weight: int, constants: Numbers) -> float:
     return 1.0 if weight == MISSING else real(weight, constants[0])
 
 
-def scored(place: int, other: int) -> float:
-    """Return 1, 1/2 or 0."""
+def score_of(place: int, other: int) -> float:
+    """Return the score of a result: 1, 1/2 or 0."""
     return 1.0 if place < other else 0.0 if place > other else 0.5
 
 
@@ -135,11 +135,11 @@ def game_points(own: int, stones: int, other: int, other_stones: int, result: fl
 
 
 def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
-    """Fill in the ratings after the game; returns what it minted."""
+    """Fill in the ratings after the game. Return the minted points."""
     place, stones, minted = columns[PLACE], columns[HANDICAP], 0
     for i in range(2):
         j = 1 - i
-        points = game_points(before[0][i], stones[i], before[0][j], stones[j], scored(place[i], place[j]))
+        points = game_points(before[0][i], stones[i], before[0][j], stones[j], score_of(place[i], place[j]))
         change = units(weight_of(columns[WEIGHT][i], constants) * points, SCALE)
         after[0][i] += change
         minted += change
@@ -148,7 +148,7 @@ def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numb
 
 def row_points(row: int, p: int, before: Any, rows: Any) -> float:
     """Return by how many points a result of a period, of full weight, changes player p's rating."""
-    result = scored(rows[OWN + PLACE][row], rows[OTHER + PLACE][row])
+    result = score_of(rows[OWN + PLACE][row], rows[OTHER + PLACE][row])
     other = before[0][rows[OPPONENT][row]]
     return game_points(before[0][p], rows[OWN + HANDICAP][row], other, rows[OTHER + HANDICAP][row], result)
 
@@ -156,7 +156,7 @@ def row_points(row: int, p: int, before: Any, rows: Any) -> float:
 def score_period(
     players: int, before: Any, offsets: Numbers, rows: Any, constants: Numbers, table: Numbers, after: Any
 ) -> int:
-    """Fill in the ratings after the period; returns what it minted."""
+    """Fill in the ratings after the period. Return the minted points."""
     minted = 0
     for p in range(players):
         points = 0.0
@@ -170,7 +170,7 @@ def score_period(
 
 def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, table: Numbers) -> int:
     """Return the expected score of a player against another, in units of 2^-32."""
-    # of each pair one is the complement of the other, to the last unit
+    # The two chances of a pair sum to exactly one.
     a, b, stones = min(i, j), max(i, j), columns[HANDICAP]
     own = min(max(units(expect(before[0][a], stones[a], before[0][b], stones[b]), ONE), 1), ONE - 1)
     return own if i == a else ONE - own
@@ -179,32 +179,32 @@ def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, ta
 def explain(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: EgfParams, after: Any
 ) -> list[list[Term]]:
-    """Return two terms for both players: for the result, and the bonus."""
+    """Return two terms for each player: for the result, and for the bonus."""
     terms = []
     for i, j in ((0, 1), (1, 0)):
         own, other = ((before[0][k], columns[PLACE][k], columns[HANDICAP][k]) for k in (i, j))
-        terms.append(_terms(names[j], own, other, weight_of(columns[WEIGHT][i], prepare(params))))
+        terms.append(_explain_game(names[j], own, other, weight_of(columns[WEIGHT][i], prepare(params))))
     return terms
 
 
 def explain_period(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Any, params: EgfParams, after: Any
 ) -> list[tuple[int, Term]]:
-    """Return the terms of player p's games, two for each, and what rounding their sum once added."""
+    """Return the terms of player p's games, two for each, and one for rounding their sum."""
     terms: list[tuple[int, Term]] = []
     for row in range(offsets[p], offsets[p + 1]):
         rival = rows[OPPONENT][row]
         own = before[0][p], rows[OWN + PLACE][row], rows[OWN + HANDICAP][row]
         other = before[0][rival], rows[OTHER + PLACE][row], rows[OTHER + HANDICAP][row]
         weight = weight_of(rows[OWN + WEIGHT][row], prepare(params))
-        terms += [(row, term) for term in _terms(names[rival], own, other, weight)]
+        terms += [(row, term) for term in _explain_game(names[rival], own, other, weight)]
     rounding = after[0][p] - before[0][p] - sum(term.amount for _, term in terms)
     return [*terms, (-1, Term("rounding", rounding, "the sum of the period is rounded once"))] if rounding else terms
 
 
-def _terms(name: str, own: tuple[int, int, int], other: tuple[int, int, int], weight: float) -> list[Term]:
+def _explain_game(name: str, own: tuple[int, int, int], other: tuple[int, int, int], weight: float) -> list[Term]:
     """Return the terms of one game; each player is a rating, a place and the stones taken."""
-    result, expected, con = scored(own[1], other[1]), expect(own[0], own[2], other[0], other[2]), con_of(own[0])
+    result, expected, con = score_of(own[1], other[1]), expect(own[0], own[2], other[0], other[2]), con_of(own[0])
     change = units(weight * (con * (result - expected) + bonus_of(own[0])), SCALE)
     first = units(weight * (con * (result - expected)), SCALE)
     weighed = f" x weight {_text(weight)}" if weight != 1.0 else ""
@@ -237,8 +237,22 @@ def sample(n: int, random: Any, params: EgfParams) -> Columns:
 
 
 RULE = Rule(
-    name="egf-gor", number=1, scale=SCALE, params=EgfParams, columns=COLUMNS, prepare=prepare, table=no_table,
-    refuse_params=refuse_params, check=check, score=score, explain=explain, score_period=score_period,
-    explain_period=explain_period, chance=chance, state=STATE, start=start,
-    provisional=provisional, sample=sample,
-)  # fmt: skip
+    name="egf-gor",
+    number=1,
+    scale=SCALE,
+    params=EgfParams,
+    columns=COLUMNS,
+    prepare=prepare,
+    table=no_table,
+    refuse_params=refuse_params,
+    check=check,
+    score=score,
+    explain=explain,
+    score_period=score_period,
+    explain_period=explain_period,
+    chance=chance,
+    state=STATE,
+    start=start,
+    provisional=provisional,
+    sample=sample,
+)

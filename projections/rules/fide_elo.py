@@ -8,11 +8,11 @@ decide on K: 40 below 30 games; else 10 for players who ever had 2400; else 40 u
 turn 18 while rated below 2300; else 20. If K times the games of the month exceeds 700, K is the largest whole number
 that keeps it within 700.
 
-A difference of more than 400 counts as 400. Three parameters say what changed between the versions of the regulations:
-`difference_max_for` whether that helps the stronger player in every game, or in one game of a league only, the one with
-the largest difference (the weaker player's difference is always limited); `full_difference_from` from which rating on a
-player's own differences count in full; and `lift` how far players between two ratings are lifted, once, when the
-version takes effect.
+A difference of more than 400 counts as 400. Three parameters cover what changed between versions of the regulations.
+`difference_max_for`: the limit helps the stronger player in every game, or only in the game of a league with the
+largest difference (the weaker player's difference is always limited). `full_difference_from`: from this rating on, a
+player's own differences count in full. `lift`: how far players between two ratings are lifted, once, when the version
+takes effect.
 
 Players below the floor are unrated, and so is a player without a seed. Games of an unrated player change no rating and
 do not count towards 700. Initial ratings are not computed. Every step but the final rounding is exact: K and 100 E are
@@ -52,19 +52,35 @@ STATE = (
 RATING, BORN, REACHED = range(len(STATE))
 COLUMNS = ("place", "games_before", "league", "year")
 PLACE, GAMES_BEFORE, LEAGUE, YEAR = range(len(COLUMNS))
-# in the rows of a period: the opponent, the game, the player's columns, the opponent's
+# The rows of a period: the opponent, the game, the player's columns, the opponent's columns.
 OPPONENT, OWN, OTHERS = 0, 2, 2 + len(COLUMNS)
-# the constants in order; ratings and differences are in units
+# The constants in order. Ratings and differences are in units.
 (
-    FLOOR, DIFFERENCE_MAX, ONE_A_LEAGUE, FULL_FROM, K, K_NEW, NEW_GAMES, K_HIGH, HIGH_FROM, K_YOUNG, YOUNG_AGE,
-    YOUNG_BELOW, K_GAMES_MAX, LIFT, LIFT_FROM, LIFT_TO,
-) = range(16)  # fmt: skip
-# table 8.1.2: the largest difference at which the stronger player expects 0.50, 0.51 ... 0.99; beyond, 1
+    FLOOR,
+    DIFFERENCE_MAX,
+    ONE_A_LEAGUE,
+    FULL_FROM,
+    K,
+    K_NEW,
+    NEW_GAMES,
+    K_HIGH,
+    HIGH_FROM,
+    K_YOUNG,
+    YOUNG_AGE,
+    YOUNG_BELOW,
+    K_GAMES_MAX,
+    LIFT,
+    LIFT_FROM,
+    LIFT_TO,
+) = range(16)
+# Table 8.1.2: the largest difference at which the stronger player expects 0.50, 0.51 ... 0.99; beyond, 1.
 LARGEST_DIFFERENCES = (
-    3, 10, 17, 25, 32, 39, 46, 53, 61, 68, 76, 83, 91, 98, 106, 113, 121, 129, 137, 145, 153, 162, 170, 179, 188, 197,
-    206, 215, 225, 235, 245, 256, 267, 278, 290, 302, 315, 328, 344, 357, 374, 391, 411, 432, 456, 484, 517, 559, 619,
-    735,
-)  # fmt: skip
+    *(3, 10, 17, 25, 32, 39, 46, 53, 61, 68),
+    *(76, 83, 91, 98, 106, 113, 121, 129, 137, 145),
+    *(153, 162, 170, 179, 188, 197, 206, 215, 225, 235),
+    *(245, 256, 267, 278, 290, 302, 315, 328, 344, 357),
+    *(374, 391, 411, 432, 456, 484, 517, 559, 619, 735),
+)
 
 Cap = Literal["every game", "one game a league"]
 Factor = Annotated[int, Field(ge=0, le=400)]
@@ -74,7 +90,7 @@ Points = Annotated[int, Field(ge=0, le=100_000)]
 class FideEloParams(Params):
     """The regulations since October 2025. Ratings and differences are in points, `lift` is a percentage.
 
-    `full_difference_from = 0`: no player's differences count in full. `lift = 0`: nobody is lifted.
+    `full_difference_from = 0`: no player's differences count in full. `lift = 0`: no player is lifted.
     """
 
     floor: Points = 1400
@@ -111,17 +127,29 @@ def refuse_params(params: FideEloParams, players_max: int) -> str | None:
 def prepare(params: FideEloParams) -> tuple[int, ...]:
     """Return the parameters in the order of the constants, ratings and differences in units."""
     return (
-        params.floor * SCALE, params.difference_max * SCALE, get_args(Cap).index(params.difference_max_for),
-        params.full_difference_from * SCALE, params.k, params.k_new, params.new_games, params.k_high,
-        params.high_from * SCALE, params.k_young, params.young_age, params.young_below * SCALE, params.k_games_max,
-        params.lift, params.lift_from * SCALE, params.lift_to * SCALE,
-    )  # fmt: skip
+        params.floor * SCALE,
+        params.difference_max * SCALE,
+        get_args(Cap).index(params.difference_max_for),
+        params.full_difference_from * SCALE,
+        params.k,
+        params.k_new,
+        params.new_games,
+        params.k_high,
+        params.high_from * SCALE,
+        params.k_young,
+        params.young_age,
+        params.young_below * SCALE,
+        params.k_games_max,
+        params.lift,
+        params.lift_from * SCALE,
+        params.lift_to * SCALE,
+    )
 
 
 @cache
 def expected_percentages() -> Numbers:
-    """Return the stronger player's expected score in hundredths, by the difference in points; the last serves all
-    larger ones.
+    """Return the stronger player's expected score in hundredths, by difference in points; the last entry serves all
+    larger differences.
     """
     limits = (-1, *LARGEST_DIFFERENCES)
     steps = range(len(LARGEST_DIFFERENCES))
@@ -139,7 +167,7 @@ def check(n: int, columns: Columns, params: FideEloParams) -> str | None:
 
 
 def round_to_points(units: int) -> int:
-    """Return units rounded to whole points, half away from zero; still in units."""
+    """Round units to whole points, half away from zero; the result is still in units."""
     size = (2 * abs(units) + SCALE) // (2 * SCALE) * SCALE
     return -size if units < 0 else size
 
@@ -152,7 +180,7 @@ def expected_percentage(gap: int, table: Numbers) -> int:
 
 
 def factor_of(rating: int, born: int, reached: int, games: int, year: int, constants: Numbers) -> int:
-    """Return K of a player with this state and number of earlier games, for a month of this year."""
+    """Return K of a player with this state and this number of earlier games, for a month of this year."""
     if games < constants[NEW_GAMES]:
         return constants[K_NEW]
     if reached > 0 or rating >= constants[HIGH_FROM]:
@@ -178,9 +206,7 @@ def is_rated(rating: int, constants: Numbers) -> bool:
 
 
 def is_largest(p: int, row: int, before: Columns, offsets: Numbers, rows: Columns, constants: Numbers) -> bool:
-    """Tell whether no other rated game of player p in the league of this one has a larger difference, or an equal one
-    earlier.
-    """
+    """Tell whether this is the first of player p's rated games in its league with the largest difference."""
     league, weakest = rows[OWN + LEAGUE][row], before[RATING][rows[OPPONENT][row]]
     if league == MISSING:
         return True
@@ -203,7 +229,7 @@ def counted_gap(p: int, row: int, before: Columns, offsets: Numbers, rows: Colum
 
 
 def rated_games(p: int, before: Columns, offsets: Numbers, rows: Columns, constants: Numbers) -> int:
-    """Return how many games of a period count for player p."""
+    """Return the number of games in a period that count for player p."""
     count = 0
     if is_rated(before[RATING][p], constants):
         for row in range(offsets[p], offsets[p + 1]):
@@ -235,7 +261,7 @@ def change_of_game(factor: int, place: int, others_place: int, gap: int, table: 
 def score_period(
     players: int, before: Columns, offsets: Numbers, rows: Columns, constants: Numbers, table: Numbers, after: Any
 ) -> int:
-    """Fill in the states after a period; return the points that it mints."""
+    """Fill in the states after a period. Return the minted points."""
     total = 0
     for p in range(players):
         games = rated_games(p, before, offsets, rows, constants)
@@ -252,7 +278,7 @@ def score_period(
 
 
 def finish(p: int, exact: int, before: Columns, constants: Numbers, after: Any) -> int:
-    """Fill in the state of a rated player after an exact change; return the rounded change."""
+    """Fill in the state of a rated player after an exact change. Return the rounded change."""
     change = round_to_points(exact)
     after[RATING][p] = before[RATING][p] + change
     if max(before[RATING][p], after[RATING][p]) >= constants[HIGH_FROM]:
@@ -261,7 +287,7 @@ def finish(p: int, exact: int, before: Columns, constants: Numbers, after: Any) 
 
 
 def score(n: int, before: Columns, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
-    """Fill in the states after a single game, as if it were a period of its own; return the points that it mints."""
+    """Fill in the states after a single game, as if it were a period of its own. Return the minted points."""
     total = 0
     if is_rated(before[RATING][0], constants) and is_rated(before[RATING][1], constants):
         for i in range(2):
@@ -270,7 +296,7 @@ def score(n: int, before: Columns, columns: Columns, constants: Numbers, table: 
 
 
 def single_change(i: int, before: Columns, columns: Columns, constants: Numbers, table: Numbers) -> int:
-    """Return the exact change of one of two rated players by a single game."""
+    """Return the exact change of participant i by a single game between two rated players."""
     own, games, year = before[RATING][i], columns[GAMES_BEFORE][i], columns[YEAR][i]
     factor = factor_of(own, before[BORN][i], before[REACHED][i], games, year, constants)
     gap = limit_gap(own - before[RATING][1 - i], own, True, constants)
@@ -307,7 +333,7 @@ def chance(i: int, j: int, before: Columns, columns: Columns, constants: Numbers
 
 
 def sample(n: int, random: Random, params: FideEloParams) -> Columns:
-    """Return columns of a drawn game: won or drawn, in one of three leagues or in none."""
+    """Return columns of a random game: won or drawn, in one of three leagues or in none."""
     winner = random.randint(-1, n - 1)
     place = [1 if winner in (i, -1) else 2 for i in range(n)]
     league, year = random.choice([MISSING, 0, 1, 2]), random.randint(1990, 2030)
@@ -317,12 +343,12 @@ def sample(n: int, random: Random, params: FideEloParams) -> Columns:
 def explain(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: FideEloParams, after: Any
 ) -> list[list[Term]]:
-    """Return for both players of a single game its term, and what rounding to whole points added."""
+    """Return the terms of a single game for both players, and one for rounding to whole points."""
     rows = [[1, 0], [0, 0], *columns, *([column[1], column[0]] for column in columns)]
     terms = []
     for i in range(n):
-        mine = explain_period(i, names, before, [0, 1, 2], rows, params, after)
-        terms.append([term for _, term in mine])
+        player_terms = explain_period(i, names, before, [0, 1, 2], rows, params, after)
+        terms.append([term for _, term in player_terms])
     return terms
 
 
@@ -335,7 +361,7 @@ def explain_period(
     params: FideEloParams,
     after: Columns,
 ) -> list[tuple[int, Term]]:
-    """Return for every game of player p its term, then what rounding to whole points added, and a lost rating."""
+    """Return a term for every game of player p, then one for rounding to whole points, and one for a lost rating."""
     constants, own = prepare(params), before[RATING][p]
     games = rated_games(p, before, offsets, rows, constants)
     full = period_factor(p, before, offsets, rows, constants) if games else 0
@@ -346,12 +372,12 @@ def explain_period(
         opponent = rows[OPPONENT][row]
         unrated = [names[q] for q in (p, opponent) if not is_rated(before[RATING][q], constants)]
         if unrated:
-            terms.append((row, _uncounted(names[opponent], unrated, params)))
+            terms.append((row, _explain_uncounted(names[opponent], unrated, params)))
             continue
         gap = counted_gap(p, row, before, offsets, rows, constants)
         places = rows[OWN + PLACE][row], rows[OTHERS + PLACE][row]
         amount = change_of_game(factor, *places, gap, expected_percentages())
-        notes = [_ratings(own, before[RATING][opponent], gap), *([lowered] if lowered else [])]
+        notes = [_describe_ratings(own, before[RATING][opponent], gap), *([lowered] if lowered else [])]
         detail = f"K {factor}, expected {decimal(expected_percentage(gap, expected_percentages()), 100)}"
         scored = "1" if places[0] < places[1] else "0" if places[0] > places[1] else "0.5"
         terms.append((row, Term(f"vs {names[opponent]}", amount, f"{detail}, scored {scored}", "; ".join(notes))))
@@ -359,17 +385,17 @@ def explain_period(
     if rounded:
         terms.append((-1, Term("rounding", rounded, "the sum, to whole points, half away from zero")))
     if is_rated(own, constants) and not is_rated(after[RATING][p], constants):
-        lost = f"below the floor of {params.floor}: unrated from now on"
-        terms.append((-1, Term("unrated", 0, lost, "", ("floor",))))
+        reason = f"below the floor of {params.floor}: unrated from now on"
+        terms.append((-1, Term("unrated", 0, reason, "", ("floor",))))
     return terms
 
 
-def _uncounted(opponent: str, unrated: list[str], params: FideEloParams) -> Term:
+def _explain_uncounted(opponent: str, unrated: list[str], params: FideEloParams) -> Term:
     reason = f"not counted: {joined(unrated)} {'are' if len(unrated) > 1 else 'is'} unrated"
     return Term(f"vs {opponent}", 0, reason, f"a seed of at least {params.floor} makes a player rated", ("floor",))
 
 
-def _ratings(own: int, others: int, gap: int) -> str:
+def _describe_ratings(own: int, others: int, gap: int) -> str:
     note = f"rated {decimal(own, SCALE)} against {decimal(others, SCALE)}"
     if gap == own - others:
         return note

@@ -43,10 +43,10 @@ from ratings_ledger.projections.contract import (
 )
 
 SCALE = 1_000_000
-# the kernels reckon in units throughout: to convert every number would take longer than the formulas
+# The kernels compute in units throughout, because converting every number would take longer than the formulas.
 Q = 0.0057564627324851142 / 1_000_000
 THREE_BY_PI_SQUARED = 0.30396355092701331
-# a larger lead counts as this one: both give an expected score of 1
+# A larger lead counts as this one, because both give an expected score of 1.
 LEAD_MAX = 10**15
 DEVIATION_MAX = 10_000
 
@@ -86,7 +86,7 @@ def start(params: Glicko1Params) -> StateValues:
 
 
 def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
-    """Return the state after so many days or periods, the deviation at most that of a new player."""
+    """Return the state after `elapsed` days or periods, with a deviation of at most that of a new player."""
     deviation, growth = real(state[1], 1), real(constants[1], 1)
     grown = root(deviation * deviation + growth * growth * real(elapsed, 1))
     return (state[0], min(units(grown, 1), constants[0]))
@@ -115,7 +115,7 @@ def update(deviation: int, surprise: float, information: float) -> tuple[float, 
 
 
 def settle(i: int, before: Any, surprise: float, information: float, constants: Numbers, after: Any) -> int:
-    """Fill in the state of a player after the results with these sums; return the change of the rating."""
+    """Fill in the state of a player after the results with these sums. Return the change of the rating."""
     step, deviation = update(before[1][i], surprise, information)
     change = units(step * surprise, 1)
     after[0][i] = before[0][i] + change
@@ -124,7 +124,7 @@ def settle(i: int, before: Any, surprise: float, information: float, constants: 
 
 
 def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
-    """Fill in the states after a game; return what was minted."""
+    """Fill in the states after a game. Return the minted points."""
     place, total = columns[0], 0
     for i in range(n):
         surprise, information = 0.0, 0.0
@@ -139,7 +139,7 @@ def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numb
 def score_period(
     players: int, before: Any, offsets: Numbers, rows: Columns, constants: Numbers, table: Numbers, after: Any
 ) -> int:
-    """Fill in the states after a period; return what was minted."""
+    """Fill in the states after a period. Return the minted points."""
     opponent, place, opponents_place, total = rows[0], rows[2], rows[5], 0
     for p in range(players):
         surprise, information = 0.0, 0.0
@@ -163,7 +163,7 @@ def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, ta
 def explain(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: Glicko1Params, after: Any
 ) -> list[list[Term]]:
-    """For every player, a term per opponent, and what rounding added."""
+    """Return for every player a term per opponent, and one for rounding."""
     offsets, rows = results_of_game(n, columns)
     return [[term for _, term in explain_period(p, names, before, offsets, rows, params, after)] for p in range(n)]
 
@@ -171,7 +171,7 @@ def explain(
 def explain_period(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Columns, params: Glicko1Params, after: Any
 ) -> list[tuple[int, Term]]:
-    """Return a term for every result of player p in a period, by its row, and what rounding added."""
+    """Return a term for every result of player p in a period, by its row, and one for rounding."""
     weighing = Weighing(
         SCALE,
         compare,
@@ -183,7 +183,7 @@ def explain_period(
 
 
 def is_provisional(state: StateValues, games: int, params: Glicko1Params) -> bool:
-    """Return whether the deviation is too large for the rating to be reliable."""
+    """Tell whether the deviation is too large for the rating to be reliable."""
     return state[1] > Fraction(params.provisional_deviation) * SCALE
 
 

@@ -50,11 +50,11 @@ from ratings_ledger.projections.contract import (
 )
 
 SCALE, VOLATILITY_SCALE = 1_000_000, 10**12
-# the kernels reckon in units, but for mu, phi and sigma: to convert every number would take longer than the formulas
+# The kernels compute in units, except for mu, phi and sigma. Converting every number would be slower than the formulas.
 POINTS = 173.7178 * 1_000_000
 TO_PHI, TO_SIGMA = 1.0 / (173.7178 * 1_000_000), 1.0 / 1_000_000_000_000
 THREE_BY_PI_SQUARED = 0.30396355092701331
-# a larger lead counts as this one: both give an expected score of 1
+# A larger lead counts as this one, because both give an expected score of 1.
 LEAD_MAX = 10**15
 DEVIATION_MAX, VOLATILITY_MAX, TAU_MAX = 10_000, 100.0, 2
 HALVINGS = 64
@@ -96,7 +96,7 @@ def start(params: Glicko2Params) -> StateValues:
 
 
 def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
-    """Return the state after so many days or periods, of which a game or period itself covers one."""
+    """Return the state after `elapsed` days or periods, where the game or period itself covers the first."""
     deviation, volatility = real(state[1], 1), POINTS * TO_SIGMA * real(state[2], 1)
     further = real(max(elapsed - 1, 0), 1) * real(constants[2], SCALE)
     grown = root(deviation * deviation + further * volatility * volatility)
@@ -151,7 +151,7 @@ def solve_volatility(variance: float, square: float, surprise: float, informatio
 
 
 def bisect_volatility(variance: float, square: float, surprise: float, information: float, tau_square: float) -> float:
-    """Return what `solve_volatility` returns, whatever the results; the last of 64 halvings is below 1e-17.
+    """Return the same zero as `solve_volatility`, for all results; the last of 64 halvings is below 1e-17.
 
     If p(0) >= 0: w > -1/2, so p(-tau^2 / 2) < 0, and for tau <= 2 p has one zero between: rho (1 - T) <= 1 there, so
     tau^2 w' < tau^2 e^(tau^2 / 2) / 54 < 1. If p(0) < 0: w' grows up to the t of `turn`, then falls, and is negative
@@ -200,7 +200,7 @@ def update(
 
 
 def settle(i: int, before: Any, surprise: float, information: float, constants: Numbers, after: Any) -> int:
-    """Fill in the state of a player after the results with these sums; return the change of the rating."""
+    """Fill in the state of a player after the results with these sums. Return the change of the rating."""
     tau = real(constants[1], SCALE)
     step, deviation, volatility = update(before[1][i], before[2][i], surprise, information, tau)
     change = units(step * surprise, 1)
@@ -211,7 +211,7 @@ def settle(i: int, before: Any, surprise: float, information: float, constants: 
 
 
 def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
-    """Fill in the states after a game; return what was minted."""
+    """Fill in the states after a game. Return the minted points."""
     place, total = columns[0], 0
     for i in range(n):
         surprise, information = 0.0, 0.0
@@ -226,7 +226,7 @@ def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numb
 def score_period(
     players: int, before: Any, offsets: Numbers, rows: Columns, constants: Numbers, table: Numbers, after: Any
 ) -> int:
-    """Fill in the states after a period; return what was minted."""
+    """Fill in the states after a period. Return the minted points."""
     opponent, place, opponents_place, total = rows[0], rows[2], rows[5], 0
     for p in range(players):
         surprise, information = 0.0, 0.0
@@ -250,7 +250,7 @@ def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, ta
 def explain(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: Glicko2Params, after: Any
 ) -> list[list[Term]]:
-    """For every player, a term per opponent, and what rounding added."""
+    """Return for every player a term per opponent, and one for rounding."""
     offsets, rows = results_of_game(n, columns)
     return [[term for _, term in explain_period(p, names, before, offsets, rows, params, after)] for p in range(n)]
 
@@ -258,7 +258,7 @@ def explain(
 def explain_period(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Columns, params: Glicko2Params, after: Any
 ) -> list[tuple[int, Term]]:
-    """Return a term for every result of player p in a period, by its row, and what rounding added."""
+    """Return a term for every result of player p in a period, by its row, and one for rounding."""
     tau = real(prepare(params)[1], SCALE)
     weighing = Weighing(
         SCALE,
@@ -271,7 +271,7 @@ def explain_period(
 
 
 def is_provisional(state: StateValues, games: int, params: Glicko2Params) -> bool:
-    """Return whether the deviation is too large for the rating to be reliable."""
+    """Tell whether the deviation is too large for the rating to be reliable."""
     return state[1] > Fraction(params.provisional_deviation) * SCALE
 
 

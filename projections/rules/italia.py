@@ -4,7 +4,7 @@
     final = M * (1 + TSS),  TSS = 10 % * (number of powers with at least 3 centres - 1)
 
 (Italia 2010, C-Diplo family.) Break: the first has at least 3 centres more than the second, and gets 30 points more. No
-break: everybody else with a centre gets 10 more. Solo, 18 centres: the winner gets the break and 170 more in M, all
+break: every other player with a centre gets 10 more. Solo, 18 centres: the winner gets the break and 170 more in M, all
 others get exactly 1. Players without a centre get exactly 1.
 
 Departures, by `no_break`: the page says "+10 %", its example says 10 points. `flat10_pre_tss` adds points to M,
@@ -38,12 +38,23 @@ POWERS = 7
 NoBreak = Literal["flat10_pre_tss", "pct_add", "pct_mult", "flat10_second_only", "flat10_post_tss"]
 PRE_TSS, PCT_ADD, PCT_MULT, SECOND_ONLY, POST_TSS = range(5)
 COLUMNS = ("place", "centres", *(f"centres_{place}" for place in range(1, POWERS + 1)))
-# the centres of the first, second ... seventh place start at FIRST
+# The centres of the first, second ... seventh place start at FIRST.
 PLACE, CENTRES, FIRST, SECOND = range(4)
-# the constants in order; from PLACEMENT on, the points of all seven places
+# The constants in order. From PLACEMENT on come the points of all seven places.
 (
-    PER_CENTRE, PARTICIPATION, BREAK, MARGIN, VARIANT, BONUS, TSS, TSS_CENTRES, SOLO, SOLO_BONUS, ELIMINATED, PLACEMENT,
-) = range(12)  # fmt: skip
+    PER_CENTRE,
+    PARTICIPATION,
+    BREAK,
+    MARGIN,
+    VARIANT,
+    BONUS,
+    TSS,
+    TSS_CENTRES,
+    SOLO,
+    SOLO_BONUS,
+    ELIMINATED,
+    PLACEMENT,
+) = range(12)
 
 Award = Annotated[int, Field(ge=0, le=10_000)]
 
@@ -69,7 +80,7 @@ class ItaliaParams(TableParams):
 
 
 def refuse_params(params: ItaliaParams, players_max: int) -> str | None:
-    """Why the parameters cannot be used, or None; M is below 10^6 and every product below 10^14.
+    """Return why the parameters cannot be used, or None. M is below 10^6 and every product below 10^14.
 
     M * (1 + 10 %) * (1 + TSS) in hundredths is whole if the product of both percentages is a multiple of 100.
     """
@@ -81,72 +92,82 @@ def refuse_params(params: ItaliaParams, players_max: int) -> str | None:
 
 
 def prepare(params: ItaliaParams) -> tuple[int, ...]:
-    """The points and percentages, then the placements of all seven."""
+    """Return the points and percentages, then the points of all seven places."""
     return (
-        params.per_centre, params.participation, params.break_bonus, params.break_margin,
-        get_args(NoBreak).index(params.no_break), params.no_break_bonus, params.tss, params.tss_centres, params.solo,
-        params.solo_bonus, params.eliminated, *params.placement, *[0] * (POWERS - len(params.placement)),
-    )  # fmt: skip
+        params.per_centre,
+        params.participation,
+        params.break_bonus,
+        params.break_margin,
+        get_args(NoBreak).index(params.no_break),
+        params.no_break_bonus,
+        params.tss,
+        params.tss_centres,
+        params.solo,
+        params.solo_bonus,
+        params.eliminated,
+        *params.placement,
+        *[0] * (POWERS - len(params.placement)),
+    )
 
 
 def is_solo(i: int, columns: Columns, constants: Numbers) -> bool:
-    """Whether the game of participant i ended with a solo."""
+    """Tell whether the game of participant i ended with a solo."""
     return columns[FIRST][i] >= constants[SOLO]
 
 
 def is_break(i: int, columns: Columns, constants: Numbers) -> bool:
-    """Whether the first in the game of participant i leads by enough."""
+    """Tell whether the first in the game of participant i leads by enough for the break."""
     return columns[FIRST][i] - columns[SECOND][i] >= constants[MARGIN]
 
 
 def is_out(i: int, columns: Columns, constants: Numbers) -> bool:
-    """Whether participant i has no centre, or somebody else has a solo."""
+    """Tell whether participant i has no centre, or another player has a solo."""
     return columns[CENTRES][i] == 0 or (columns[PLACE][i] > 1 and is_solo(i, columns, constants))
 
 
-def modified(i: int, columns: Columns, constants: Numbers) -> int:
-    """M of participant i in points, without what they get if there is no break."""
+def base_points(i: int, columns: Columns, constants: Numbers) -> int:
+    """Return M of participant i in points, without the points for no break."""
     place = columns[PLACE][i]
-    found = constants[PER_CENTRE] * columns[CENTRES][i] + constants[PLACEMENT + place - 1] + constants[PARTICIPATION]
+    points = constants[PER_CENTRE] * columns[CENTRES][i] + constants[PLACEMENT + place - 1] + constants[PARTICIPATION]
     solo = is_solo(i, columns, constants)
     if place == 1 and (solo or is_break(i, columns, constants)):
-        found += constants[BREAK]
-    return found + constants[SOLO_BONUS] if solo else found
+        points += constants[BREAK]
+    return points + constants[SOLO_BONUS] if solo else points
 
 
-def no_break(i: int, columns: Columns, constants: Numbers, base: int) -> int:
-    """What participant i gets in hundredths if there is no break, given their M without it."""
+def no_break_points(i: int, columns: Columns, constants: Numbers, base: int) -> int:
+    """Return the points of participant i, in hundredths, for no break, given their M without them."""
     place, variant = columns[PLACE][i], constants[VARIANT]
     if place == 1 or is_break(i, columns, constants) or (variant == SECOND_ONLY and place > 2):
         return 0
     return constants[BONUS] * (base if variant in (PCT_ADD, PCT_MULT) else SCALE)
 
 
-def survivors(i: int, columns: Columns, constants: Numbers) -> int:
-    """How many powers in the game of participant i have at least `tss_centres`."""
-    found = 0
+def count_survivors(i: int, columns: Columns, constants: Numbers) -> int:
+    """Return how many powers in the game of participant i have at least `tss_centres`."""
+    count = 0
     for place in range(POWERS):
-        found += int(columns[FIRST + place][i] >= constants[TSS_CENTRES])
-    return found
+        count += int(columns[FIRST + place][i] >= constants[TSS_CENTRES])
+    return count
 
 
-def tss(i: int, columns: Columns, constants: Numbers, base: int, extra: int) -> int:
-    """What TSS adds for participant i in hundredths, given their M and what no break gives them."""
-    percentage = constants[TSS] * max(survivors(i, columns, constants) - 1, 0)
+def tss_points(i: int, columns: Columns, constants: Numbers, base: int, extra: int) -> int:
+    """Return what TSS adds for participant i, in hundredths, given their M and their points for no break."""
+    percentage = constants[TSS] * max(count_survivors(i, columns, constants) - 1, 0)
     if constants[VARIANT] in (PCT_ADD, POST_TSS):
         return base * percentage
     return (base * SCALE + extra) * percentage // 100
 
 
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
-    """Fill in the changes; returns their sum, which is minted."""
+    """Fill in the changes. Return their sum, which is minted."""
     minted = 0
     for i in range(n):
         change[i] = constants[ELIMINATED] * SCALE
         if not is_out(i, columns, constants):
-            base = modified(i, columns, constants)
-            extra = no_break(i, columns, constants, base)
-            change[i] = base * SCALE + extra + tss(i, columns, constants, base, extra)
+            base = base_points(i, columns, constants)
+            extra = no_break_points(i, columns, constants, base)
+            change[i] = base * SCALE + extra + tss_points(i, columns, constants, base, extra)
         minted += change[i]
     return minted
 
@@ -154,36 +175,36 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: ItaliaParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player, each bonus in the order of the formula, and what TSS makes of their sum."""
-    return [_terms(i, columns, prepare(params)) for i in range(n)]
+    """Return for every player the bonuses in the order of the formula, and what TSS adds to their sum."""
+    return [_explain_player(i, columns, prepare(params)) for i in range(n)]
 
 
-def _terms(i: int, columns: Columns, constants: Numbers) -> list[Term]:
+def _explain_player(i: int, columns: Columns, constants: Numbers) -> list[Term]:
     centres, first, second = columns[CENTRES][i], columns[FIRST][i], columns[SECOND][i]
     if is_out(i, columns, constants):
-        name, why = ("solo of another", f"with {first} centres") if centres else ("eliminated", "no centre left")
-        return [Term(name, constants[ELIMINATED] * SCALE, why)]
-    base, least, each = modified(i, columns, constants), constants[TSS_CENTRES], constants[PER_CENTRE]
-    extra = no_break(i, columns, constants, base)
+        name, reason = ("solo of another", f"with {first} centres") if centres else ("eliminated", "no centre left")
+        return [Term(name, constants[ELIMINATED] * SCALE, reason)]
+    base, least, each = base_points(i, columns, constants), constants[TSS_CENTRES], constants[PER_CENTRE]
+    extra = no_break_points(i, columns, constants, base)
     of = decimal(base * SCALE + (0 if constants[VARIANT] in (PCT_ADD, POST_TSS) else extra), SCALE)
-    alive = survivors(i, columns, constants)
-    told = f"{alive} powers have at least {least} centres: {alive - 1} times {constants[TSS]} % of {of}"
+    alive = count_survivors(i, columns, constants)
+    detail = f"{alive} powers have at least {least} centres: {alive - 1} times {constants[TSS]} % of {of}"
     lost = Term("no break", extra, f"the first has {first} centres, the second {second}", "", ("no_break",))
-    added = Term("TSS", tss(i, columns, constants, base, extra), told)
+    added = Term("TSS", tss_points(i, columns, constants, base, extra), detail)
     return [
         Term("centres", each * centres * SCALE, f"{each} for each of {centres}", "", ("per_centre",)),
-        *_placement(i, columns, constants),
+        *_explain_placement(i, columns, constants),
         Term("participation", constants[PARTICIPATION] * SCALE, "for everybody with a centre"),
         *[term for term in ([added, lost] if constants[VARIANT] == POST_TSS else [lost, added]) if term.amount],
     ]
 
 
-def _placement(i: int, columns: Columns, constants: Numbers) -> list[Term]:
-    """The points of a place; for the first, also the solo, the break, or why there is none."""
+def _explain_placement(i: int, columns: Columns, constants: Numbers) -> list[Term]:
+    """Return the points of a place and, for the first, the solo, the break, or why there is no break."""
     place, first, second = columns[PLACE][i], columns[FIRST][i], columns[SECOND][i]
-    tied = sum(columns[FIRST + other][i] == columns[CENTRES][i] for other in range(POWERS)) > 1
-    told = "centres of several powers are equal: the years before decide, then the power" if tied else "by centres"
-    terms = [Term(f"place {place}", constants[PLACEMENT + place - 1] * SCALE, told)]
+    tied = sum(columns[FIRST + power][i] == columns[CENTRES][i] for power in range(POWERS)) > 1
+    detail = "centres of several powers are equal: the years before decide, then the power" if tied else "by centres"
+    terms = [Term(f"place {place}", constants[PLACEMENT + place - 1] * SCALE, detail)]
     if is_solo(i, columns, constants):
         terms.append(Term("break", constants[BREAK] * SCALE, "part of a solo"))
         terms.append(Term("solo", constants[SOLO_BONUS] * SCALE, f"{first} centres, {constants[SOLO]} are needed"))
@@ -194,16 +215,27 @@ def _placement(i: int, columns: Columns, constants: Numbers) -> list[Term]:
 
 
 def remark(n: int, names: Sequence[str], columns: Columns, params: ItaliaParams) -> str:
-    """Who won the game, and whether with a solo, with a break or without."""
+    """Describe who won the game, and whether with a solo, with a break or without."""
     constants, first, second = prepare(params), columns[FIRST][0], columns[SECOND][0]
-    won = [names[i] for i in range(n) if columns[PLACE][i] == 1]
-    who = f"won by {joined(won)}, " if won else ""
+    winners = [names[i] for i in range(n) if columns[PLACE][i] == 1]
+    result = f"won by {joined(winners)}, " if winners else ""
     kind = "solo" if is_solo(0, columns, constants) else "break" if is_break(0, columns, constants) else "no break"
-    return f"{who}{kind}: {first} centres against {second} of the second"
+    return f"{result}{kind}: {first} centres against {second} of the second"
 
 
 RULE = Rule(
-    name="italia", number=1, scale=SCALE, params=ItaliaParams, columns=COLUMNS, prepare=prepare, table=no_table,
-    refuse_params=refuse_params, check=None, score=score, explain=explain, ranking="table", counted_min=1,
+    name="italia",
+    number=1,
+    scale=SCALE,
+    params=ItaliaParams,
+    columns=COLUMNS,
+    prepare=prepare,
+    table=no_table,
+    refuse_params=refuse_params,
+    check=None,
+    score=score,
+    explain=explain,
+    ranking="table",
+    counted_min=1,
     remark=remark,
-)  # fmt: skip
+)

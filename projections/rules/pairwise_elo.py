@@ -6,10 +6,10 @@
 linear interpolation in units of 2^-32, so every machine gets the same ratings: its error is below 1.2e-9, and with K at
 most 400 each pair's change is within one micropoint of the exact value. E(A) + E(B) is exactly 1.
 
-Departures from the textbook, all chosen by parameters: `rounding` to whole points per pair or in total, and `update =
-sequential`, where a player's own rating moves while stepping through the opponents in the order of their ids (with
-their ratings before the game); then the changes need not sum to zero, and the difference is minted or burned. A seat
-that changed hands counts once in n, and both its players are compared. Rounding in total takes E as the table has it.
+Parameters allow departures from the textbook: `rounding` to whole points per pair or in total, and `update =
+sequential`, where a player's own rating moves after each opponent, in the order of their ids (opponents have their
+ratings before the game). Then the changes need not sum to zero, and the difference is minted or burned. A seat that
+changed hands counts once in n, and both its players are compared. Rounding in total uses E from the table.
 
     1000 against 1000, the first wins, K 8: expected 0.5, so +4 and -4
 """
@@ -54,7 +54,7 @@ class PairwiseEloParams(Params):
 
 
 def refuse_params(params: PairwiseEloParams, players_max: int) -> str | None:
-    """Why the parameters cannot be used, or None; proves that the largest product fits a signed 64-bit integer."""
+    """Return why the parameters cannot be used, or None. Prove that products fit a signed 64-bit integer."""
     if (params.k_per_pair is None) == (params.k_total is None):
         return "params: give either k_per_pair (K of every pair) or k_total (K is k_total / (n - 1))"
     if params.update == "sequential" and params.rounding == "total":
@@ -72,33 +72,39 @@ def refuse_params(params: PairwiseEloParams, players_max: int) -> str | None:
 
 
 def prepare(params: PairwiseEloParams) -> tuple[int, ...]:
-    """K's numerator and denominator, whether K is divided by n - 1, scale in micropoints, rounding 0 1 2, sequential,
-    and 2^59 / scale."""
+    """Return the numerator and denominator of K, whether K is divided by n - 1, the scale in micropoints, the rounding
+    (0, 1 or 2), whether the update is sequential, and 2^59 / scale.
+    """
     k = Fraction(params.k_per_pair or params.k_total or 0)
     scale = params.scale * SCALE
     return (
-        k.numerator, k.denominator, int(params.k_total is not None), scale,
-        ("none", "pair", "total").index(params.rounding), int(params.update == "sequential"), INVERSE // scale,
-    )  # fmt: skip
+        k.numerator,
+        k.denominator,
+        int(params.k_total is not None),
+        scale,
+        ("none", "pair", "total").index(params.rounding),
+        int(params.update == "sequential"),
+        INVERSE // scale,
+    )
 
 
 def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
-    """The expected score of somebody with `points` micropoints against another, in units of 2^-32."""
+    """Return the expected score of a player with `points` micropoints against `others`, in units of 2^-32."""
     return expected(points - others, constants[3], constants[6], table)
 
 
 def lead(gap: int, twice_scored: int, scale: int, inverse: int, rounding: int, table: Numbers) -> tuple[int, int]:
-    """(scored minus expected, the size of a whole point of score), in the same unit; `twice_scored` is 0, 1 or 2."""
+    """Return the score minus the expected score, and one whole score, in the same unit; `twice_scored` is 0, 1 or 2."""
     whole, chance = ONE, expected(gap, scale, inverse, table)
     if rounding == 1 and gap % scale == 0 and abs(gap) < EXPECTED_SCALES * scale:
-        # here E is rational, and there may be an exact half, which the table's last bit must not decide
+        # E is rational here. The last bit of the table must not decide how an exact half is rounded.
         whole = 2 + 2 * 10 ** (abs(gap) // scale)
         chance = whole - 2 if gap > 0 else 2
     return twice_scored * whole // 2 - chance, whole
 
 
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
-    """Fill in the changes; returns what the sequential walk or rounding in total minted."""
+    """Fill in the changes. Return what the sequential update or rounding in total minted."""
     place, seats = columns[0], columns[1]
     k, k_denominator, shared = constants[0], constants[1], constants[2]
     scale, rounding, sequential, inverse = constants[3], constants[4], constants[5], constants[6]
@@ -111,7 +117,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
                 continue
             gap = points[i] - points[j] + (change[i] if sequential else 0)
             scored = 2 if place[i] < place[j] else 0 if place[i] > place[j] else 1
-            # separate: with the exact halves in the same expression, compiled code takes 1.5 x as long
+            # Two branches, because compiled code takes 1.5 x as long with the exact halves in the same expression.
             if rounding == 0:
                 ahead = scored * (ONE // 2) - expected(gap, scale, inverse, table)
                 amount = rounded(ahead * k * SCALE, divisor, ONE)
@@ -132,15 +138,15 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: PairwiseEloParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player, a term per opponent, in the order of the walk, and what rounding in total added."""
+    """Return for every player a term per opponent, in the order of the update, and one for rounding in total."""
     place, seats = columns[0], columns[1]
     k, k_denominator, shared, scale, rounding, sequential, inverse = prepare(params)
     divisor = k_denominator * (seats[0] - 1 if shared else 1)
     step = SCALE if rounding == 1 else 1
-    told = f"K {Fraction(k, divisor)}"
+    k_text = f"K {Fraction(k, divisor)}"
     terms: list[list[Term]] = []
     for i in range(n):
-        own, mine = points[i], []
+        own, player_terms = points[i], []
         for j in (*range(i), *range(i + 1, n)):
             scored = 2 if place[i] < place[j] else 0 if place[i] > place[j] else 1
             ahead, whole = lead(own - points[j], scored, scale, inverse, rounding, expected_scores())
@@ -148,17 +154,28 @@ def explain(
             chance = decimal(scored * whole // 2 - ahead, whole)
             note = f"rated {decimal(own, SCALE)} against {decimal(points[j], SCALE)}"
             note += ", rounded to whole points" if rounding == 1 else ""
-            detail = f"{told}, expected {chance}, scored {decimal(scored, 2)}"
+            detail = f"{k_text}, expected {chance}, scored {decimal(scored, 2)}"
             assumes = ("k_total", "k_per_pair", "scale", "rounding", *(("rule",) if scored == 1 else ()))
-            mine.append(Term(f"vs {names[j]}", amount, detail, note, assumes))
+            player_terms.append(Term(f"vs {names[j]}", amount, detail, note, assumes))
             own += amount if sequential else 0
         if rounding == 2:
-            mine.append(Term("rounding", change[i] - sum(term.amount for term in mine), "the sum, to whole points"))
-        terms.append(mine)
+            rest = change[i] - sum(term.amount for term in player_terms)
+            player_terms.append(Term("rounding", rest, "the sum, to whole points"))
+        terms.append(player_terms)
     return terms
 
 
 RULE = Rule(
-    name="pairwise-elo", number=1, scale=SCALE, params=PairwiseEloParams, columns=("place", "seats"), prepare=prepare,
-    table=expected_scores, refuse_params=refuse_params, check=None, score=score, explain=explain, chance=chance,
-)  # fmt: skip
+    name="pairwise-elo",
+    number=1,
+    scale=SCALE,
+    params=PairwiseEloParams,
+    columns=("place", "seats"),
+    prepare=prepare,
+    table=expected_scores,
+    refuse_params=refuse_params,
+    check=None,
+    score=score,
+    explain=explain,
+    chance=chance,
+)

@@ -54,35 +54,35 @@ from ratings_ledger.projections.contract import (
 
 SCALE = 1_000_000
 LN10 = 2.302585092994046
-# larger ratings, margins and weights than these count as these: no product leaves the range of exact arithmetic
+# Larger ratings, margins and weights count as these limits, so no product leaves the range of exact arithmetic.
 RATING_MAX = 10**12
 STATE = (State("rating", SCALE, low=-RATING_MAX, high=RATING_MAX),)
 MARGIN_MAX = 100_000
 WEIGHT_MAX = 100
-# the most points that a game between two may move
+# The largest change of a rating by one game.
 CHANGE_MAX = 10**9
 COLUMNS = ("place", "status", "team", "home", "side_score", "games_before", "numbers.weight")
 PLACE, STATUS, TEAM, HOME, SIDE_SCORE, GAMES_BEFORE, WEIGHT = range(len(COLUMNS))
-# the constants: fractions take two places, K and the table of factors stand at the end
+# The constants. A fraction takes two places; K and the table of factors come last.
 SPAN, HOME_POINTS, KAPPA, DIVISOR, SLOPE, OFFSET, EXPONENT, REVERSION, MEAN = range(0, 18, 2)
 MARGIN, MARGIN_UNIT, WEIGHT_ONE, BY_SUM, K_FORMULA, FACTORS, K = range(18, 25)
 MARGINS = ("none", "ln", "power", "table")
 
 
-class Exact(BaseModel):
-    """A table within the parameters."""
+class StrictModel(BaseModel):
+    """A strict model of a table within the parameters."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class KStep(Exact):
-    """K for players with fewer than `below` games; without `below` for all others, so it comes last."""
+class KStep(StrictModel):
+    """K for players with fewer than `below` games. The last step has no `below` and is for all other players."""
 
     k: PositiveFraction
     below: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
 
 
-class KFormula(Exact):
+class KFormula(StrictModel):
     """K = numerator / (games + offset)^power."""
 
     numerator: PositiveFraction
@@ -146,7 +146,7 @@ def refuse_params(params: PairwiseElo2Params, players_max: int) -> str | None:
         return "params: home is at most 100000, kappa at most 1000"
     constants = prepare(params)
     try:
-        # the largest factors are those of a tie, and of a large margin against the odds
+        # A tie and a large upset have the largest factors.
         cases = ((0, 0, 0.0), (1, 0, -1e9), (1, MARGIN_MAX * params.margin_unit, -1e9))
         factors = [margin_factor(*case, constants) for case in cases]
         factors += [float(Fraction(factor)) for factor in params.margin_factors]
@@ -163,9 +163,16 @@ def prepare(params: PairwiseElo2Params) -> tuple[int, ...]:
     usual = ("7.5", "0.006") if params.margin == "power" else ("2.2", "0.001")
     slope = usual[1] if params.margin_slope is None else params.margin_slope
     fractions = [
-        params.scale, params.home, params.kappa, params.margin_divisor or usual[0], slope, params.margin_offset,
-        params.margin_power, params.reversion, params.reversion_to,
-    ]  # fmt: skip
+        params.scale,
+        params.home,
+        params.kappa,
+        params.margin_divisor or usual[0],
+        slope,
+        params.margin_offset,
+        params.margin_power,
+        params.reversion,
+        params.reversion_to,
+    ]
     pairs = [part for value in fractions for part in Fraction(value).as_integer_ratio()]
     k = [part for below, value in steps_of(params) for part in (below, *value.as_integer_ratio())]
     if isinstance(params.k, KFormula):
@@ -182,7 +189,7 @@ def start(params: PairwiseElo2Params) -> StateValues:
 
 
 def new_season(state: StateValues, constants: Numbers) -> StateValues:
-    """Return the rating, drawn to the mean."""
+    """Return the rating, moved towards the mean."""
     if constants[REVERSION] == 0:
         return state
     old = real(bounded(state[0]), SCALE)
@@ -200,12 +207,12 @@ def bounded(rating: int) -> int:
 
 
 def is_same_side(i: int, j: int, team: Numbers) -> bool:
-    """Return whether two participants are on one side."""
+    """Tell whether two participants are on one side."""
     return i == j or (team[i] != MISSING and team[i] == team[j])
 
 
 def is_first(i: int, team: Numbers) -> bool:
-    """Return whether a participant is the first of a side, who stands for it."""
+    """Tell whether a participant is the first of a side, who represents it."""
     if team[i] != MISSING:
         for j in range(i):
             if team[j] == team[i]:
@@ -245,7 +252,7 @@ def side_gap(a: int, b: int, n: int, before: Any, columns: Columns, constants: N
 
 def expect(gap: float, constants: Numbers) -> tuple[float, float]:
     """Return the expected score of a side, and the probability of a draw."""
-    # beyond 200 both are certain for any double
+    # Beyond e^200 the result is certain within the precision of a double.
     exponent = max(min(gap * LN10 / (2.0 * fraction(constants, SPAN)), 200.0), -200.0)
     win, kappa = exp(exponent), fraction(constants, KAPPA)
     whole = win + 1.0 / win + kappa
@@ -278,7 +285,7 @@ def weight_of(weight: int, constants: Numbers) -> float:
 
 
 def k_of(games: int, constants: Numbers) -> float:
-    """Return K of a player with so many counted games."""
+    """Return K of a player with this many counted games."""
     if constants[K_FORMULA]:
         size = power(real(games, 1) + fraction(constants, K + 2), fraction(constants, K + 4))
         return fraction(constants, K) / size
@@ -289,7 +296,7 @@ def k_of(games: int, constants: Numbers) -> float:
 
 
 def compare(a: int, b: int, n: int, before: Any, columns: Columns, constants: Numbers) -> tuple[float, float, float]:
-    """Return what the side of a scored and was expected to score against that of b, and the margin's factor."""
+    """Return the score and the expected score of a's side against b's side, and the margin factor."""
     place, score = columns[PLACE], columns[SIDE_SCORE]
     gap = side_gap(a, b, n, before, columns, constants)
     scored, ahead = 0.5, 0
@@ -302,13 +309,13 @@ def compare(a: int, b: int, n: int, before: Any, columns: Columns, constants: Nu
 
 
 def side_lead(a: int, b: int, n: int, before: Any, columns: Columns, constants: Numbers) -> float:
-    """Return what the side of a gains from that of b, for a K of 1 and two sides."""
+    """Return what a's side gains from b's side, for a K of 1 and two sides."""
     scored, expected, factor = compare(a, b, n, before, columns, constants)
     return (scored - expected) * factor * weight_of(columns[WEIGHT][a], constants)
 
 
 def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
-    """Fill in the ratings after the game; returns what different K minted."""
+    """Fill in the ratings after the game. Return the points that different K minted."""
     team = columns[TEAM]
     others = real(max(count_sides(n, team) - 1, 1), 1)
     total = 0
@@ -324,7 +331,7 @@ def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numb
 
 
 def pay(side: int, n: int, lead: float, columns: Columns, constants: Numbers, after: Any) -> int:
-    """Add a lead times K to the ratings of a side, which its first member stands for; returns the sum."""
+    """Add a lead times K to the ratings of a side, given by its first member. Return the sum."""
     team, total = columns[TEAM], 0
     for i in range(side, n if team[side] != MISSING else side + 1):
         if is_same_side(i, side, team):
@@ -336,7 +343,7 @@ def pay(side: int, n: int, lead: float, columns: Columns, constants: Numbers, af
 
 def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, table: Numbers) -> int:
     """Return the expected score of a participant's side against another's, in units of 2^-32."""
-    # of each pair one is the complement of the other, to the last unit
+    # The two chances of a pair sum to exactly one.
     a, b = min(i, j), max(i, j)
     expected = expect(side_gap(a, b, len(columns[TEAM]), before, columns, constants), constants)[0]
     own = min(max(units(expected, ONE), 1), ONE - 1)
@@ -369,19 +376,20 @@ def check(n: int, columns: Columns, params: PairwiseElo2Params) -> str | None:
 def explain(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: PairwiseElo2Params, after: Any
 ) -> list[list[Term]]:
-    """Return a term for every other side, for every participant."""
+    """Return for every participant a term per opposing side."""
     team, weight, constants = columns[TEAM], columns[WEIGHT][0], prepare(params)
     firsts = [i for i in range(n) if is_first(i, team)]
     shared = f" / {len(firsts) - 1}" if len(firsts) > 2 else ""
     weighed = f" x weight {_text(weight_of(weight, constants))}" if weight != MISSING else ""
     assumes = ("k", *(("home",) if params.home else ()), *(("margin",) if params.margin != "none" else ()))
     rated = [_text(side_rating(i, n, before, team, constants)) for i in range(n)]
-    rated = [f"{rated[i]} + {params.home} at home" if columns[HOME][i] == 1 and params.home else rated[i]
-             for i in range(n)]  # fmt: skip
+    rated = [
+        f"{rated[i]} + {params.home} at home" if columns[HOME][i] == 1 and params.home else rated[i] for i in range(n)
+    ]
     terms: list[list[Term]] = [[] for _ in range(n)]
-    for i, other in ((i, other) for i in range(n) for other in firsts if not is_same_side(i, other, team)):
+    for i, opponent in ((i, first) for i in range(n) for first in firsts if not is_same_side(i, first, team)):
         own = next(first for first in firsts if is_same_side(i, first, team))
-        a, b = min(own, other), max(own, other)
+        a, b = min(own, opponent), max(own, opponent)
         scored, expected, factor = compare(a, b, n, before, columns, constants)
         lead = side_lead(a, b, n, before, columns, constants) / real(len(firsts) - 1, 1)
         k = k_of(columns[GAMES_BEFORE][i], constants)
@@ -389,8 +397,8 @@ def explain(
             scored, expected, lead = 1.0 - scored, 1.0 - expected, -lead
         weighed_margin = (f" x margin {_text(factor)}" if params.margin != "none" else "") + weighed
         detail = f"K {_text(k)}{shared}{weighed_margin}, expected {_text(expected)}, scored {_text(scored)}"
-        members = joined([names[j] for j in range(n) if is_same_side(j, other, team)])
-        note = f"rated {rated[own]} against {rated[other]}"
+        members = joined([names[j] for j in range(n) if is_same_side(j, opponent, team)])
+        note = f"rated {rated[own]} against {rated[opponent]}"
         terms[i].append(Term(f"vs {members}", units(k * lead, SCALE), detail, note, assumes))
     return terms
 
@@ -400,7 +408,7 @@ def _text(value: float) -> str:
 
 
 def provisional(state: StateValues, games: int, params: PairwiseElo2Params) -> bool:
-    """Return whether a player has played too few games."""
+    """Tell whether a player has played too few games."""
     return games < params.provisional_games
 
 
@@ -412,18 +420,33 @@ def sample(n: int, random: Any, params: PairwiseElo2Params) -> Columns:
     home = random.choice([None, *range(sides)])
     weight = random.choice([MISSING, params.weight_one, 2 * params.weight_one])
     return [
-        [1 + sum(other > scores[mine] for other in scores) for mine in side],
+        [1 + sum(score > scores[own] for score in scores) for own in side],
         [0] * n,
         side if sides < n else [MISSING] * n,
-        [0 if home is None else 1 if mine == home else -1 for mine in side],
-        [scores[mine] for mine in side],
+        [0 if home is None else 1 if own == home else -1 for own in side],
+        [scores[own] for own in side],
         [random.randint(0, 60) for _ in range(n)],
         [weight] * n,
     ]
 
 
 RULE = Rule(
-    name="pairwise-elo", number=2, scale=SCALE, params=PairwiseElo2Params, columns=COLUMNS, prepare=prepare,
-    table=no_table, refuse_params=refuse_params, check=check, score=score, explain=explain, chance=chance, draw=draw,
-    state=STATE, start=start, new_season=new_season, provisional=provisional, sample=sample,
-)  # fmt: skip
+    name="pairwise-elo",
+    number=2,
+    scale=SCALE,
+    params=PairwiseElo2Params,
+    columns=COLUMNS,
+    prepare=prepare,
+    table=no_table,
+    refuse_params=refuse_params,
+    check=check,
+    score=score,
+    explain=explain,
+    chance=chance,
+    draw=draw,
+    state=STATE,
+    start=start,
+    new_season=new_season,
+    provisional=provisional,
+    sample=sample,
+)

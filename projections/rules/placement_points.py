@@ -14,27 +14,27 @@ from collections.abc import Sequence
 
 from ratings_ledger.projections.contract import Changes, Columns, Numbers, Rule, TableParams, Term, no_table
 
-# divisible by all of 2 to 8
+# Divisible by 2 to 8.
 SCALE = 840
 PLAYERS_MAX = 8
 
 
 class PlacementPointsParams(TableParams):
-    """The formula has no constants; the only choices are about the table that sums its points."""
+    """Parameters of the table that sums the points. The formula itself has none."""
 
 
 def refuse_params(params: PlacementPointsParams, players_max: int) -> str | None:
-    """Nothing is refused: `score` gives at most 56 points a player and forms no sum above 168."""
+    """Refuse nothing: `score` gives at most 56 points a player and forms no sum above 168."""
     return None
 
 
 def prepare(params: PlacementPointsParams) -> tuple[int, ...]:
-    """No constants."""
+    """Return no constants."""
     return ()
 
 
 def check(n: int, columns: Columns, params: PlacementPointsParams) -> str | None:
-    """Why a game cannot be scored: the table of points ends with 8 players."""
+    """Return why a game cannot be scored (the points are defined for up to 8 players), or None."""
     seats = columns[1][0]
     if seats > PLAYERS_MAX:
         return f"placement points are defined for 2 to {PLAYERS_MAX} players, this game has {seats}"
@@ -42,12 +42,12 @@ def check(n: int, columns: Columns, params: PlacementPointsParams) -> str | None
 
 
 def points_of(place: int, seats: int) -> int:
-    """The points of a place without ties."""
+    """Return the points of a place without ties."""
     return (seats - place) * (seats - place + 1)
 
 
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
-    """Fill in the changes; returns their sum, which is minted."""
+    """Fill in the changes. Return their sum, which is minted."""
     place, seats, tied = columns[0], columns[1], columns[2]
     minted = 0
     for i in range(n):
@@ -62,24 +62,34 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: PlacementPointsParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player one term: the points of their place, or the mean of those of the tied places."""
+    """Return one term for every player: the points of the place, or the mean of the points of the tied places."""
     place, seats, tied = columns[0], columns[1], columns[2]
-    return [[_term(place[i], seats[i], tied[i], change[i])] for i in range(n)]
+    return [[_explain_place(place[i], seats[i], tied[i], change[i])] for i in range(n)]
 
 
-def _term(place: int, seats: int, tied: int, amount: int) -> Term:
+def _explain_place(place: int, seats: int, tied: int, amount: int) -> Term:
     worse = seats - place
     if tied == 1:
         return Term(f"place {place}", amount, f"place {place} of {seats}: {worse} * {worse + 1}")
     last = place + tied - 1
-    shared = [points_of(other, seats) for other in range(place, last + 1)]
+    shared = [points_of(shared_place, seats) for shared_place in range(place, last + 1)]
     places = f"{place} {'and' if tied == 2 else 'to'} {last}"
     detail = f"tied: the mean of {' + '.join(map(str, shared))}, the points of places {places} of {seats}"
     return Term(f"place {place}", amount, detail)
 
 
 RULE = Rule(
-    name="placement-points", number=1, scale=SCALE, params=PlacementPointsParams, columns=("place", "seats", "tied"),
-    prepare=prepare, table=no_table, refuse_params=refuse_params, check=check, score=score, explain=explain,
-    ranking="table", counted_min=1,
-)  # fmt: skip
+    name="placement-points",
+    number=1,
+    scale=SCALE,
+    params=PlacementPointsParams,
+    columns=("place", "seats", "tied"),
+    prepare=prepare,
+    table=no_table,
+    refuse_params=refuse_params,
+    check=check,
+    score=score,
+    explain=explain,
+    ranking="table",
+    counted_min=1,
+)

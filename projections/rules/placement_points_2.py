@@ -3,18 +3,18 @@
     points of place k = points[k], nothing beyond the last
 
 A game's points are multiplied by `numbers.percent`: 50 for a race that was cut short, 200 for double points. Tied
-players get the mean of the points of the tied places. Whoever left the game holds a place and gets nothing for it,
-unless a substitute took the seat over. A guest (`numbers.guest`) holds a place, and those behind move up for points.
+players get the mean of the points of the tied places. A leaver holds a place and gets no points for it, unless a
+substitute took the seat over. A guest (`numbers.guest`) holds a place, and the players behind move up for points.
 
-Those who shared a seat share its points in equal parts (`shared = "divide"`) or get none ("none"). They are a leaver
-and the substitute; where more took turns, or one of them is recorded elsewhere, `numbers.drivers` says how many they
-were. Somebody is recorded once in a game: what another seat gave is `numbers.other_points`, in units of 1/840.
+Players who shared a seat share its points in equal parts (`shared = "divide"`) or get none ("none"). They are a leaver
+and the substitute. If more players took turns, or one of them is recorded elsewhere, `numbers.drivers` is their number.
+A player is recorded once in a game; points from another seat are `numbers.other_points`, in units of 1/840.
 
-The bonuses go to those whose `numbers.fastest_lap` or `numbers.pole` is 1; several of them share it in equal parts.
+The bonuses go to the players whose `numbers.fastest_lap` or `numbers.pole` is 1; several share one in equal parts.
 
     points 8, 6, 4, 3, 2 and fastest lap 1, 2nd and fastest lap in a shared car: 6 / 2 + 1 = 4
 
-Points are counted in units of 1/840, which 2 to 8 players can share exactly; smaller remainders are not given.
+Points are counted in units of 1/840, which 2 to 8 players can share exactly; smaller remainders are dropped.
 """
 
 from collections.abc import Sequence
@@ -39,19 +39,21 @@ from ratings_ledger.projections.contract import (
     no_table,
 )
 
-# divisible by all of 2 to 8
+# Divisible by 2 to 8.
 SCALE = 840
 POINTS_MAX = 1_000_000
 PERCENT_MAX = 1_000
-# where the points by place begin among the constants
+# The index of the first place's points among the constants.
 FIRST = 5
 PLACE, STATUS, TIED, FASTEST, POLE, GUEST, DRIVERS, OTHER, PERCENT = range(9)
 
 
 class ChampionshipParams(BestOfParams):
-    """What the places and the bonuses are worth: `points` by place, from the first on, and `bonus` for the
-    `fastest_lap` and the `pole`, which everybody gets or only the first `bonus_places`. Those who shared a seat divide
-    its points, or with `shared = "none"` get none of them. The others are those of the list `best-of`.
+    """Parameters of a championship's places and bonuses.
+
+    `points` are by place, from the first on. The `bonus` for the `fastest_lap` and the `pole` goes to all places, or
+    only to the first `bonus_places`. Players who shared a seat divide its points, or with `shared = "none"` get none.
+    The other parameters are those of the list `best-of`.
     """
 
     points: Annotated[list[PositiveFraction], Field(min_length=1, max_length=1_000)]
@@ -61,7 +63,7 @@ class ChampionshipParams(BestOfParams):
 
 
 def refuse_params(params: ChampionshipParams, players_max: int) -> str | None:
-    """Return why the parameters cannot be used: points that are too many or too fine, or a seat without its points."""
+    """Return why the parameters cannot be used (points too large or too fine, or given to no player), or None."""
     for key, value in [*(("points", value) for value in params.points), *params.bonus.items()]:
         where = f"params.{key}" if key == "points" else f"params.bonus.{key}"
         if Fraction(value) > POINTS_MAX:
@@ -73,29 +75,29 @@ def refuse_params(params: ChampionshipParams, players_max: int) -> str | None:
     return None
 
 
-def _units(value: int | str) -> int:
+def _to_units(value: int | str) -> int:
     return int(Fraction(value) * SCALE)
 
 
 def prepare(params: ChampionshipParams) -> tuple[int, ...]:
-    """Return whether shared seats divide, both bonuses, who gets them (0: everybody), and the points by place."""
-    bonuses = [_units(params.bonus[name]) if name in params.bonus else 0 for name in ("fastest_lap", "pole")]
+    """Return whether shared seats divide, both bonuses, the places that get them (0: all), and the points by place."""
+    bonuses = [_to_units(params.bonus[name]) if name in params.bonus else 0 for name in ("fastest_lap", "pole")]
     return (
         int(params.shared == "divide"),
         *bonuses,
         0 if params.bonus_places == "all" else params.bonus_places,
         len(params.points),
-        *map(_units, params.points),
+        *map(_to_units, params.points),
     )
 
 
 def start(params: ChampionshipParams) -> StateValues:
-    """Return the points with which a player begins."""
+    """Return the state of a new player."""
     return (params.start * SCALE,)
 
 
 def check(n: int, columns: Columns, params: ChampionshipParams) -> str | None:
-    """Return why a game cannot be scored: a number out of its range, or a shared seat among tied ones."""
+    """Return why a game cannot be scored (a number out of range, or a shared seat among tied ones), or None."""
     for name, column, low, high in (
         ("fastest_lap", FASTEST, 0, 1),
         ("pole", POLE, 0, 1),
@@ -116,13 +118,13 @@ def check(n: int, columns: Columns, params: ChampionshipParams) -> str | None:
     return None
 
 
-def _is(columns: Columns, column: int, i: int) -> bool:
-    """Return whether a number of participant i is 1."""
+def has_flag(columns: Columns, column: int, i: int) -> bool:
+    """Tell whether a custom number of participant i is 1."""
     return bool(columns[column][i] == 1)
 
 
 def is_classified(n: int, columns: Columns, i: int) -> bool:
-    """Return whether participant i finished the game, or somebody took the seat over."""
+    """Tell whether participant i finished the game, or a substitute took the seat over."""
     counts = columns[STATUS][i] in (FINISHED, SUBSTITUTE)
     for j in range(n):
         if columns[STATUS][j] == SUBSTITUTE and columns[PLACE][j] == columns[PLACE][i]:
@@ -131,25 +133,25 @@ def is_classified(n: int, columns: Columns, i: int) -> bool:
 
 
 def points_place(n: int, columns: Columns, i: int) -> int:
-    """Return the place of participant i for points: without the guests who are placed better."""
+    """Return the place of participant i for points, not counting guests in better places."""
     place = columns[PLACE][i]
     for j in range(n):
-        if _is(columns, GUEST, j) and columns[STATUS][j] != SUBSTITUTE and columns[PLACE][j] < columns[PLACE][i]:
+        if has_flag(columns, GUEST, j) and columns[STATUS][j] != SUBSTITUTE and columns[PLACE][j] < columns[PLACE][i]:
             place -= 1
     return place
 
 
 def tied_seats(n: int, columns: Columns, i: int) -> int:
-    """Return how many seats share the place of participant i, without guests."""
+    """Return how many seats share the place of participant i, not counting guests."""
     tied = columns[TIED][i]
     for j in range(n):
-        if _is(columns, GUEST, j) and columns[STATUS][j] != SUBSTITUTE and columns[PLACE][j] == columns[PLACE][i]:
+        if has_flag(columns, GUEST, j) and columns[STATUS][j] != SUBSTITUTE and columns[PLACE][j] == columns[PLACE][i]:
             tied -= 1
     return max(tied, 1)
 
 
 def drivers_of(n: int, columns: Columns, i: int) -> int:
-    """Return how many shared the seat of participant i."""
+    """Return how many players shared the seat of participant i."""
     if columns[DRIVERS][i] != MISSING:
         return columns[DRIVERS][i]
     if columns[TIED][i] > 1:
@@ -162,13 +164,13 @@ def drivers_of(n: int, columns: Columns, i: int) -> int:
 
 
 def percent_of(columns: Columns, i: int) -> int:
-    """Return what the points of the game are multiplied by, in hundredths."""
+    """Return the factor of the game's points, in hundredths."""
     return 100 if columns[PERCENT][i] == MISSING else columns[PERCENT][i]
 
 
 def points_for_place(n: int, columns: Columns, constants: Numbers, i: int) -> int:
-    """Return what participant i gets for the place, in units."""
-    if not is_classified(n, columns, i) or _is(columns, GUEST, i):
+    """Return participant i's points for the place, in units."""
+    if not is_classified(n, columns, i) or has_flag(columns, GUEST, i):
         return 0
     drivers = drivers_of(n, columns, i)
     if drivers > 1 and constants[0] == 0:
@@ -181,17 +183,17 @@ def points_for_place(n: int, columns: Columns, constants: Numbers, i: int) -> in
 
 
 def count_holders(n: int, columns: Columns, column: int) -> int:
-    """Return how many who were no guests have a bonus."""
+    """Return how many players who are not guests share a bonus."""
     holders = 0
     for j in range(n):
-        if _is(columns, column, j) and not _is(columns, GUEST, j):
+        if has_flag(columns, column, j) and not has_flag(columns, GUEST, j):
             holders += 1
     return holders
 
 
 def points_for_bonus(n: int, columns: Columns, constants: Numbers, i: int, column: int, worth: int) -> int:
-    """Return what participant i gets for a bonus that is worth so much, in units."""
-    if not _is(columns, column, i) or _is(columns, GUEST, i):
+    """Return participant i's points for a bonus of `worth`, in units."""
+    if not has_flag(columns, column, i) or has_flag(columns, GUEST, i):
         return 0
     if constants[3] > 0 and (not is_classified(n, columns, i) or points_place(n, columns, i) > constants[3]):
         return 0
@@ -199,7 +201,7 @@ def points_for_bonus(n: int, columns: Columns, constants: Numbers, i: int, colum
 
 
 def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
-    """Add the points of the game; returns their sum, which is minted."""
+    """Add the points of the game. Return their sum, which is minted."""
     minted = 0
     for i in range(n):
         gained = points_for_place(n, columns, constants, i)
@@ -217,15 +219,15 @@ def explain(
 ) -> list[list[Term]]:
     """Return for every player the points of the place, of the bonuses, and of another seat."""
     constants = prepare(params)
-    return [[*_terms(n, columns, constants, i)] for i in range(n)]
+    return [[*_explain_player(n, columns, constants, i)] for i in range(n)]
 
 
-def _terms(n: int, columns: Columns, constants: Numbers, i: int) -> list[Term]:
+def _explain_player(n: int, columns: Columns, constants: Numbers, i: int) -> list[Term]:
     place = columns[PLACE][i]
     gained = points_for_place(n, columns, constants, i)
     terms = [Term(f"place {place}", gained, _describe_place(n, columns, constants, i), assumes=("points",))]
     for term, column, worth in (("fastest lap", FASTEST, constants[1]), ("pole", POLE, constants[2])):
-        if _is(columns, column, i) and worth:
+        if has_flag(columns, column, i) and worth:
             amount = points_for_bonus(n, columns, constants, i, column, worth)
             detail = _describe_bonus(n, columns, i, column, worth) if amount else "no bonus for this place"
             terms.append(Term(term, amount, detail, assumes=("bonus",)))
@@ -235,10 +237,10 @@ def _terms(n: int, columns: Columns, constants: Numbers, i: int) -> list[Term]:
 
 
 def _describe_place(n: int, columns: Columns, constants: Numbers, i: int) -> str:
-    """Return why a place is worth what it is, in words."""
+    """Describe why a place gives its points."""
     if not is_classified(n, columns, i):
         return "left the game; no points"
-    if _is(columns, GUEST, i):
+    if has_flag(columns, GUEST, i):
         return "a guest; those behind move up"
     first, tied, drivers = points_place(n, columns, i), tied_seats(n, columns, i), drivers_of(n, columns, i)
     details = []
@@ -250,31 +252,31 @@ def _describe_place(n: int, columns: Columns, constants: Numbers, i: int) -> str
         details.append(f"shared by {drivers}" if constants[0] else f"shared by {drivers}, so without points")
     if percent_of(columns, i) != 100:
         details.append(f"{percent_of(columns, i)} percent")
-    return "; ".join(details) or f"worth {_shown(constants, first)}"
+    return "; ".join(details) or f"worth {_format_points(constants, first)}"
 
 
 def _describe_bonus(n: int, columns: Columns, i: int, column: int, worth: int) -> str:
-    """Return how a bonus comes about, in words."""
+    """Describe how a bonus is computed."""
     sharing = count_holders(n, columns, column)
     shared = f"; shared by {sharing}" if sharing > 1 else ""
     percent = percent_of(columns, i)
     return f"worth {Fraction(worth, SCALE)}{shared}{f'; {percent} percent' if percent != 100 else ''}"
 
 
-def _shown(constants: Numbers, place: int) -> str:
+def _format_points(constants: Numbers, place: int) -> str:
     return str(Fraction(constants[FIRST + place - 1], SCALE)) if place <= constants[4] else "nothing"
 
 
 def sample(n: int, random: Any, params: ChampionshipParams) -> Columns:
-    """Return the columns of a random game: some leave, some tie, some are guests, and some rounds count half."""
+    """Return the columns of a random game, with leavers, ties, guests, and rounds that count half or double."""
     ranks = sorted(random.randrange(3 * n) for _ in range(n))
     place = [1 + ranks.index(rank) for rank in ranks]
     status = [random.choice([FINISHED, FINISHED, FINISHED, *LEAVERS]) for _ in range(n)]
     percent = random.choice([MISSING, MISSING, 50, 200])
     flags = [[random.choice([MISSING, 0, 1]) for _ in range(n)] for _ in (FASTEST, POLE, GUEST)]
     drivers = [random.choice([MISSING, MISSING, 1, 2, 3]) for _ in range(n)]
-    other = [random.choice([MISSING, MISSING, 0, 420]) for _ in range(n)]
-    return [place, status, [place.count(mine) for mine in place], *flags, drivers, other, [percent] * n]
+    other_points = [random.choice([MISSING, MISSING, 0, 420]) for _ in range(n)]
+    return [place, status, [place.count(own) for own in place], *flags, drivers, other_points, [percent] * n]
 
 
 RULE = Rule(

@@ -1,13 +1,13 @@
 """Sum of squares: a hundred points for every game of Diplomacy, shared in proportion to the squares of the centres.
 
-    solo:   100 for the winner, nothing for anybody else
+    solo:   100 for the winner, nothing for the other players
     else:   100 * c^2 / S,  c the centres of a power at the end, S the sum of the squares of all seven
 
 (The Diplomacy Association of Australia and New Zealand describes it as Squares Scoring System.) Powers with the same
-number of centres get the same, whatever the years before.
+number of centres get the same points, whatever they held in earlier years.
 
-S differs from game to game, and the least common multiple of its values has hundreds of digits: no unit makes all
-shares exact. Points are counted in millionths, rounded half up, so a share is within half a millionth of the exact one,
+S differs from game to game, and the least common multiple of its values has hundreds of digits, so no unit makes all
+shares exact. Points are counted in millionths and rounded half up. A share is within half a millionth of the exact one,
 and the points of a game add up to 100 within 0.0000035.
 
     12, 9, 8 and 5 centres: S = 144 + 81 + 64 + 25 = 314, so 45.859873, 25.796178, 20.382166 and 7.961783 points
@@ -22,15 +22,15 @@ from ratings_ledger.projections.contract import Changes, Columns, Numbers, Rule,
 
 SCALE = 1_000_000
 POWERS = 7
-# the centres of a player's power, then those of all seven powers
+# The centres of the player's power, then those of all seven powers.
 COLUMNS = ("centres", *(f"centres_{place}" for place in range(1, POWERS + 1)))
 CENTRES, FIRST = range(2)
-# the constants in order
+# The constants in order.
 SOLO, TOTAL = range(2)
 
 
 class SumOfSquaresParams(TableParams):
-    """`points` is what a game gives in total; `solo` is the number of centres that win alone."""
+    """Parameters. `points` is the total of a game; `solo` is the number of centres for a solo victory."""
 
     points: Annotated[int, Field(ge=1, le=10_000)] = 100
     solo: Annotated[int, Field(ge=1, le=34)] = 18
@@ -47,7 +47,7 @@ def prepare(params: SumOfSquaresParams) -> tuple[int, ...]:
 
 
 def check(n: int, columns: Columns, params: SumOfSquaresParams) -> str | None:
-    """Return why a game cannot be scored: there is nothing to share by, because nobody holds a centre."""
+    """Return why a game cannot be scored (no power holds a centre, so there are no shares), or None."""
     return None if sum_of_squares(0, columns) else "no power holds a centre at the end, so there are no shares"
 
 
@@ -60,11 +60,11 @@ def sum_of_squares(i: int, columns: Columns) -> int:
 
 
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
-    """Fill in the changes; return their sum, which is minted."""
+    """Fill in the changes. Return their sum, which is minted."""
     minted = 0
     for i in range(n):
         centres, total = columns[CENTRES][i], constants[TOTAL] * SCALE
-        # only the power placed first can have a solo
+        # Only the power in first place can have a solo.
         if columns[FIRST][i] >= constants[SOLO]:
             change[i] = total if centres == columns[FIRST][i] else 0
         else:
@@ -78,10 +78,10 @@ def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: SumOfSquaresParams, change: Numbers
 ) -> list[list[Term]]:
     """Return for every player one term: the solo, or the share of the points."""
-    return [[_term(i, columns, params, change[i])] for i in range(n)]
+    return [[_explain_player(i, columns, params, change[i])] for i in range(n)]
 
 
-def _term(i: int, columns: Columns, params: SumOfSquaresParams, amount: int) -> Term:
+def _explain_player(i: int, columns: Columns, params: SumOfSquaresParams, amount: int) -> Term:
     centres, first, squares = columns[CENTRES][i], columns[FIRST][i], sum_of_squares(i, columns)
     if first >= params.solo:
         if centres < first:
@@ -93,7 +93,7 @@ def _term(i: int, columns: Columns, params: SumOfSquaresParams, amount: int) -> 
 
 
 def remark(n: int, names: Sequence[str], columns: Columns, params: SumOfSquaresParams) -> str:
-    """Return whether the game ended with a solo, and the sum of the squares."""
+    """Describe whether the game ended with a solo, and the sum of the squares."""
     if columns[FIRST][0] >= params.solo:
         return f"solo: {columns[FIRST][0]} centres"
     held = [columns[FIRST + place][0] for place in range(POWERS)]

@@ -37,21 +37,22 @@ from ratings_ledger.projections.contract import (
 )
 
 SCALE = 1_000_000
-# ratings beyond a million points count as a million: no product leaves the range of exact arithmetic
+# Ratings beyond a million points count as a million, so no product leaves the range of exact arithmetic.
 RATING_MAX = 10**12
 STATE = (State("rating", SCALE, low=-RATING_MAX, high=RATING_MAX),)
 BASE_MAX = 100_000
 COLUMNS = ("place", "seats", "tied", "games_before", "status")
 PLACE, SEATS, TIED, GAMES_BEFORE, STATUS = range(len(COLUMNS))
-# the constants: fractions take two places, the rows of bases stand at the end
+# The constants. A fraction takes two places; the rows of bases come last.
 DECAY, LEAST, DIVISOR, BEST, BASES = 0, 2, 4, 6, 7
-# the rows of a period: the opponent, the number of the game, the player's columns
+# The rows of a period: the opponent, the number of the game, the player's columns.
 OPPONENT, GAME, OWN = 0, 1, 2
 
 
 class TenhouParams(Params):
-    """`base` has a row by place for each table size. `decay` is how much m falls with each game, `least` where it
-    stops, `divisor` the 40 of the formula. With fewer than `provisional_games` games a rating is provisional.
+    """Parameters. `base` has a row by place for each table size. m falls by `decay` with each game, down to `least`.
+
+    `divisor` is the 40 of the formula. With fewer than `provisional_games` games a rating is provisional.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
@@ -90,7 +91,7 @@ def start(params: TenhouParams) -> StateValues:
 
 
 def check(n: int, columns: Columns, params: TenhouParams) -> str | None:
-    """Return why a game cannot be scored: no places, no row for its size, or two players in a seat."""
+    """Return why a game cannot be scored (no places, no row for its size, or two players in a seat), or None."""
     seats = columns[SEATS][0]
     if columns[PLACE][0] == 0:
         return "the game has no places"
@@ -105,13 +106,13 @@ def bounded(rating: int) -> int:
 
 
 def multiplier(games: int, constants: Numbers) -> float:
-    """Return m of a player with so many games."""
+    """Return m of a player with this many games."""
     falling = 1.0 - real(constants[DECAY], constants[DECAY + 1]) * real(max(games, 0), 1)
     return max(falling, real(constants[LEAST], constants[LEAST + 1]))
 
 
 def base_of(place: int, seats: int, tied: int, constants: Numbers) -> float:
-    """Return the base of a place, or of the tied places from there on."""
+    """Return the base of a place, shared by the tied places from there on."""
     first = BASES + seats * (seats - 1) // 2 - 1 + place - 1
     if constants[BEST]:
         return real(constants[first], 1)
@@ -128,7 +129,7 @@ def correction(own: int, total: int, players: int, constants: Numbers) -> float:
 
 
 def score(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
-    """Fill in the ratings after the game; returns what it minted."""
+    """Fill in the ratings after the game. Return the minted points."""
     total = minted = 0
     for i in range(n):
         total += bounded(before[0][i])
@@ -154,7 +155,7 @@ def game_points(row: int, end: int, p: int, before: Any, rows: Any, constants: N
 def score_period(
     players: int, before: Any, offsets: Numbers, rows: Any, constants: Numbers, table: Numbers, after: Any
 ) -> int:
-    """Fill in the ratings after the period; returns what it minted."""
+    """Fill in the ratings after the period. Return the minted points."""
     minted = 0
     for p in range(players):
         row, points = offsets[p], 0.0
@@ -162,7 +163,7 @@ def score_period(
             base, corrected, row = game_points(row, offsets[p + 1], p, before, rows, constants)
             points = points + (base + corrected)
         if offsets[p] < offsets[p + 1]:
-            # the games before the first game of the period are those at its start
+            # The games before the player's first game of the period are those at its start.
             change = units(multiplier(rows[OWN + GAMES_BEFORE][offsets[p]], constants) * points, SCALE)
             after[0][p] += change
             minted += change
@@ -178,33 +179,38 @@ def explain(
         place, seats, tied = (columns[name][i] for name in (PLACE, SEATS, TIED))
         own, m = bounded(before[0][i]), multiplier(columns[GAMES_BEFORE][i], constants)
         points = base_of(place, seats, tied, constants), correction(own, total, n, constants)
-        terms.append(_terms(place, seats, tied, m, points, real(own, SCALE), params))
+        terms.append(_explain_game(place, seats, tied, m, points, real(own, SCALE), params))
     return terms
 
 
 def explain_period(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Any, params: TenhouParams, after: Any
 ) -> list[tuple[int, Term]]:
-    """Return the terms of player p's games, two for each, and what rounding their sum once added."""
+    """Return the terms of player p's games, two for each, and one for rounding their sum."""
     constants, row, terms, own = prepare(params), offsets[p], [], real(bounded(before[0][p]), SCALE)
     while row < offsets[p + 1]:
         first, m = row, multiplier(rows[OWN + GAMES_BEFORE][offsets[p]], constants)
         *points, row = game_points(first, offsets[p + 1], p, before, rows, constants)
         place, seats, tied = (rows[OWN + name][first] for name in (PLACE, SEATS, TIED))
-        terms += [(first, term) for term in _terms(place, seats, tied, m, points, own, params)]
+        terms += [(first, term) for term in _explain_game(place, seats, tied, m, points, own, params)]
     rounding = after[0][p] - before[0][p] - sum(term.amount for _, term in terms)
     return [*terms, (-1, Term("rounding", rounding, "the sum of the period is rounded once"))] if rounding else terms
 
 
-def _terms(
+def _explain_game(
     place: int, seats: int, tied: int, m: float, points: Sequence[float], own: float, params: TenhouParams
 ) -> list[Term]:
-    """Return the terms of one game, whose `points` are the base and the correction of the own rating."""
+    """Return the terms of one game; `points` are the base and the correction of the player's rating."""
     base, corrected = points
     others = f"tied with {tied - 1} {'other' if tied == 2 else 'others'}"
     note = f"{others}: {'the largest base' if params.ties == 'best' else 'the mean of their bases'}"
-    placed = Term(f"place {place}", units(m * base, SCALE), f"{_text(m)} x {_text(base)}, place {place} of {seats}",
-                  note if tied > 1 else "", ("base", "ties", "decay", "least"))  # fmt: skip
+    placed = Term(
+        f"place {place}",
+        units(m * base, SCALE),
+        f"{_text(m)} x {_text(base)}, place {place} of {seats}",
+        note if tied > 1 else "",
+        ("base", "ties", "decay", "least"),
+    )
     change, mean = units(m * (base + corrected), SCALE), own + corrected * float(Fraction(params.divisor))
     detail = f"{_text(m)} x ({_text(mean)} - {_text(own)}) / {params.divisor}, the table's mean less the rating"
     return [placed, Term("table", change - placed.amount, detail, "", ("divisor",))]
@@ -215,19 +221,33 @@ def _text(value: float) -> str:
 
 
 def provisional(state: StateValues, games: int, params: TenhouParams) -> bool:
-    """Return whether a player has played too few games."""
+    """Tell whether a player has played too few games."""
     return games < params.provisional_games
 
 
 def sample(n: int, random: Any, params: TenhouParams) -> Columns:
     """Return the columns of a game that can be scored, ties included, if there is a table of its size."""
     points = [random.randint(0, 2 * n) for _ in range(n)]
-    place = [1 + sum(other > mine for other in points) for mine in points]
-    return [place, [n] * n, [place.count(one) for one in place], [random.randint(0, 500) for _ in range(n)], [0] * n]
+    place = [1 + sum(rival > own for rival in points) for own in points]
+    return [place, [n] * n, [place.count(own) for own in place], [random.randint(0, 500) for _ in range(n)], [0] * n]
 
 
 RULE = Rule(
-    name="tenhou", number=1, scale=SCALE, params=TenhouParams, columns=COLUMNS, prepare=prepare, table=no_table,
-    refuse_params=refuse_params, check=check, score=score, explain=explain, score_period=score_period,
-    explain_period=explain_period, state=STATE, start=start, provisional=provisional, sample=sample,
-)  # fmt: skip
+    name="tenhou",
+    number=1,
+    scale=SCALE,
+    params=TenhouParams,
+    columns=COLUMNS,
+    prepare=prepare,
+    table=no_table,
+    refuse_params=refuse_params,
+    check=check,
+    score=score,
+    explain=explain,
+    score_period=score_period,
+    explain_period=explain_period,
+    state=STATE,
+    start=start,
+    provisional=provisional,
+    sample=sample,
+)

@@ -105,7 +105,7 @@ def check(n: int, columns: Columns, params: WengLinParams) -> str | None:
 
 
 def is_first(i: int, team: Numbers) -> bool:
-    """Tell whether a player is the first of a side, which stands for the side."""
+    """Tell whether a player is the first of a side, who represents it."""
     if team[i] != MISSING:
         for j in range(i):
             if team[j] == team[i]:
@@ -146,17 +146,17 @@ def side_variance(i: int, before: Any, team: Numbers, constants: Numbers) -> flo
 
 
 def win_chance(gap: float) -> float:
-    """Return the probability that a side wins which is better by so many c."""
+    """Return the probability that a side wins that is stronger by `gap` c."""
     return 1.0 / (1.0 + exp(min(max(-gap, -GAP_MAX), GAP_MAX)))
 
 
 def strength(gap: float) -> float:
-    """Return e^gap, for a side that is that many c, a negative number, above the best."""
+    """Return e^gap for a side whose gap to the best side, in c, is zero or negative."""
     return exp(max(gap, -GAP_MAX))
 
 
 def lead(i: int, q: int, before: Any, team: Numbers, constants: Numbers) -> tuple[float, float]:
-    """Return c of the sides of two players in Bradley-Terry, and the probability that the first one's side wins."""
+    """Return c of the sides of two players in Bradley-Terry, and the probability that i's side wins."""
     beta = real(constants[0], constants[1])
     both = side_variance(i, before, team, constants) + side_variance(q, before, team, constants)
     c = root(both + 2.0 * beta * beta)
@@ -164,14 +164,14 @@ def lead(i: int, q: int, before: Any, team: Numbers, constants: Numbers) -> tupl
 
 
 def result(i: int, q: int, place: Numbers) -> float:
-    """Return what a player's side scored against another one's."""
+    """Return the score of i's side against q's side."""
     return 1.0 if place[i] < place[q] else 0.0 if place[i] > place[q] else 0.5
 
 
 def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, table: Numbers) -> int:
-    """Return the probability that a player's side beats another one's, in units of 2^-32, as Bradley-Terry has it.
+    """Return the probability by Bradley-Terry that i's side beats j's side, in units of 2^-32.
 
-    With two sides, Plackett-Luce has the same. Both probabilities of a pair sum to exactly one.
+    With two sides, Plackett-Luce gives the same. The two probabilities of a pair sum to exactly one.
     """
     team = columns[1]
     is_better = side_mean(i, before, team) >= side_mean(j, before, team)
@@ -181,7 +181,7 @@ def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, ta
 
 
 def move_side(i: int, omega: float, delta: float, before: Any, columns: Columns, constants: Numbers, after: Any) -> int:
-    """Fill in the states of a side's players; returns the sum of what their ratings gain."""
+    """Fill in the states of a side's players. Return the sum of their rating changes."""
     team, total = columns[1], 0
     variance, kappa = side_variance(i, before, team, constants), real(constants[4], constants[5])
     for j in range(i, len(team)):
@@ -196,7 +196,7 @@ def move_side(i: int, omega: float, delta: float, before: Any, columns: Columns,
 
 
 def score_btf(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
-    """Fill in the states by Bradley-Terry with all pairs; returns what ratings gained together, if anything."""
+    """Fill in the states by Bradley-Terry with all pairs. Return the sum of the rating changes, at least 0."""
     team, total = columns[1], 0
     for i in range(n):
         if not is_first(i, team):
@@ -234,7 +234,7 @@ def next_place(n: int, last: int, place: Numbers) -> int:
 
 
 def stage(at: int, c: float, best: float, before: Any, columns: Columns) -> tuple[int, float]:
-    """Return how many sides have this place, and the sum of the strengths of those and all placed worse."""
+    """Return how many sides have place `at`, and the sum of the strengths of these and all sides placed worse."""
     place, team, tied, total = columns[0], columns[1], 0, 0.0
     for i in range(len(place)):
         if place[i] >= at and is_first(i, team):
@@ -244,7 +244,7 @@ def stage(at: int, c: float, best: float, before: Any, columns: Columns) -> tupl
 
 
 def score_pl(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
-    """Fill in the states by Plackett-Luce; returns what ratings gained together, if anything."""
+    """Fill in the states by Plackett-Luce. Return the sum of the rating changes, at least 0."""
     place, team, total, at = columns[0], columns[1], 0, 0
     c, best = common_scale(n, before, columns, constants)
     inverse, inverse_square = 0.0, 0.0  # summed over the places down to this one
@@ -281,17 +281,18 @@ def explain_btf(
                 c, p = lead(side, q, before, team, constants)
                 omega += variance / c * (result(i, q, place) - p)
                 detail = f"expected {p:.6f}, scored {result(i, q, place):g}"
-                note = f"{tell_side(side, before, team, constants)} against {tell_side(q, before, team, constants)}"
+                own, rival = (describe_side(member, before, team, constants) for member in (side, q))
+                note = f"{own} against {rival}"
                 assumes = ("beta", "tau", *(("rule",) if place[i] == place[q] else ()))
                 parts.append((omega, Term(f"vs {name_side(q, names, team)}", 0, detail, note, assumes)))
-        terms.append(part_change(parts, i, variance, before, team, constants))
+        terms.append(split_change(parts, i, variance, before, team, constants))
     return terms
 
 
 def explain_pl(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: WengLinParams, after: Any
 ) -> list[list[Term]]:
-    """Return for every player a term for each place down to the player's own at which there was a choice."""
+    """Return for every player a term per place down to their own, except a last one with one side left."""
     constants, (place, team) = prepare(params), columns[:2]
     c, best = common_scale(n, before, columns, constants)
     terms = []
@@ -307,20 +308,18 @@ def explain_pl(
             sides = sum(place[q] >= at and is_first(q, team) for q in range(n))
             detail = f"expected {own / below:.6f} as first of {sides}, scored {scored:.6g}"
             assumes = ("beta", "tau", *(("rule",) if scored and tied > 1 else ()))
-            term = Term(f"place {at}", 0, detail, tell_side(side, before, team, constants), assumes)
-            if sides == 1 and parts:  # the last one left has no choice, so this adds nothing
+            term = Term(f"place {at}", 0, detail, describe_side(side, before, team, constants), assumes)
+            if sides == 1 and parts:  # the last side has no rival left, so this adds nothing
                 term = parts.pop()[1]
             parts.append((variance / c * (scored - own * inverse), term))
-        terms.append(part_change(parts, i, variance, before, team, constants))
+        terms.append(split_change(parts, i, variance, before, team, constants))
     return terms
 
 
-def part_change(
+def split_change(
     parts: Sequence[tuple[float, Term]], i: int, variance: float, before: Any, team: Numbers, constants: Numbers
 ) -> list[Term]:
-    """Return a player's terms, each with what it adds to the rounded omega of those before it, so that they sum to the
-    rounded change.
-    """
+    """Return a player's terms with amounts that sum to the rounded change: differences of the rounded running omega."""
     share = player_variance(i, before, constants) / variance
     has_mates = sum(is_mate(j, i, team) for j in range(len(team))) > 1
     note = f"; {share:.6f} of the side's change" if has_mates else ""
@@ -336,19 +335,19 @@ def name_side(i: int, names: Sequence[str], team: Numbers) -> str:
     return " + ".join(names[j] for j in range(len(team)) if is_mate(j, i, team))
 
 
-def tell_side(i: int, before: Any, team: Numbers, constants: Numbers) -> str:
-    """Return the rating and the deviation of a player's side, as the game begins."""
+def describe_side(i: int, before: Any, team: Numbers, constants: Numbers) -> str:
+    """Describe the rating and the deviation of a player's side before the game."""
     deviation = root(side_variance(i, before, team, constants))
     return f"{side_mean(i, before, team):.6f} ± {deviation:.6f}"
 
 
 def rank_by(state: StateValues, params: WengLinParams) -> int:
-    """Return mu less some deviations."""
+    """Return mu minus `rank_deviations` deviations."""
     return state[0] - params.rank_deviations * state[1]
 
 
 def is_provisional(state: StateValues, games: int, params: WengLinParams) -> bool:
-    """Tell whether a deviation is still too large."""
+    """Tell whether the deviation is too large for the rating to be reliable."""
     return state[1] > Fraction(params.provisional_deviation) * SCALE
 
 
@@ -361,7 +360,7 @@ def sample(n: int, random: Random, params: WengLinParams) -> Columns:
         sides = [*range(count), *(random.randrange(count) for _ in range(n - count))]
         random.shuffle(sides)
     ranks = [random.randint(1, n) for _ in range(n)]
-    place = [1 + sum(ranks[other] < ranks[side] for other in sides) for side in sides]
+    place = [1 + sum(ranks[rival] < ranks[side] for rival in sides) for side in sides]
     return [place, sides if is_team_game else [MISSING] * n, [0] * n]
 
 

@@ -4,13 +4,13 @@
     tie       equal game points, and both sides or neither have ships left
     draw      by agreement
 
-(Youplay, the administrator's forum posts on WS&IM leagues: the trial, and what holds for leagues from 7150.) Players
-who surrendered get `surrendered` whatever happens. The comparisons are literal: 20 against 0 is overwhelming, 0 against
-0 is at least twice as many, but not more.
+(Youplay, the administrator's forum posts on WS&IM leagues: the trial, and the rules for leagues from 7150.) Players
+who surrendered get `surrendered` whatever the result. The comparisons are literal: 20 against 0 is overwhelming, 0
+against 0 is at least twice as many, but not more.
 
-The trial has three more rules: only `survivors`, who finished with ships left, get the points for an overwhelming
-victory; `top_scorer` goes to the one player of the sides that did not win (in a tie: of both) with more game points
-than all the others there, if they did not surrender, and not in a draw; `sunk_without_points` goes to winners who
+The trial has three more rules. Only `survivors`, who finished with ships left, get the points for an overwhelming
+victory. `top_scorer` goes to the one player of the sides that did not win (in a tie: of both) with more game points
+than all others there, unless they surrendered or the battle was drawn. `sunk_without_points` goes to winners who
 scored nothing and lost all their ships.
 
     20 against 10: overwhelming if at least twice as many are enough, a victory if it must be more
@@ -35,21 +35,43 @@ from ratings_ledger.projections.contract import (
 )
 
 COLUMNS = (
-    "side_units", "side_units_lost", "side_points", "enemy_units", "enemy_units_lost", "enemy_points", "agreed_draw",
-    "mates_best", "enemies_best", "game_points", "units", "units_lost", "status",
-)  # fmt: skip
+    "side_units",
+    "side_units_lost",
+    "side_points",
+    "enemy_units",
+    "enemy_units_lost",
+    "enemy_points",
+    "agreed_draw",
+    "mates_best",
+    "enemies_best",
+    "game_points",
+    "units",
+    "units_lost",
+    "status",
+)
 (
-    SIDE_UNITS, SIDE_LOST, SIDE_POINTS, ENEMY_UNITS, ENEMY_LOST, ENEMY_POINTS, AGREED_DRAW,
-    MATES_BEST, ENEMIES_BEST, GAME_POINTS, UNITS, LOST, STATUS,
-) = range(len(COLUMNS))  # fmt: skip
-# the constants in order; the first four are also results of a side
+    SIDE_UNITS,
+    SIDE_LOST,
+    SIDE_POINTS,
+    ENEMY_UNITS,
+    ENEMY_LOST,
+    ENEMY_POINTS,
+    AGREED_DRAW,
+    MATES_BEST,
+    ENEMIES_BEST,
+    GAME_POINTS,
+    UNITS,
+    LOST,
+    STATUS,
+) = range(len(COLUMNS))
+# The constants in order. The first four are also results of a side.
 DRAW, TIE, VICTORY, OVERWHELMING, DEFEAT, SURRENDER, TOP_SCORER, SUNK, FACTOR, STRICTLY, SURVIVORS = range(11)
 
 Award = Annotated[int, Field(ge=0, le=1_000)]
 
 
 class WoodenShipsParams(TableParams):
-    """Points by result; the defaults are those of leagues from 7150, which have no points for individual players.
+    """Points by result. The defaults are those of leagues from 7150, which have no points for individual players.
 
     A victory is overwhelming with at least (`>=`) or more than (`>`) `overwhelming_factor` times the enemy's points.
     """
@@ -68,21 +90,29 @@ class WoodenShipsParams(TableParams):
 
 
 def refuse_params(params: WoodenShipsParams, players_max: int) -> str | None:
-    """Nothing is refused: up to 4,096 players with at most 10^6 game points each, every product is below 10^13."""
+    """Refuse nothing: with up to 4,096 players with at most 10^6 game points each, every product is below 10^13."""
     return None
 
 
 def prepare(params: WoodenShipsParams) -> tuple[int, ...]:
-    """The points by result and for individual players, then what makes a victory overwhelming, and for whom."""
+    """Return the points by result and for individual players, then the conditions of an overwhelming victory."""
     return (
-        params.draw, params.tie, params.victory, params.overwhelming, params.defeat, params.surrendered,
-        params.top_scorer, params.sunk_without_points, params.overwhelming_factor,
-        int(params.overwhelming_comparison == ">"), int(params.overwhelming_for == "survivors"),
-    )  # fmt: skip
+        params.draw,
+        params.tie,
+        params.victory,
+        params.overwhelming,
+        params.defeat,
+        params.surrendered,
+        params.top_scorer,
+        params.sunk_without_points,
+        params.overwhelming_factor,
+        int(params.overwhelming_comparison == ">"),
+        int(params.overwhelming_for == "survivors"),
+    )
 
 
 def result(i: int, columns: Columns, factor: int, strictly: int) -> int:
-    """What became of the side of participant i: DRAW, TIE, VICTORY, OVERWHELMING, or minus the victory of the enemy."""
+    """Return the result of participant i's side: DRAW, TIE, VICTORY or OVERWHELMING; negative for a defeat."""
     if columns[AGREED_DRAW][i]:
         return DRAW
     points, enemy_points = columns[SIDE_POINTS][i], columns[ENEMY_POINTS][i]
@@ -97,38 +127,38 @@ def result(i: int, columns: Columns, factor: int, strictly: int) -> int:
 
 
 def is_survivor(i: int, columns: Columns) -> bool:
-    """Whether participant i finished the game with ships left."""
+    """Tell whether participant i finished the game with ships left."""
     return columns[STATUS][i] == FINISHED and columns[LOST][i] < columns[UNITS][i]
 
 
-def award(i: int, columns: Columns, constants: Numbers, found: int) -> int:
-    """The points of participant i for the result of their side alone."""
+def award(i: int, columns: Columns, constants: Numbers, outcome: int) -> int:
+    """Return participant i's points for the result of their side."""
     if columns[STATUS][i] == SURRENDERED:
         return constants[SURRENDER]
-    if found == OVERWHELMING and constants[SURVIVORS] and not is_survivor(i, columns):
+    if outcome == OVERWHELMING and constants[SURVIVORS] and not is_survivor(i, columns):
         return constants[VICTORY]
-    return constants[found if found >= DRAW else DEFEAT]
+    return constants[outcome if outcome >= DRAW else DEFEAT]
 
 
-def bonus(i: int, columns: Columns, constants: Numbers, found: int) -> int:
-    """The points of participant i for what they did, or did not do, themselves."""
+def bonus(i: int, columns: Columns, constants: Numbers, outcome: int) -> int:
+    """Return participant i's individual points: for the top scorer, or for winners sunk without points."""
     mine, others = columns[GAME_POINTS][i], columns[MATES_BEST][i]
-    if columns[STATUS][i] == SURRENDERED or found == DRAW:
+    if columns[STATUS][i] == SURRENDERED or outcome == DRAW:
         return 0
-    if found >= VICTORY:
+    if outcome >= VICTORY:
         sunk = mine == 0 and columns[LOST][i] == columns[UNITS][i] and columns[UNITS][i] > 0
         return constants[SUNK] if sunk else 0
-    if found == TIE:
+    if outcome == TIE:
         others = max(others, columns[ENEMIES_BEST][i])
     return constants[TOP_SCORER] if mine > max(others, 0) else 0
 
 
 def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Changes) -> int:
-    """Fill in the changes; returns the sum of those above zero, which is minted."""
+    """Fill in the changes. Return the sum of the positive ones, which is minted."""
     minted = 0
     for i in range(n):
-        found = result(i, columns, constants[FACTOR], constants[STRICTLY])
-        change[i] = award(i, columns, constants, found) + bonus(i, columns, constants, found)
+        outcome = result(i, columns, constants[FACTOR], constants[STRICTLY])
+        change[i] = award(i, columns, constants, outcome) + bonus(i, columns, constants, outcome)
         minted += max(change[i], 0)
     return minted
 
@@ -136,63 +166,76 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
 def explain(
     n: int, names: Sequence[str], points: Numbers, columns: Columns, params: WoodenShipsParams, change: Numbers
 ) -> list[list[Term]]:
-    """For every player, the result of their side and why, and what they got individually."""
+    """Return for every player the result of their side and why, and their individual points."""
     constants = prepare(params)
     terms = []
     for i in range(n):
-        found = result(i, columns, constants[FACTOR], constants[STRICTLY])
-        extra = bonus(i, columns, constants, found)
-        terms.append([_result(i, columns, params, found), *([_bonus(i, columns, extra)] if extra else [])])
+        outcome = result(i, columns, constants[FACTOR], constants[STRICTLY])
+        extra = bonus(i, columns, constants, outcome)
+        terms.append(
+            [_explain_result(i, columns, params, outcome), *([_explain_bonus(i, columns, extra)] if extra else [])]
+        )
     return terms
 
 
-def _result(i: int, columns: Columns, params: WoodenShipsParams, found: int) -> Term:
-    amount = award(i, columns, prepare(params), found)
-    name = ("draw", "tie", "victory", "overwhelming victory")[found] if found >= DRAW else "defeat"
+def _explain_result(i: int, columns: Columns, params: WoodenShipsParams, outcome: int) -> Term:
+    amount = award(i, columns, prepare(params), outcome)
+    name = ("draw", "tie", "victory", "overwhelming victory")[outcome] if outcome >= DRAW else "defeat"
     if columns[STATUS][i] == SURRENDERED:
         return Term("surrendered", amount, f"whatever the result, here {name}")
-    return Term(name, amount, _why(i, columns, params, found))
+    return Term(name, amount, _describe_reason(i, columns, params, outcome))
 
 
-def _why(i: int, columns: Columns, params: WoodenShipsParams, found: int) -> str:
-    """What decided, seen from the side of participant i."""
-    if found == DRAW:
+def _describe_reason(i: int, columns: Columns, params: WoodenShipsParams, outcome: int) -> str:
+    """Describe what decided the result, from the view of participant i's side."""
+    if outcome == DRAW:
         return "agreed by the players"
     points, enemy_points = columns[SIDE_POINTS][i], columns[ENEMY_POINTS][i]
-    if found == TIE:
+    if outcome == TIE:
         return f"{points} game points each"
     left, enemy_left = (columns[a][i] - columns[b][i] for a, b in ((SIDE_UNITS, SIDE_LOST), (ENEMY_UNITS, ENEMY_LOST)))
-    told = f"{points} game points against {enemy_points}"
+    text = f"{points} game points against {enemy_points}"
     if (left > 0) != (enemy_left > 0):
-        told = f"{'the only side' if left > 0 else 'the enemy is the only side'} with ships left; {told}"
-    if found < DRAW:
-        return told
+        text = f"{'the only side' if left > 0 else 'the enemy is the only side'} with ships left; {text}"
+    if outcome < DRAW:
+        return text
     needed = "at least" if params.overwhelming_comparison == ">=" else "more than"
-    told += f", {'' if found == OVERWHELMING else 'not '}{needed} {params.overwhelming_factor} times as many"
-    if found == OVERWHELMING and params.overwhelming_for == "survivors":
-        told += f", and {'' if is_survivor(i, columns) else 'not '}a survivor with ships left"
-    return told
+    text += f", {'' if outcome == OVERWHELMING else 'not '}{needed} {params.overwhelming_factor} times as many"
+    if outcome == OVERWHELMING and params.overwhelming_for == "survivors":
+        text += f", and {'' if is_survivor(i, columns) else 'not '}a survivor with ships left"
+    return text
 
 
-def _bonus(i: int, columns: Columns, amount: int) -> Term:
+def _explain_bonus(i: int, columns: Columns, amount: int) -> Term:
     if mine := columns[GAME_POINTS][i]:
         return Term("top scorer", amount, f"{mine} game points, more than anybody else who did not win")
     return Term("sunk without points", amount, f"no game points, and {columns[LOST][i]} of his ships lost, all of them")
 
 
 def remark(n: int, names: Sequence[str], columns: Columns, params: WoodenShipsParams) -> str:
-    """How the battle ended and who won it."""
+    """Describe how the battle ended and who won it."""
     constants = prepare(params)
     results = [result(i, columns, constants[FACTOR], constants[STRICTLY]) for i in range(n)]
     if results[0] in (DRAW, TIE):
         return "draw by agreement" if results[0] == DRAW else "tie"
     side = [names[i] for i in range(n) if results[i] > DRAW]
-    told = f"victory of {joined(side) if side else f'the side against {joined(names)}'}"
-    return f"overwhelming {told}" if abs(results[0]) == OVERWHELMING else told
+    text = f"victory of {joined(side) if side else f'the side against {joined(names)}'}"
+    return f"overwhelming {text}" if abs(results[0]) == OVERWHELMING else text
 
 
 RULE = Rule(
-    name="wooden-ships", number=1, scale=1, params=WoodenShipsParams, columns=COLUMNS, prepare=prepare, table=no_table,
-    refuse_params=refuse_params, check=None, score=score, explain=explain, ranking="table", counted_min=1,
+    name="wooden-ships",
+    number=1,
+    scale=1,
+    params=WoodenShipsParams,
+    columns=COLUMNS,
+    prepare=prepare,
+    table=no_table,
+    refuse_params=refuse_params,
+    check=None,
+    score=score,
+    explain=explain,
+    ranking="table",
+    counted_min=1,
     remark=remark,
-)  # fmt: skip
+)

@@ -51,11 +51,25 @@ from ratings_ledger.projections.rulesets.registry import rule, rule_names
 
 # in the order in which `init` publishes them
 SHIPPED = (
-    "galactic-points-1", "b5-league-1", "youplay-league-1", "youplay-bluemax-1", "italia-2010-1", "club-catan-elo-1",
-    "catan-elo-2009-01", "catan-monthly-pre-2008-03", "catan-monthly-2008-03", "catan-open-pre-2008-03",
-    "catan-open-2008-03", "catan-annual-pre-2008-03", "catan-annual-2008-03", "youplay-wsim-v0", "youplay-wsim-v1",
-    "youplay-wsim-v2", "b5-league-2", "youplay-bluemax-2",
-)  # fmt: skip
+    "galactic-points-1",
+    "b5-league-1",
+    "youplay-league-1",
+    "youplay-bluemax-1",
+    "italia-2010-1",
+    "club-catan-elo-1",
+    "catan-elo-2009-01",
+    "catan-monthly-pre-2008-03",
+    "catan-monthly-2008-03",
+    "catan-open-pre-2008-03",
+    "catan-open-2008-03",
+    "catan-annual-pre-2008-03",
+    "catan-annual-2008-03",
+    "youplay-wsim-v0",
+    "youplay-wsim-v1",
+    "youplay-wsim-v2",
+    "b5-league-2",
+    "youplay-bluemax-2",
+)
 _FILES = resources.files("ratings_ledger.projections").joinpath("shipped")
 # every other file in the folder: published on request only, most of them for a game of one's choice
 ON_REQUEST = tuple(
@@ -168,8 +182,7 @@ def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProb
     """Return a ruleset's data as a ruleset that a registered rule can run, or everything that is wrong with it."""
     if nested_too_deeply(data):
         return None, [NESTED]
-    if problems := [RulesetProblem(key, INEXACT)
-                    for key in _inexact(data)]:  # fmt: skip
+    if problems := [RulesetProblem(key, INEXACT) for key in _inexact(data)]:
         return None, problems
     try:
         ruleset = Ruleset.model_validate(data)
@@ -203,16 +216,27 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
         return None, [RulesetProblem("params", f"{found.id} cannot read them: {fault(error, None)}")]
     problems = [
         *_refuse_rule(found, params),
-        *(RulesetProblem("scope.kind", f"{quote(kind)} is not a game type ({', '.join(GAME_TYPES)})")
-          for kind in ruleset.scope.kind if kind not in GAME_TYPES),
-        *(RulesetProblem("scope.kind", f"{found.id} scores games of kind {' or '.join(kinds_of(found))}, not {kind}")
-          for kind in ruleset.scope.kind if kinds_of(found) and kind in GAME_TYPES and kind not in kinds_of(found)),
-        *(RulesetProblem("partition.bands", f"the band {band} ends before it begins")
-          for band in ruleset.partition.bands if band_range(band)[0] > band_range(band)[1]),
-        *(RulesetProblem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
-          for key in ruleset.assumed
-          if key not in {*found.params.model_fields, *Ruleset.model_fields, *_nested(ruleset.params)}),
-    ]  # fmt: skip
+        *(
+            RulesetProblem("scope.kind", f"{quote(kind)} is not a game type ({', '.join(GAME_TYPES)})")
+            for kind in ruleset.scope.kind
+            if kind not in GAME_TYPES
+        ),
+        *(
+            RulesetProblem("scope.kind", f"{found.id} scores games of kind {' or '.join(kinds_of(found))}, not {kind}")
+            for kind in ruleset.scope.kind
+            if kinds_of(found) and kind in GAME_TYPES and kind not in kinds_of(found)
+        ),
+        *(
+            RulesetProblem("partition.bands", f"the band {band} ends before it begins")
+            for band in ruleset.partition.bands
+            if band_range(band)[0] > band_range(band)[1]
+        ),
+        *(
+            RulesetProblem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
+            for key in ruleset.assumed
+            if key not in {*found.params.model_fields, *Ruleset.model_fields, *_nested(ruleset.params)}
+        ),
+    ]
     by, bands, scope = ruleset.partition.by, ruleset.partition.bands, ruleset.scope
     for key, values in (("by", by), ("bands", bands)):
         if len(set(values)) < len(values):
@@ -255,8 +279,11 @@ def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
             "rule", f"{found.id} names the list {quote(found.ranking)}; there are {', '.join(LISTS)}{hint}"
         )
     elif missing := [name for name in LISTS[found.ranking].params if name not in type(params).model_fields]:
-        yield RulesetProblem("rule", f"{found.id} names the list {found.ranking}, which needs the parameters "
-                              f"{', '.join(missing)}; derive its params from {LISTS[found.ranking].model}")  # fmt: skip
+        yield RulesetProblem(
+            "rule",
+            f"{found.id} names the list {found.ranking}, which needs the parameters "
+            f"{', '.join(missing)}; derive its params from {LISTS[found.ranking].model}",
+        )
     elif LISTS[found.ranking].reads_places(params) and "place" not in found.columns:
         yield RulesetProblem("params.tie_breaks", f"they look at places, and {found.id} does not read the column place")
     common = _common_columns(found)
@@ -494,10 +521,13 @@ def _keys_of(problem: ErrorDetails, data: Any) -> tuple[list[str], bool]:
 
 
 NEEDED = {
-    "string": 'a text in quotes is needed, such as "24"', "int": "a whole number is needed",
-    "bool": "true or false is needed", "list": "a list is needed, in [ and ]", "dict": "a table is needed",
+    "string": 'a text in quotes is needed, such as "24"',
+    "int": "a whole number is needed",
+    "bool": "true or false is needed",
+    "list": "a list is needed, in [ and ]",
+    "dict": "a table is needed",
     "model": "a table is needed",
-}  # fmt: skip
+}
 
 
 def _needed(problem: ErrorDetails) -> str:

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.events.game_types import GAME_TYPES, GameType
 from ratings_ledger.ledger.events.games import Game, Participant, Seats, competition_places, list_participants
 from ratings_ledger.ledger.events.types import TYPES, EventType
 from ratings_ledger.projections.lists import LISTS, RankingList
-from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, ranked
+from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, rank_rows
 from ratings_ledger.projections.rulesets import columns, registry
 
 Ratings = Callable[..., Any]
@@ -36,7 +36,7 @@ def rank_best(results: Results) -> list[RankedRow]:
         RankedRow(None, name, best[name], games, games >= results.params.min_games)
         for name, games in zip(results.names, results.games, strict=True)
     ]
-    return ranked(rows, key=lambda row: -row.points)
+    return rank_rows(rows, key=lambda row: -row.points)
 
 
 def explain_best(results: Results, name: str) -> list[ExplainedLine]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ratings_ledger.ledger.events.published_lists import compute_digest
 from ratings_ledger.projections.contract import PeriodParams, State
 from ratings_ledger.projections.lists import period
-from ratings_ledger.projections.lists.contract import RankedRow, Results, ranked
+from ratings_ledger.projections.lists.contract import RankedRow, Results, rank_rows
 from ratings_ledger.projections.queries.ladders_at import Ranking
 from ratings_ledger.projections.stored.computing import standing, stored_row
 
@@ -65,8 +65,8 @@ SMALL = st.builds(RankedRow, st.none(), NAMES, st.integers(-3, 3), st.integers(0
 @given(st.lists(SMALL, max_size=8, unique_by=lambda row: row.player))
 def test_ranks_follow_the_definition(rows: list[RankedRow]) -> None:
     """Ranks are one more than the number of qualified players ahead, as defined."""
-    assert ranked(rows, lambda row: -row.points) == by_definition(rows, lambda row: -row.points)
-    assert ranked(rows, lambda row: (row.games, -row.points)) == by_definition(
+    assert rank_rows(rows, lambda row: -row.points) == by_definition(rows, lambda row: -row.points)
+    assert rank_rows(rows, lambda row: (row.games, -row.points)) == by_definition(
         rows, lambda row: (row.games, -row.points)
     )
 
