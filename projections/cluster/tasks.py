@@ -50,8 +50,9 @@ from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.continuation import number_players_after
 from ratings_ledger.projections.replay.ladders import parse_name, streams
-from ratings_ledger.projections.replay.replay import numbered_after, replay
+from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.stored.computing import (
     REPEATABLE,
@@ -302,7 +303,7 @@ def _continued(
         return earlier
     # what a version does after the last game is done by the window of the next one
     own_streams = replace(own_streams, batch=None, until=None)
-    stream = own_streams if earlier is None else numbered_after(earlier.stream, own_streams)
+    stream = own_streams if earlier is None else number_players_after(earlier.stream, own_streams)
     return _light(replay(stream, keep=False, earlier=earlier))
 
 

@@ -51,7 +51,7 @@ from ratings_ledger.projections.replay.ladders import (
     Stream,
     parse_name,
 )
-from ratings_ledger.projections.replay.loops import NOWHERE
+
 from ratings_ledger.projections.replay.partition import by_time
 from ratings_ledger.projections.replay.trace import Step, Trace
 from ratings_ledger.projections.rulesets.versions import month_start, newest

@@ -43,6 +43,12 @@ from ratings_ledger.projections.queries.coordinates import (
 from ratings_ledger.projections.queries.shown_states import ShownStates, StatesSeen, exact_states
 from ratings_ledger.projections.replay.clubs import facts_of_clubs, find_places
 from ratings_ledger.projections.replay.containment import RuleFailure, rank_by
+from ratings_ledger.projections.replay.continuation import (
+    TraceInputs,
+    can_be_continued,
+    continue_trace,
+    read_trace_inputs,
+)
 from ratings_ledger.projections.replay.eligibility import rows_in_order, why_cell_not_eligible
 from ratings_ledger.projections.replay.ladders import (
     ClosedPeriods,
@@ -55,7 +61,7 @@ from ratings_ledger.projections.replay.ladders import (
     streams,
 )
 from ratings_ledger.projections.replay.partition import by_time, cell_values
-from ratings_ledger.projections.replay.replay import Replayed, can_be_continued, continued, replay, replayed_of
+from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Before, Trace
 from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, period_of, refuse_months
 
@@ -286,7 +292,7 @@ class EarlierTrace(NamedTuple):
     """The trace of a ladder at an earlier position, the replayed input, and the versions that scored it."""
 
     trace: Trace
-    since: Replayed
+    since: TraceInputs
     versions: list[Version]
 
 
@@ -319,7 +325,7 @@ class Ladders:
     def follow(self, earlier: Ladders) -> None:
         """Continue the traces of the same ladders at an earlier position of the log, wherever that is possible."""
         self._earlier = earlier._earlier | {
-            ladder: EarlierTrace(trace, replayed_of(earlier.facts, ladder, versions), versions)
+            ladder: EarlierTrace(trace, read_trace_inputs(earlier.facts, ladder, versions), versions)
             for ladder, trace in [*earlier._traces.items()]
             if trace.is_kept and can_be_continued(earlier.facts, versions := earlier.versions(ladder))
         }
@@ -486,7 +492,7 @@ class Ladders:
         if not can_be_continued(self.facts, earlier.versions):
             return None
         with suppress(RuleFailure):  # a full replay names the game
-            return continued(earlier.trace.compact(), earlier.since, self.facts, ladder, earlier.versions)
+            return continue_trace(earlier.trace.compact(), earlier.since, self.facts, ladder, earlier.versions)
         return None
 
     def keep_trace_of(self, ladder: str) -> None:

@@ -36,9 +36,15 @@ from ratings_ledger.projections.facts.column_files import (
 )
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.continuation import (
+    TraceInputs,
+    can_be_continued,
+    continue_trace,
+    read_trace_inputs,
+)
 from ratings_ledger.projections.replay.gaps import read_calendar
 from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, find_seeded, parse_name, streams
-from ratings_ledger.projections.replay.replay import Replayed, can_be_continued, continued, replay, replayed_of
+from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Slots, Trace
 from ratings_ledger.projections.rulesets.faults import is_ours
 from ratings_ledger.projections.rulesets.versions import Version
@@ -112,9 +118,9 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
         except Unreadable:
             continue
         if file is not None and file.about["names"] == _names(facts, file.columns["person"]):
-            since = Replayed(**file.about["replayed"])
+            since = TraceInputs(**file.about["replayed"])
             with suppress(RuleFailure):  # a replay says of which game
-                return continued(_trace(file, facts, ladder, versions), since, facts, ladder, versions)
+                return continue_trace(_trace(file, facts, ladder, versions), since, facts, ladder, versions)
     return None
 
 
@@ -153,7 +159,7 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
         "ladder": stream.ladder,
         "inserted": stream.adjustments,
         "names": _names(facts, persons),
-        "replayed": replayed_of(facts, stream.ladder, versions)._asdict(),
+        "replayed": read_trace_inputs(facts, stream.ladder, versions)._asdict(),
     }
     files = list(files_in(folder, f"-{_program()}", _hash(stream.ladder)))
     if any(position > facts.position and position in facts.hashes for position, _ in files):

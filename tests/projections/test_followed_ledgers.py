@@ -14,7 +14,7 @@ import ratings_ledger
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.queries import ladders_at
-from ratings_ledger.projections.replay import replay as replaying
+from ratings_ledger.projections.replay import continuation
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
 
@@ -25,7 +25,7 @@ WANTED = {"behind the end", "a part again", "followed", "decoded anew"}
 def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """What happened: traces that were continued behind their end or from within, facts that were followed."""
     counts: Counter[str] = Counter()
-    continued, follow_log, decode = ladders_at.continued, ladders_at.follow_log, ladders_at.decode
+    continued, follow_log, decode = ladders_at.continue_trace, ladders_at.follow_log, ladders_at.decode
 
     def counting_traces(trace: Any, *arguments: Any) -> Any:
         result = continued(trace, *arguments)
@@ -41,9 +41,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         counts["decoded anew"] += 1
         return decode(*arguments, **options)
 
-    monkeypatch.setattr(replaying, "TENTH", 1)  # short ladders, too, are continued wherever they can be
+    monkeypatch.setattr(continuation, "CONTINUED_PART", 1)  # short ladders, too, are continued wherever they can be
     monkeypatch.setattr(ladders_at, "FOLLOWED_EVENTS", 12)
-    monkeypatch.setattr(ladders_at, "continued", counting_traces)
+    monkeypatch.setattr(ladders_at, "continue_trace", counting_traces)
     monkeypatch.setattr(ladders_at, "follow_log", counting_followed)
     monkeypatch.setattr(ladders_at.LadderCache.__init__, "__defaults__", (counting_decoded,))
     return counts

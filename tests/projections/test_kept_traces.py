@@ -31,8 +31,7 @@ from ratings_ledger.projections.facts.decoding import apply_event, decode, settl
 from ratings_ledger.projections.queries.explain import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import Result
-from ratings_ledger.projections.replay import kept_traces
-from ratings_ledger.projections.replay import replay as replaying
+from ratings_ledger.projections.replay import continuation, kept_traces
 from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.kept_traces import find_trace
 from ratings_ledger.projections.replay.ladders import Stream
@@ -55,7 +54,7 @@ def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the caches of this test are; even the shortest ladder has its trace kept, and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
-    monkeypatch.setattr(replaying, "TENTH", 0)
+    monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
     return tmp_path / "caches" / "ratings-ledger"
 
 

@@ -17,8 +17,7 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.facts.looked_up import games_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import kept_traces
-from ratings_ledger.projections.replay import replay as replaying
+from ratings_ledger.projections.replay import continuation, kept_traces
 
 
 @pytest.fixture(params=["by numpy", "one by one"])
@@ -63,7 +62,7 @@ def test_games_are_as_the_facts_have_them(compiled: bool, tmp_path: Path, monkey
     each, and a trace that was continued tells who counts in many games as it does for each."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
-    monkeypatch.setattr(replaying, "TENTH", 0)
+    monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
     url, log = str(tmp_path / "ratings.db"), history(101, 90)
     upgrade(url)
     set_paths(monkeypatch, scanned=False, compiled=compiled)

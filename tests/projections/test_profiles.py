@@ -26,7 +26,7 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts.stored_columns import StoredColumn
-from ratings_ledger.projections.replay import kept_traces
+from ratings_ledger.projections.replay import continuation, kept_traces
 from ratings_ledger.projections.replay import replay as replaying
 from ratings_ledger.projections.replay.trace import Trace
 
@@ -47,7 +47,7 @@ def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even the shortest ladder has its trace kept, and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
-    monkeypatch.setattr(replaying, "TENTH", 0)
+    monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
 
 
 def row_of(one: rl.Standing | None) -> Row | None:

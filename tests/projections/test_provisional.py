@@ -15,7 +15,7 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import replay as replaying
+from ratings_ledger.projections.replay import continuation
 from tests import own_rules
 from tests.builders import draft, drafted, event
 from tests.ledgers import append_drafts, create_ledger, reading
@@ -73,7 +73,7 @@ def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypat
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     set_paths(monkeypatch, scanned=False, compiled=False)
     set_thresholds(monkeypatch, traced_games=1)
-    monkeypatch.setattr(replaying, "TENTH", 0)
+    monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
     with open_ledger(db).reading() as connection:
         facts = decode(connection)
         Ladders(facts).trace(LADDER)

@@ -14,7 +14,7 @@ from ratings_ledger.projections.facts.columns import Facts, Seed
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.replay.ladders import seeded_state, seeds_of, state_columns, streams
-from ratings_ledger.projections.replay.replay import replay, replay_compiled, replay_interpreted, replayed_of
+from ratings_ledger.projections.replay.replay import read_trace_inputs, replay, replay_compiled, replay_interpreted
 from ratings_ledger.projections.rulesets.versions import Version, bind
 
 LADDERS = ("elo-x/all", "elo-x/b")
@@ -117,7 +117,7 @@ def test_seeds_are_those_of_a_plain_reading_of_the_log(number: int) -> None:
                 event.data["player"] for event in log if event.type == "player.seeded" and event.event_id not in gone
             }
             assert live <= known_players(facts)
-            replayed = replayed_of(facts, ladder, [elo()])
+            replayed = read_trace_inputs(facts, ladder, [elo()])
             assert replayed.seeds == sorted([name, one[0], one[1]] for name, one in expected.items())
 
 
@@ -147,7 +147,7 @@ def test_clubs_follow_chains_of_renames(number: int) -> None:
         }
         live = [one for one in log if one.type == "club.renamed" and one.event_id not in gone]
         assert len(facts.circular) == len(live) - len(facts.clubs)
-        assert replayed_of(facts, LADDERS[0], [elo()]).clubs == [list(one) for one in sorted(facts.clubs.items())]
+        assert read_trace_inputs(facts, LADDERS[0], [elo()]).clubs == [list(one) for one in sorted(facts.clubs.items())]
 
 
 def test_seeded_state_is_in_units_of_each_column() -> None:
