@@ -1,7 +1,7 @@
 """Compile loops and scoring functions with numba, which is loaded only for histories long enough to pay for it.
 
 Compiled code is kept on disk beside the source (numba's own cache), so only the first process on a machine compiles.
-It is the same source that is interpreted; with integers only, and no fast-math, the numbers are the same.
+The same source is interpreted and compiled; with integers only, and no fast-math, the results are the same.
 """
 
 from __future__ import annotations
@@ -22,9 +22,15 @@ from typing import Any
 from ratings_ledger.projections import expected_scores, kit
 from ratings_ledger.projections.arrays import as_numpy, np
 from ratings_ledger.projections.contract import Rule
-from ratings_ledger.projections.rulesets.faults import FAULTS, INTERRUPTIONS, compiles, is_ours, quiet
+from ratings_ledger.projections.rulesets.rule_errors import (
+    INTERRUPTIONS,
+    RULE_ERRORS,
+    can_compile,
+    is_built_in,
+    redirect_output,
+)
 
-# a shorter history is finished before numba has loaded; once it is, this part of it is enough
+# A shorter history is replayed before numba has loaded. Once it is loaded, 1/LOADED_PART of this length is enough.
 COMPILED_GAMES = 12_000
 LOADED_PART = 12
 
@@ -35,14 +41,14 @@ _interpreting = ContextVar("_interpreting", default=False)
 
 
 @cache
-def available() -> bool:
-    """Return whether numba is installed."""
+def is_available() -> bool:
+    """Tell whether numba is installed."""
     return importlib.util.find_spec("numba") is not None
 
 
 @contextmanager
 def interpreting() -> Iterator[None]:
-    """Run everything interpreted, to check compiled code against."""
+    """Run all loops interpreted, to compare compiled code with them."""
     before = _interpreting.set(True)
     try:
         yield
@@ -51,19 +57,19 @@ def interpreting() -> Iterator[None]:
 
 
 def is_interpreting() -> bool:
-    """Tell whether everything runs interpreted here, to check the rest against."""
+    """Tell whether all loops run interpreted here."""
     return _interpreting.get()
 
 
-def allowed() -> bool:
-    """Tell whether compiled code may be used here at all."""
-    return not is_interpreting() and available()
+def is_allowed() -> bool:
+    """Tell whether compiled code may be used here."""
+    return not is_interpreting() and is_available()
 
 
 def is_worthwhile(games: int) -> bool:
-    """Return whether a history of this many games is worth compiled loops, if they are available."""
+    """Tell whether a history of this many games is worth compiled loops, if they are available."""
     least = COMPILED_GAMES if "numba" not in sys.modules else max(1, COMPILED_GAMES // LOADED_PART)
-    return games >= least and allowed()
+    return games >= least and is_allowed()
 
 
 @cache
@@ -71,31 +77,31 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a loop over arrays, compiled for the types it is called with."""
 
     def run(*arguments: Any) -> Any:
-        return _for_types(function, (), _types(arguments), True)(*arguments)
+        return _compile_for_types(function, (), _describe_types(arguments), True)(*arguments)
 
     return run
 
 
 @cache
 def around(loop: Callable[..., Any], rule: Rule, parts: Parts) -> Callable[..., Any]:
-    """Return a loop of `loops` compiled around a rule's functions; it returns None where that cannot be done, or where
-    the rule fails.
+    """Return a loop of `loops` compiled with a rule's functions. It returns None if numba cannot compile it, or if the
+    rule fails.
 
-    parts: what takes the place of functions of `loops`, by name; the first is the rule's
+    parts: by name, the functions that replace functions of `loops`; the first is the rule's
     """
     from numba.core.errors import NumbaError  # loads numba
 
     def run(*arguments: Any) -> Any:
-        if not compiles(rule):
+        if not can_compile(rule):
             return None
         try:
-            with quiet(rule):
-                return _for_types(loop, parts, _types(arguments), is_ours(rule))(*arguments)
+            with redirect_output(rule):
+                return _compile_for_types(loop, parts, _describe_types(arguments), is_built_in(rule))(*arguments)
         except NumbaError as problem:
-            _say_why(parts[0][1], why_not_compiled(str(problem)))
+            _log_reason(parts[0][1], extract_reason(str(problem)))
         except INTERRUPTIONS:
             raise
-        except FAULTS:  # of the rule, which is then interpreted to say where
+        except RULE_ERRORS:  # the caller interprets the rule again, which locates the error
             return None
         return None
 
@@ -105,11 +111,10 @@ def around(loop: Callable[..., Any], rule: Rule, parts: Parts) -> Callable[..., 
 _NOISE = re.compile(r"\x1b\[[0-9;]*m|^(Failed in|During:|This error|- |\s*$).*", re.MULTILINE)
 
 
-def why_not_compiled(problem: str) -> str:
-    """Return the reason in numba's message, without the names of its own steps; with the line of the source, if it has
-    one.
+def extract_reason(problem: str) -> str:
+    """Extract the reason from numba's message, without the names of numba's own steps, with the line of the source.
 
-    >>> why_not_compiled("Failed in nopython mode pipeline (step: nopython frontend)\\nUntyped global name 'x'")
+    >>> extract_reason("Failed in nopython mode pipeline (step: nopython frontend)\\nUntyped global name 'x'")
     "Untyped global name 'x'"
     """
     lines = [line.strip() for line in _NOISE.sub("", problem).splitlines() if line.strip()]
@@ -120,50 +125,54 @@ def why_not_compiled(problem: str) -> str:
 
 
 def read_only(numbers: Any, rule: Rule) -> Any:
-    """Return a rule's input, made read-only for rules of packages."""
-    if is_ours(rule):
+    """Return the input of a rule, read-only for rules of packages."""
+    if is_built_in(rule):
         return numbers
-    seen = numbers.view()
-    seen.flags.writeable = False
-    return seen
+    view = numbers.view()
+    view.flags.writeable = False
+    return view
 
 
-def _types(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Return what numba distinguishes about the arguments: integers and arrays."""
+def _describe_types(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the properties of arguments by which numba chooses code: integer, or type and layout of the array."""
     return tuple(
-        None if isinstance(one, int) else (one.dtype.char, one.ndim, one.flags.writeable, one.flags.c_contiguous)
-        for one in arguments
+        None
+        if isinstance(value, int)
+        else (value.dtype.char, value.ndim, value.flags.writeable, value.flags.c_contiguous)
+        for value in arguments
     )
 
 
 @cache
-def _for_types(loop: Callable[..., Any], parts: Parts, types: tuple[Any, ...], trusted: bool) -> Callable[..., Any]:
-    """Return a loop compiled for these types, around a rule's functions if there are any; unless they are `trusted`, an
-    index past the end of an array raises as it does in Python.
+def _compile_for_types(
+    loop: Callable[..., Any], parts: Parts, types: tuple[Any, ...], trusted: bool
+) -> Callable[..., Any]:
+    """Return a loop compiled for these types, with a rule's functions if there are any.
 
-    numba's cache looks only at the file of the loop, so the name covers the rule's own source, too. It also covers the
-    types, so that two processes compiling at once never write code for different types into one file.
+    Unless these are `trusted`, an index past the end of an array raises as in Python. numba's cache checks only the
+    file of the loop, so the compiled name includes a digest of the rule's source. It also includes the types, so that
+    two processes that compile at once never write code for different types into one file.
     """
     rules = dict(parts)
-    # what is ours allocates nothing, so nobody has to count the references to arrays: that took half of all time
+    # The program's own code allocates nothing, so arrays need no reference counts, which took half of the time.
     options: Options = {"nogil": True, "boundscheck": not trusted, "_nrt": not trusted}
     inlined = "change_states" in rules
     stamp = sha256(
-        repr((types, options, inlined, [(one.__module__, one.__qualname__) for one in rules.values()])).encode()
+        repr((types, options, inlined, [(part.__module__, part.__qualname__) for part in rules.values()])).encode()
     )
-    for one in rules.values():
-        source = Path(one.__code__.co_filename)
-        stamp.update(source.read_bytes() if source.exists() else one.__code__.co_code)
+    for part in rules.values():
+        source = Path(part.__code__.co_filename)
+        stamp.update(source.read_bytes() if source.exists() else part.__code__.co_code)
         for shared in (expected_scores, kit):
             stamp.update(Path(str(shared.__file__)).read_bytes())
     suffix = f"_{stamp.hexdigest()[:16]}"
-    return _jit(_standing_alone(loop, {}, options, rules, suffix, inlined), options)  # type: ignore[no-any-return]
+    return _jit(_copy_standalone(loop, {}, options, rules, suffix, inlined), options)  # type: ignore[no-any-return]
 
 
 @cache
-def _say_why(function: Callable[..., int], reason: str) -> None:
-    told = f"{function.__module__}.{function.__name__}"
-    logger.warning("ratings: %s is interpreted, numba cannot compile it: %s", told, reason)
+def _log_reason(function: Callable[..., int], reason: str) -> None:
+    name = f"{function.__module__}.{function.__name__}"
+    logger.warning("ratings: %s is interpreted, numba cannot compile it: %s", name, reason)
 
 
 def _jit(function: Any, options: Options) -> Any:
@@ -171,60 +180,59 @@ def _jit(function: Any, options: Options) -> Any:
 
     try:
         return njit(cache=True, **options)(function)
-    except RuntimeError:  # nowhere to keep the compiled code: every process compiles it again
+    except RuntimeError:  # the cache is not writable, so every process compiles again
         return njit(**options)(function)
 
 
-def _standing_alone(
+def _copy_standalone(
     function: Any,
-    done: dict[Any, Any],
+    compiled_helpers: dict[Any, Any],
     options: Options,
-    given: Mapping[str, Any] = MappingProxyType({}),
+    replacements: Mapping[str, Any] = MappingProxyType({}),
     suffix: str = "",
     inlined: bool = False,
 ) -> Any:
-    """Return a copy of a function that calls compiled copies of its module's own functions, or of the `given` ones
-    instead.
-    """
+    """Copy a function so that it calls compiled copies of its module's functions, or of the `replacements` by name."""
     from numba import njit
 
-    space = dict(function.__globals__)
+    namespace = dict(function.__globals__)
     for name in function.__code__.co_names:
-        helper = given.get(name, space.get(name))
+        helper = replacements.get(name, namespace.get(name))
         own_module = (
             function.__module__,
             "ratings_ledger.projections.contract",
             "ratings_ledger.projections.expected_scores",
             "ratings_ledger.projections.kit",
         )
-        if isinstance(helper, FunctionType) and (name in given or helper.__module__ in own_module):
-            if helper not in done:
-                # a function of a rule calls functions of its own
-                own = given if helper.__module__ == function.__module__ else {}
-                # a helper's name covers what it was compiled with, too: if a process loads two of one name in
-                # compiled code, either may be called
-                # a call costs as much as a small game: arrays are passed as numbers, one by one
+        if isinstance(helper, FunctionType) and (name in replacements or helper.__module__ in own_module):
+            if helper not in compiled_helpers:
+                # A function of a rule calls functions of its own module.
+                own = replacements if helper.__module__ == function.__module__ else {}
+                # The suffix makes a helper's name unique: if compiled code has two functions of one name, a process
+                # may call either. They are inlined, because a call costs as much as a small game.
                 helped = njit(forceinline=inlined, **options)
-                done[helper] = helped(_standing_alone(helper, done, options, own, suffix, inlined))
-            space[name] = done[helper]
-    copy = FunctionType(function.__code__, space, function.__name__ + suffix, function.__defaults__)
+                compiled_helpers[helper] = helped(
+                    _copy_standalone(helper, compiled_helpers, options, own, suffix, inlined)
+                )
+            namespace[name] = compiled_helpers[helper]
+    copy = FunctionType(function.__code__, namespace, function.__name__ + suffix, function.__defaults__)
     copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__ + suffix
     return copy
 
 
-def room_for_a_game(width: int, most: int) -> tuple[Any, Any]:
-    """Return what a scoring loop needs for a game of at most `most` players: their states, and how these change."""
+def allocate_game_room(width: int, most: int) -> tuple[Any, Any]:
+    """Allocate room for a game of at most `most` players: their states, and the changes of these."""
     return np.zeros((width, most), dtype=np.int64), np.zeros((width, most), dtype=np.int64)
 
 
-def constants(numbers: Sequence[int]) -> Any:
+def to_constants(numbers: Sequence[int]) -> Any:
     """Return a rule's constants or table as the compiled rule reads them."""
     return np.array(numbers, dtype=np.int64)
 
 
 def run_loop(loop: Callable[..., Any], *arguments: Any, as_compiled: bool) -> Any:
-    """Return what a loop returns for these columns and integers: interpreted, or compiled if requested."""
+    """Run a loop over columns and integers, interpreted or compiled, and return its result."""
     if not as_compiled:
-        # a column in a file is read as a whole, others are there
+        # Interpreted loops need a column of a file in memory.
         return loop(*(column.whole() if hasattr(column, "whole") else column for column in arguments))
     return compiled(loop)(*map(as_numpy, arguments))

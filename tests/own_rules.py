@@ -47,7 +47,7 @@ def forget_rules(patch: pytest.MonkeyPatch) -> None:
 
 def forbid_compiling(patch: pytest.MonkeyPatch) -> None:
     """Let the program interpret every rule."""
-    patch.setattr(compiling, "allowed", lambda: False)
+    patch.setattr(compiling, "is_allowed", lambda: False)
 
 
 def shorten_trials(patch: pytest.MonkeyPatch, games: int) -> None:

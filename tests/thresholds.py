@@ -12,7 +12,7 @@ THRESHOLDS = {
     "segments_open": ["projections.facts.column_cache.SEGMENTS_OPEN"],
     "verified_events": ["ledger.verification.PART_EVENTS"],
     # replay
-    "traced_games": ["projections.replay.kept_traces.TRACED_GAMES"],
+    "traced_games": ["projections.replay.trace_cache.TRACED_GAMES"],
     "continued_tenth": ["projections.replay.replay.TENTH"],
     "compiled_games": ["projections.compiling.COMPILED_GAMES"],
     "last_steps": ["projections.queries.standings.LAST_STEPS"],

@@ -16,10 +16,10 @@ from random import Random
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.contract import Rule
-from ratings_ledger.projections.replay.containment import check, failed
 from ratings_ledger.projections.replay.gaps import Calendar
 from ratings_ledger.projections.replay.ladders import Stream
-from ratings_ledger.projections.rulesets.faults import FAULTS, Broken, integers, quiet
+from ratings_ledger.projections.replay.rule_calls import check_game, make_failure
+from ratings_ledger.projections.rulesets.rule_errors import RULE_ERRORS, ContractError, read_integers, redirect_output
 from ratings_ledger.projections.rulesets.versions import Version
 
 # by name of a column: the numbers that it may hold in a drawn game
@@ -77,7 +77,7 @@ def draw_columns(
     for game, row in enumerate(stream.row):
         low, high = stream.offsets[game], stream.offsets[game + 1]
         drawn = _draw_game(stream, version, game, given, chance)
-        reason = check(version, stream.ladder, row, high - low, drawn)
+        reason = check_game(version, stream.ladder, row, high - low, drawn)
         if reason is not None:
             uncounted[reason] += 1
             continue
@@ -111,14 +111,14 @@ def _draw_game(stream: Stream, version: Version, game: int, given: GivenColumns,
         drawn = [column[low:high].tolist() for column in stream.columns]
     else:
         try:
-            with quiet(rule):
+            with redirect_output(rule):
                 sampled = rule.sample(high - low, chance, version.params)
-            drawn = [[*integers(column, "sample")] for column in sampled]
+            drawn = [[*read_integers(column, "sample")] for column in sampled]
             if [len(column) for column in drawn] != [high - low] * len(rule.columns):
                 told = f"sample drew columns of {[len(column) for column in drawn]} numbers"
-                raise Broken(f"{told}; {len(rule.columns)} columns of {high - low} are needed")
-        except FAULTS as error:
-            raise failed(stream.ladder, rule, error, row, "sample") from error
+                raise ContractError(f"{told}; {len(rule.columns)} columns of {high - low} are needed")
+        except RULE_ERRORS as error:
+            raise make_failure(stream.ladder, rule, error, row, "sample") from error
     same_for_all = {"seats"}
     for name, numbers in given.items():
         at = rule.columns.index(name)

@@ -27,7 +27,6 @@ from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.decoding import apply, decode
 from ratings_ledger.projections.game_clock.logs import Clocks
-from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.eligibility import (
     Uncountable,
     counted,
@@ -42,6 +41,7 @@ from ratings_ledger.projections.replay.eligibility import (
 )
 from ratings_ledger.projections.replay.ladders import parse_name, partition_values, refuse_name
 from ratings_ledger.projections.replay.partition import by_time
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.versions import (
     ELO,

@@ -9,13 +9,13 @@ from typing import Any
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import StateValues
-from ratings_ledger.projections.replay import containment
-from ratings_ledger.projections.replay.containment import PeriodResults
+from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.loops import score_period
 from ratings_ledger.projections.replay.periods import LadderSlots, Periods, ResultRows, build_results, number_periods
 from ratings_ledger.projections.replay.replay import rule_constants
-from ratings_ledger.projections.rulesets.faults import Broken, is_ours
+from ratings_ledger.projections.replay.rule_calls import PeriodResults
+from ratings_ledger.projections.rulesets.rule_errors import ContractError, is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
 
 Numbers = Any
@@ -38,11 +38,11 @@ def try_periods(stream: Stream, ask_twice: Callable[..., Any]) -> bool:
         people, offsets, results_rows = (part.tolist() for part in rows.one(index))
         before = [_find_state(stream, row, states.get(player), index % AWAY) for player in people]
         results = PeriodResults([list(column) for column in zip(*before, strict=True)], offsets, results_rows)
-        score = partial(containment.score_period_states, version, ladder, row, results)
+        score = partial(rule_calls.score_period_states, version, ladder, row, results)
         minted, after = ask_twice(row, "score_period", results, score)
         names = [stream.names[player] for player in people]
         for player in range(len(people)):
-            explain = partial(containment.explain_period, version, ladder, row, player, names, results, after)
+            explain = partial(rule_calls.explain_period, version, ladder, row, player, names, results, after)
             ask_twice(row, "explain_period", (results, after), explain)
         is_compiled = _compare_compiled(version, ladder, row, results, (minted, after)) or is_compiled
         states |= dict(zip(people, zip(*after, strict=True), strict=True))
@@ -65,7 +65,7 @@ def _find_state(stream: Stream, row: int, state: StateValues | None, elapsed: in
     version = stream.versions[0]
     if state is None:
         return version.start_state
-    return containment.age_state(version, stream.ladder, row, state, elapsed) if elapsed else state
+    return rule_calls.age_state(version, stream.ladder, row, state, elapsed) if elapsed else state
 
 
 def run_period(
@@ -80,7 +80,7 @@ def _compare_compiled(
 ) -> bool:
     """Tell whether compiled code scored a period. Raises `RuleFailure` if it gave anything else."""
     rule = version.rule
-    if is_ours(rule) or not compiling.allowed() or rule.score_period is None:
+    if is_built_in(rule) or not compiling.is_allowed() or rule.score_period is None:
         return False
     before, offsets, rows = (np.array(numbers, dtype=np.int64) for numbers in results)
     after = before.copy()
@@ -90,5 +90,5 @@ def _compare_compiled(
         return False
     if (minted, after.tolist()) != interpreted:
         told = "compiled code gave other states than the interpreted rule: does a number exceed 64 bits?"
-        raise containment.failed(ladder, rule, Broken(told), row, "score_period")
+        raise rule_calls.make_failure(ladder, rule, ContractError(told), row, "score_period")
     return True

@@ -26,13 +26,21 @@ from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import containment
-from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.eligibility import why_not_counted
 from ratings_ledger.projections.replay.ladders import Stream, partition_values
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.faults import FAULTS, Broken, fault, inexact_places, is_ours, quiet, rule_table
+from ratings_ledger.projections.rulesets.rule_errors import (
+    RULE_ERRORS,
+    ContractError,
+    describe_error,
+    is_built_in,
+    list_inexact_places,
+    redirect_output,
+    rule_table,
+)
 from ratings_ledger.projections.rulesets.versions import Version
 
 GAMES = 1_000
@@ -87,7 +95,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, given: Give
     drawing = without_columns(version, given)
     facts = _drawn(drawing, chance, games)
     problems: dict[str, str] = {}
-    for why in () if is_ours(version.rule) else inexact_places(version.rule):
+    for why in () if is_built_in(version.rule) else list_inexact_places(version.rule):
         problems[why] = why if version.rule.state else f"{why}: points are whole numbers"
     streams = Ladders(facts).streams(version.ruleset.id)
     taken_on = {row for stream in streams.values() for row in stream.row}
@@ -198,8 +206,8 @@ def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> b
         LISTS[stream.rule.ranking].explain(results, stream.names[0])
     except RuleFailure as failure:
         problems.setdefault("state", _at(failure))
-    except FAULTS as error:
-        problems.setdefault("list", f"its list {stream.rule.ranking}: {fault(error, None)}")
+    except RULE_ERRORS as error:
+        problems.setdefault("list", f"its list {stream.rule.ranking}: {describe_error(error, None)}")
     return _try_compiled(trace, problems)
 
 
@@ -213,11 +221,11 @@ def _try_states(trace: Trace) -> None:
     for player in range(len(trace.games)):
         state, games = trace.state(player), trace.games[player]
         for what, ask in (
-            ("enter", partial(containment.enter_version, version, ladder, state)),
-            ("new_season", partial(containment.begin_season, version, ladder, row, state)),
-            ("age", partial(containment.age_state, version, ladder, row, state, DAYS_AWAY)),
-            ("rank_by", partial(containment.rank_by, version, ladder, state)),
-            ("provisional", partial(containment.is_provisional, version, ladder, state, games)),
+            ("enter", partial(rule_calls.enter_version, version, ladder, state)),
+            ("new_season", partial(rule_calls.begin_season, version, ladder, row, state)),
+            ("age", partial(rule_calls.age_state, version, ladder, row, state, DAYS_AWAY)),
+            ("rank_by", partial(rule_calls.find_rank_value, version, ladder, state)),
+            ("provisional", partial(rule_calls.is_provisional, version, ladder, state, games)),
         ):
             _ask_twice(stream, row, what, (), ask)
 
@@ -254,20 +262,20 @@ def _try_game(trace: Trace, game: int) -> None:
     twice = partial(_ask_twice, stream, row)
     given = (before, columns)
 
-    reason = twice("check", given, lambda: containment.check(version, ladder, row, n, columns))
+    reason = twice("check", given, lambda: rule_calls.check_game(version, ladder, row, n, columns))
     if reason is not None:
         raise _broken(stream, row, "check", f"check first let the game through, and then said: {reason}")
     if version.rule.state:
-        after = twice("score", given, lambda: containment.score_states(version, ladder, row, before, columns))[1]
+        after = twice("score", given, lambda: rule_calls.score_states(version, ladder, row, before, columns))[1]
         stored = [column[low:high] for column in trace.states_before]
-        _compare_changes(stream, row, containment.subtract(after[0], stored[0]), trace.changes[low:high].tolist())
+        _compare_changes(stream, row, rule_calls.subtract(after[0], stored[0]), trace.changes[low:high].tolist())
     else:
         after = [_score_from_junk(trace, game, before[0], columns)]
     if version.rule.adds:
-        _try_adding(stream, row, before, columns, containment.subtract(after[0], before[0]))
+        _try_adding(stream, row, before, columns, rule_calls.subtract(after[0], before[0]))
     twice("explain", given,
-          lambda: containment.explain_states(version, ladder, row, names, before, columns, after))  # fmt: skip
-    twice("remark", given, lambda: containment.remark(version, ladder, row, names, columns))
+          lambda: rule_calls.explain_states(version, ladder, row, names, before, columns, after))  # fmt: skip
+    twice("remark", given, lambda: rule_calls.remark_on_game(version, ladder, row, names, columns))
     if version.rule.chance is not None and n > 1:
         _try_chances(stream, row, before, columns)
 
@@ -281,7 +289,7 @@ def _states_before(trace: Trace, game: int) -> list[list[int]]:
         return stored
     changes_season, days_since = trace.gaps.column("changes_season"), trace.gaps.column("days_since")
     states = [
-        containment.bring_to_game(
+        rule_calls.bring_to_game(
             version, stream.ladder, stream.row[game], state, changes_season[slot], days_since[slot]
         )
         for slot, state in enumerate(zip(*stored, strict=True), low)
@@ -311,8 +319,8 @@ def _try_adding(stream: Stream, row: int, before: list[list[int]], columns: list
     if len(before) > 1:
         raise _broken(stream, row, "score", f"a rule with adds = True keeps points alone, not {len(before)} numbers")
     others = [points + (number + 1) * version.rule.scale for number, points in enumerate(before[0])]
-    after = containment.score_states(version, stream.ladder, row, [others], columns)[1]
-    if (found := containment.subtract(after[0], others)) != change:
+    after = rule_calls.score_states(version, stream.ladder, row, [others], columns)[1]
+    if (found := rule_calls.subtract(after[0], others)) != change:
         told = f"score gave the changes {change}, and {found} to players with other points"
         raise _broken(stream, row, "score", f"{told}; with adds = True it looks at nobody's points")
 
@@ -329,7 +337,7 @@ def _try_chances(stream: Stream, row: int, before: list[list[int]], columns: lis
     side = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else [MISSING] * n
     of_others = [j for j in range(1, n) if side[j] == MISSING or side[j] != side[0]]
     states: Any = before if version.rule.state else before[0]
-    for what, function in (("chance", containment.chance), ("draw", containment.draw_chance)):
+    for what, function in (("chance", rule_calls.expected_chance), ("draw", rule_calls.draw_chance)):
         if getattr(version.rule, what) is None:
             continue
         for i, j in {(0, j) for j in (*of_others[:1], *of_others[-1:])}:
@@ -338,10 +346,10 @@ def _try_chances(stream: Stream, row: int, before: list[list[int]], columns: lis
                            partial(function, version, ladder, row, *pair, states, columns))
                 for pair in ((i, j), (j, i))
             ]  # fmt: skip
-            wrong = abs(sum(both) - containment.CHANCES) if what == "chance" else abs(both[0] - both[1])
+            wrong = abs(sum(both) - rule_calls.SCORE_ONE) if what == "chance" else abs(both[0] - both[1])
             if wrong > NEARLY:
                 told = f"{what} gave {both[0]} for one of two players and {both[1]} for the other"
-                needed = f"they sum to 2^32 = {containment.CHANCES}" if what == "chance" else "they are the same"
+                needed = f"they sum to 2^32 = {rule_calls.SCORE_ONE}" if what == "chance" else "they are the same"
                 raise _broken(stream, row, what, f"{told}; {needed}")
 
 
@@ -352,21 +360,21 @@ def _score(
     rule = version.rule
     change = [junk] * len(points)
     try:
-        with quiet(rule):
+        with redirect_output(rule):
             minted = rule.score(len(points), points, columns, version.constants, rule_table(rule), change)
-    except FAULTS as error:
-        raise containment.failed(stream.ladder, rule, error, row) from error
+    except RULE_ERRORS as error:
+        raise rule_calls.make_failure(stream.ladder, rule, error, row) from error
     return change, minted
 
 
 def _broken(stream: Stream, row: int, what: str, message: str) -> RuleFailure:
-    return containment.failed(stream.ladder, stream.rule, Broken(message), row, what)
+    return rule_calls.make_failure(stream.ladder, stream.rule, ContractError(message), row, what)
 
 
 def _try_compiled(trace: Trace, problems: dict[str, str]) -> bool:
     """Tell whether the rule could be compiled; results that differ from a trace are added to the `problems`."""
     stream = trace.stream
-    if is_ours(stream.rule) or not compiling.allowed() or not len(stream.row):
+    if is_built_in(stream.rule) or not compiling.is_allowed() or not len(stream.row):
         return False
     found = replay_compiled(stream, {})
     if found is None:

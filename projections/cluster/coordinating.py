@@ -83,7 +83,7 @@ def cluster_for(
         # accounts that share a cluster may share a group, too
         objects.refuse_other_accounts(ONLY_OWN if url is None else NOT_ALL)
     with engine_at(on) as engine:
-        if not compiling.available():
+        if not compiling.is_available():
             raise StoreUnavailable("workers need numpy and numba here, too: pip install 'ratings-ledger[fast]'", "file")
         nonce = prove(objects)
         try:

@@ -40,9 +40,9 @@ from ratings_ledger.projections.facts.decoding import rulesets_at
 from ratings_ledger.projections.queries.coordinates import Coordinates, load_times, parse_as_of, resolve_known_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published import as_published
-from ratings_ledger.projections.replay.containment import with_game
 from ratings_ledger.projections.replay.ladders import parse_name
-from ratings_ledger.projections.rulesets.faults import is_ours
+from ratings_ledger.projections.replay.rule_calls import add_game_id
+from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
 
 
@@ -177,7 +177,7 @@ def _concerned(
         names = [name for name in ladders if parse_name(name).ruleset_id == ruleset_id]
         if not any(is_affected(version, {f"ruleset:{ruleset.id}"}) for version in versions) or (ladders and not names):
             continue
-        if not all(is_ours(version.rule) for version in versions):
+        if not all(is_built_in(version.rule) for version in versions):
             message = f"{ruleset_id} runs on the rule of a package, which is replayed on this machine alone"
             raise BadArgument(f"{message}: leave out --on", "on")
         found[ruleset_id] = names
@@ -187,4 +187,4 @@ def _concerned(
 def _with_game(connection: Connection, text: str) -> str:
     """Return why a ladder cannot be replayed, with the id of the game, which workers do not know."""
     match = re.search(r"at position (\d+)", text)
-    return text if match is None else with_game(text, int(match[1]), connection)
+    return text if match is None else add_game_id(text, int(match[1]), connection)

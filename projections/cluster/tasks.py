@@ -49,10 +49,10 @@ from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.continuation import number_players_after
 from ratings_ledger.projections.replay.ladders import parse_name, streams
 from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.stored.computing import (
     REPEATABLE,
@@ -366,7 +366,7 @@ def _recorded(lists: Sequence[Sequence[Any]]) -> RecordedBeside:
         return Ranking(published.ladder, published.ruleset, 1, rows[published.position], published.games, 0, 0, 0, 0, 0)
 
     lists_published = [PublishedList(*fields[:-1]) for fields in lists]
-    return RecordedBeside(lambda: lists_published, as_listed, lambda failure, facts: failure.told(facts))
+    return RecordedBeside(lambda: lists_published, as_listed, lambda failure, facts: failure.describe(facts))
 
 
 def _row(fields: Sequence[Any]) -> RankedRow:

@@ -27,7 +27,7 @@ from ratings_ledger.projections.queries.coordinates import Coordinates, Coordina
 from ratings_ledger.projections.queries.ladders_at import require_player
 from ratings_ledger.projections.queries.published import as_published
 from ratings_ledger.projections.queries.results import FROM, HIDDEN, Answer, Result, RowSequence
-from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
 
 
 @dataclass(frozen=True, slots=True)

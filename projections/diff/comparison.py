@@ -30,9 +30,9 @@ from ratings_ledger.projections.queries.coordinates import (
 from ratings_ledger.projections.queries.ladders_at import LadderCache, Ladders, Ranking, check_version, suggest_ladder
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Answer, Result, RowSequence
-from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.trace import Trace
 
 
@@ -359,7 +359,7 @@ def compared(
         if ladders and is_empty and (message := suggest_ladder(right.state.facts, name)):
             sides.note(message)
     failed = dict.fromkeys(
-        told_with_game(problem, sides.latest, sides.connection) if isinstance(problem, RuleFailure) else str(problem)
+        describe_failure(problem, sides.latest, sides.connection) if isinstance(problem, RuleFailure) else str(problem)
         for problem in failures
     )
     return Differences(

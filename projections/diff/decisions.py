@@ -37,8 +37,8 @@ from ratings_ledger.projections.queries.coordinates import Times, moment
 from ratings_ledger.projections.queries.event_texts import what_was_decided
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import FROM, HIDDEN, Answer, Result, RowSequence
-from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.rulesets.versions import newest
 
 
@@ -148,7 +148,7 @@ def decided(
         tuple(path.shares()),
         {ladder: str(problem) for ladder, problem in sorted(path.failures.items())},
         (moment(recorded_at(connection, before + 1)), moment(recorded_at(connection, after))),
-        failed=tuple(told_with_game(problem, end, connection) for problem in path.failures.values()),
+        failed=tuple(describe_failure(problem, end, connection) for problem in path.failures.values()),
         left_out=facts.left_out,
         times=times,
     )

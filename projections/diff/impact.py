@@ -32,8 +32,8 @@ from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, loa
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, RowSequence
-from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
+from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def recorded_up_to(connection: Connection, position: int) -> RecordedBeside:
     return RecordedBeside(
         partial(published_lists, connection, position),
         lambda published: as_published(connection, published),
-        lambda failure, facts: told_with_game(failure, facts, connection),
+        lambda failure, facts: describe_failure(failure, facts, connection),
     )
 
 

@@ -22,13 +22,13 @@ from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.expected_scores import ONE
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.queries.results import ABSENT, Absent, Result
-from ratings_ledger.projections.replay import containment, loops
-from ratings_ledger.projections.replay.containment import bring_to_game
+from ratings_ledger.projections.replay import loops, rule_calls
 from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.period_slots import PeriodSlots
 from ratings_ledger.projections.replay.replay import read_rule_columns, read_steps, replay, rule_constants
+from ratings_ledger.projections.replay.rule_calls import bring_to_game
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.faults import is_ours
+from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
 
 
@@ -76,7 +76,7 @@ def _compiled(stream: Stream, before: Column) -> Quality | None:
     rules = {version.rule for version in stream.versions}
     at = {rule.columns.index("place") if "place" in rule.columns else None for rule in rules}
     place_at = at.pop()
-    if at or place_at is None or any(not is_ours(rule) for rule in rules):
+    if at or place_at is None or any(not is_built_in(rule) for rule in rules):
         return None
     place, counts, sums = stream.columns[place_at], array("q", bytes(32)), array("d", bytes(32))
     columns = [*map(arrays.as_numpy, (stream.offsets, place, before, counts, sums))]
@@ -109,7 +109,7 @@ def _interpreted(facts: Facts, trace: Trace) -> Quality:
             for j in range(i + 1, len(points)):
                 if sides and sides[i] == sides[j] != MISSING:
                     continue
-                expected = containment.chance(version, stream.ladder, row, i, j, states, columns) / ONE
+                expected = rule_calls.expected_chance(version, stream.ladder, row, i, j, states, columns) / ONE
                 scored = 1.0 if places[i] < places[j] else 0.0 if places[i] > places[j] else 0.5
                 squares.append((expected - scored) ** 2)
                 losses.append(-scored * math.log(expected) - (1 - scored) * math.log(1 - expected))

@@ -27,7 +27,7 @@ from ratings_ledger.projections.queries.results import (
     Result,
     RowSequence,
 )
-from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
+from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def list_beside(sides: Sides, known_at: int, published: PublishedList, times: Ti
     try:
         now = sides.computed(published.ladder, at).state
     except RuleFailure as problem:
-        now, failed = RankedState(facts, None), (told_with_game(problem, facts, connection),)
+        now, failed = RankedState(facts, None), (describe_failure(problem, facts, connection),)
     has = now.had()
     was = under_present_ids(then.had(), has, then.facts, facts)
     found = (

@@ -30,9 +30,9 @@ from ratings_ledger.projections.queries.results import (
     Answer,
     Result,
 )
-from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, refuse_name
 from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind, games_of, refuse_months, refuse_sequel
 
 

@@ -302,7 +302,7 @@ def _changes_among(records: Sequence[tuple[int, str]]) -> Iterator[KnownEvent]:
 
 def _take_pages(facts: Facts, connection: Connection, until: int) -> None:
     taken = facts.position
-    if until - taken >= BULK_EVENTS and compiling.allowed():
+    if until - taken >= BULK_EVENTS and compiling.is_allowed():
         from ratings_ledger.projections.facts import bulk
 
         taken = bulk.take_pages(facts, connection, until, apply_event)

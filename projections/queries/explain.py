@@ -42,7 +42,7 @@ from ratings_ledger.projections.queries.results import (
 )
 from ratings_ledger.projections.queries.shown_states import show_state, show_state_after
 from ratings_ledger.projections.queries.standings import Account, PeriodState, period_state, rows_of_players
-from ratings_ledger.projections.replay import containment
+from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.arrivals import read_when, score_at
 from ratings_ledger.projections.replay.clubs import explain_members
 from ratings_ledger.projections.replay.eligibility import why_left_out, why_not_counted
@@ -288,7 +288,7 @@ def _explain_alone(facts: Facts, before: Before, row: int, version: Version, par
     read = [facts.column(name, row, participants, reading) for name in version.rule.columns]
     scored = score_at(facts, before, version, (row, read_when(facts, row, version)), read, people)
     names = [name for _, name in people]
-    terms = containment.explain_states(version, ladder, row, names, scored.before, scored.columns, scored.after)
+    terms = rule_calls.explain_states(version, ladder, row, names, scored.before, scored.columns, scored.after)
     reasons: list[list[tuple[int | None, Term]]] = [[(None, term) for term in mine] for mine in terms]
     states = zip(zip(*scored.before, strict=True), zip(*scored.after, strict=True), reasons, strict=True)
     begins = any(one.is_new for one in scored.arrivals)
@@ -297,8 +297,8 @@ def _explain_alone(facts: Facts, before: Before, row: int, version: Version, par
     return Gave(
         dict(zip(participants, states, strict=True)),
         scored.minted,
-        scored.minted - sum(containment.subtract(scored.after[0], scored.before[0])),
-        containment.remark(version, ladder, row, names, scored.columns),
+        scored.minted - sum(rule_calls.subtract(scored.after[0], scored.before[0])),
+        rule_calls.remark_on_game(version, ladder, row, names, scored.columns),
         assumptions_among(version.ruleset, [*started, *keys, *_find_deciding_keys(facts, row, version)]),
     )
 

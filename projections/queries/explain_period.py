@@ -8,15 +8,15 @@ from typing import NamedTuple
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import Term
-from ratings_ledger.projections.replay.containment import (
+from ratings_ledger.projections.replay.gaps import State
+from ratings_ledger.projections.replay.period_slots import PeriodSlots
+from ratings_ledger.projections.replay.periods import Periods
+from ratings_ledger.projections.replay.rule_calls import (
     PeriodResults,
     bring_to_game,
     explain_period,
     score_period_states,
 )
-from ratings_ledger.projections.replay.gaps import State
-from ratings_ledger.projections.replay.period_slots import PeriodSlots
-from ratings_ledger.projections.replay.periods import Periods
 from ratings_ledger.projections.replay.trace import Trace
 
 

@@ -30,17 +30,17 @@ from ratings_ledger.projections.queries.ladders_at import Ladders, require_playe
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.queries.standings import rows_of_players
 from ratings_ledger.projections.replay.arrivals import Arrival, When, find_arrivals, read_when
-from ratings_ledger.projections.replay.containment import (
+from ratings_ledger.projections.replay.gaps import read_moment
+from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.rule_calls import (
     PeriodResults,
     RuleFailure,
-    chance,
-    check,
+    check_game,
     draw_chance,
+    expected_chance,
     score_period_states,
     score_states,
 )
-from ratings_ledger.projections.replay.gaps import read_moment
-from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.trace import Before, Trace
 from ratings_ledger.projections.rulesets.versions import Version, band_range, in_force, newest
 
@@ -343,7 +343,7 @@ def _score(version: Version, ladder: str, game: PlannedGame, side: int, outcome:
     columns = _build_columns(version, game, [own if one == side else others for one in range(game.sides)])
     if game.sides < len(game.names) and "team" not in version.rule.columns:
         raise CannotPredict(f"{ladder}: its rule, {version.rule.id}, knows no sides of several players")
-    if reason := check(version, ladder, None, len(game.names), columns):
+    if reason := check_game(version, ladder, None, len(game.names), columns):
         if outcome == "draw":
             return None
         raise CannotPredict(f"{ladder}: {reason}")
@@ -376,7 +376,7 @@ def _predict_pairs(
     pairs = []
     for left, right in combinations(range(game.sides), 2):
         i, j = game.side.index(left), game.side.index(right)
-        expected = ExactNumber(chance(version, ladder, None, i, j, states, columns), ONE)
+        expected = ExactNumber(expected_chance(version, ladder, None, i, j, states, columns), ONE)
         draw = ExactNumber(draw_chance(version, ladder, None, i, j, game.states, columns), ONE)
         chances = expected - draw / 2, 1 - expected - draw / 2
         pairs.append(PredictedPair(sides[left], sides[right], *chances, draw))

@@ -39,7 +39,7 @@ from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.published_lists import published_lists
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.looked_up import LookedUp, games_at
+from ratings_ledger.projections.facts.lookups import GameRecord, look_up_games
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, Ranking
 from ratings_ledger.projections.queries.published import as_published, compared_at
@@ -51,7 +51,6 @@ from ratings_ledger.projections.replay.ladders import (
     Stream,
     parse_name,
 )
-
 from ratings_ledger.projections.replay.partition import by_time
 from ratings_ledger.projections.replay.trace import Step, Trace
 from ratings_ledger.projections.rulesets.versions import month_start, newest
@@ -69,7 +68,7 @@ CAUSES = {
 }
 
 
-def change_of(person: int, step: Step, game: LookedUp, scale: int, event: dict[str, Any]) -> Change:
+def change_of(person: int, step: Step, game: GameRecord, scale: int, event: dict[str, Any]) -> Change:
     """Return what a step did to a person, by the number of their current id, given its event as recorded."""
     is_game = step.game is not None
     place = game.places[game.persons.index(person)] if is_game and game.persons else None
@@ -91,16 +90,16 @@ def change_of(person: int, step: Step, game: LookedUp, scale: int, event: dict[s
     )
 
 
-def played(facts: Facts, steps: Sequence[Step]) -> list[LookedUp]:
+def played(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
     """Return the games of some steps; an adjustment is one without seats."""
-    games = games_at(facts, [step.row for step in steps if step.row is not None])
+    games = look_up_games(facts, [step.row for step in steps if step.row is not None])
     return [
-        next(games) if step.row is not None else LookedUp(step.position, step.position, step.occurred_at, [], [], [])
+        next(games) if step.row is not None else GameRecord(step.position, step.position, step.occurred_at, [], [], [])
         for step in steps
     ]
 
 
-def records_of(connection: Connection, games: Iterable[LookedUp]) -> dict[int, str]:
+def records_of(connection: Connection, games: Iterable[GameRecord]) -> dict[int, str]:
     """Return the records that games stand by, by their positions."""
     return read_records_at(connection, sorted({game.live_position for game in games}))
 
@@ -436,7 +435,7 @@ class Course(Sequence[Change]):
         stream: Stream | None = None,
         person: int = 0,
         steps: Sequence[Step] = (),
-        games: Sequence[LookedUp] = (),
+        games: Sequence[GameRecord] = (),
         records: dict[int, str] | None = None,
         standing: GameVersions | None = None,
         states: Sequence[ShownState] = (),
@@ -502,7 +501,7 @@ class Course(Sequence[Change]):
         """Return the points before the first, of a course that has one."""
         return ExactNumber(self._steps[0].before, self.scale)
 
-    def games(self) -> Iterator[LookedUp]:
+    def games(self) -> Iterator[GameRecord]:
         """Return the games among them, with their seats."""
         return (game for game, is_game in zip(self._games, self.is_game, strict=True) if is_game)
 

@@ -42,7 +42,6 @@ from ratings_ledger.projections.queries.coordinates import (
 )
 from ratings_ledger.projections.queries.shown_states import ShownStates, StatesSeen, exact_states
 from ratings_ledger.projections.replay.clubs import facts_of_clubs, find_places
-from ratings_ledger.projections.replay.containment import RuleFailure, rank_by
 from ratings_ledger.projections.replay.continuation import (
     TraceInputs,
     can_be_continued,
@@ -62,6 +61,7 @@ from ratings_ledger.projections.replay.ladders import (
 )
 from ratings_ledger.projections.replay.partition import by_time, cell_values
 from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.rule_calls import RuleFailure, find_rank_value
 from ratings_ledger.projections.replay.trace import Before, Trace
 from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, period_of, refuse_months
 
@@ -285,7 +285,7 @@ def _rank_by(trace: Trace, version: Version) -> list[int] | None:
     if version.rule.rank_by is None:
         return None
     states = zip(*trace.states[: version.rule.width], strict=True)
-    return [rank_by(version, trace.stream.ladder, tuple(map(int, state))) for state in states]
+    return [find_rank_value(version, trace.stream.ladder, tuple(map(int, state))) for state in states]
 
 
 class EarlierTrace(NamedTuple):
@@ -451,7 +451,7 @@ class Ladders:
             keep = keep or not stream.ranking.running or len(stream.row) < SHORT_GAMES
             known = self._traces[ladder] = replay(stream, keep=keep)
             if self.as_of is None and self.rules is None and self.facts.cache is not None and known.is_kept:
-                from ratings_ledger.projections.replay.kept_traces import keep_trace
+                from ratings_ledger.projections.replay.trace_cache import keep_trace
 
                 keep_trace(self.facts, known, stream.versions)
         return known
@@ -510,7 +510,7 @@ class Ladders:
         """Return whether the ladder's trace may be kept. One under another version would replace the real one."""
         if self.facts.cache is None or self.rules is not None:
             return False
-        from ratings_ledger.projections.replay.kept_traces import can_be_kept
+        from ratings_ledger.projections.replay.trace_cache import can_be_kept
 
         return can_be_kept(self.facts, self.versions(ladder))
 
@@ -592,7 +592,7 @@ class Ladders:
     def _results(self, trace: Trace, version: Version, months: dict[str, Ranking]) -> Results:
         # every player in a fully replayed stream is on the ladder
         stream, running = trace.stream, trace.stream.ranking.running
-        long = running and len(stream.names) >= compiling.COMPILED_GAMES and compiling.allowed()
+        long = running and len(stream.names) >= compiling.COMPILED_GAMES and compiling.is_allowed()
         places, more = find_places(self.facts, stream) if stream.ranking.reads_places(version.params) else ((), {})
         return Results(
             stream.names,

@@ -49,8 +49,8 @@ from ratings_ledger.projections.queries.survey import (
     Survey,
     rows_by_player,
 )
-from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Period, games_of, is_running, period_of
 
@@ -266,7 +266,7 @@ def _gold(seen: Survey, player: str | None = None) -> Gold:
         try:
             rows = ladders.rank_stream(stream).rows
         except RuleFailure as failure:
-            found.failed.append((paid, told_with_game(failure, seen.facts, seen.connection), stream.names))
+            found.failed.append((paid, describe_failure(failure, seen.facts, seen.connection), stream.names))
             continue
         for row in rows:
             if row.gold:

@@ -13,8 +13,8 @@ from ratings_ledger.projections.contract import MISSING, StateValues, decimal, e
 from ratings_ledger.projections.contract import State as StateColumn
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.local_days import local_days
-from ratings_ledger.projections.replay.containment import age_state, is_provisional
 from ratings_ledger.projections.replay.periods import number_day
+from ratings_ledger.projections.replay.rule_calls import age_state, is_provisional
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version
 

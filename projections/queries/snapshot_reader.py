@@ -42,8 +42,8 @@ from ratings_ledger.projections.queries.ladders_at import (
     require_player,
     suggest_ladder,
 )
-from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import parse_name, short_name
+from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 
 if TYPE_CHECKING:
     from ratings_ledger.projections.queries.survey import Survey
@@ -232,7 +232,7 @@ class SnapshotReader:
                     self._session.queries[requested] = query  # the log is the same on this connection
                 yield query
             except RuleFailure as problem:
-                raise RuleFailed(told_with_game(problem, facts, connection), problem.ladder) from None
+                raise RuleFailed(describe_failure(problem, facts, connection), problem.ladder) from None
 
     @contextmanager
     def survey(self) -> Iterator[Survey]:

@@ -29,9 +29,9 @@ from ratings_ledger.projections.queries.ladders_at import (
 from ratings_ledger.projections.queries.published import PublicationRow
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, Failed, Result, RowSequence
 from ratings_ledger.projections.queries.standings import Standings, build_standings, describe_open_period
-from ratings_ledger.projections.replay.containment import RuleFailure, told_with_game
 from ratings_ledger.projections.replay.ladders import ALL, Stream, parse_name, short_name
 from ratings_ledger.projections.replay.partition import by_time
+from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.rulesets.versions import is_running, period_of
 
 
@@ -206,7 +206,7 @@ class Survey:
         try:
             yield
         except RuleFailure as failure:
-            self.failures.append(told_with_game(failure, self.facts, self.connection))
+            self.failures.append(describe_failure(failure, self.facts, self.connection))
 
     def once(self, name: str, work: Callable[[Survey], T]) -> T:
         """Return what several questions about all that was played share, worked out for the first of them; what cannot
@@ -246,7 +246,7 @@ def every_standings(seen: Survey, ladders: Collection[str]) -> Iterator[Standing
         try:
             found = there.standings(name)
         except RuleFailure as failure:
-            yield Failed(name, told_with_game(failure, seen.facts, seen.connection))
+            yield Failed(name, describe_failure(failure, seen.facts, seen.connection))
             continue
         unfinished = describe_open_period(there, name)
         yield build_standings(found, found.rows, there.coordinates, seen.times, unfinished)

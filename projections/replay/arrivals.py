@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, Columns
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.replay.containment import bring_to_game, score_states
 from ratings_ledger.projections.replay.gaps import Joining, State, read_calendar
 from ratings_ledger.projections.replay.periods import number_day
 from ratings_ledger.projections.replay.replay import starting_state
+from ratings_ledger.projections.replay.rule_calls import bring_to_game, score_states
 from ratings_ledger.projections.replay.trace import Before
 from ratings_ledger.projections.rulesets.versions import Version
 

@@ -22,10 +22,10 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import NUMBERS, Columns, Numbers, Rule, Term, decimal, no_table
 from ratings_ledger.projections.facts.columns import NONE, Adjustment, ClubGames, Facts, Member, RecordedFacts, Rename
 from ratings_ledger.projections.replay.classification import classified_places
-from ratings_ledger.projections.replay.containment import RuleFailure, explain_states, remark, score_states
 from ratings_ledger.projections.replay.eligibility import counted
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, streams
 from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.rule_calls import RuleFailure, explain_states, remark_on_game, score_states
 from ratings_ledger.projections.replay.rule_inputs import padded
 from ratings_ledger.projections.rulesets.columns import reading_of
 from ratings_ledger.projections.rulesets.versions import Version
@@ -345,5 +345,5 @@ def explain_members(games: ClubGames, row: int, version: Version, ladder: str) -
         terms=dict(zip(participants, terms, strict=True)),
         unit=rule.scale,
         takes_best=version.ruleset.takes == "best",
-        remark=remark(version, ladder, row, names, columns),
+        remark=remark_on_game(version, ladder, row, names, columns),
     )

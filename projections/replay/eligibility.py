@@ -33,7 +33,7 @@ from ratings_ledger.projections.facts.columns import (
     Column,
     Facts,
 )
-from ratings_ledger.projections.replay.containment import RuleFailure, check
+from ratings_ledger.projections.replay.rule_calls import RuleFailure, check_game
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, are_battles, bulk_columns, padded
 from ratings_ledger.projections.rulesets.columns import SCORES, reading_of
 from ratings_ledger.projections.rulesets.versions import Version, in_force
@@ -232,7 +232,7 @@ def why_not_scored(facts: Facts, row: int, version: Version, participants: Seque
         return None
     reading = reading_of(version.rule.columns, version.ruleset)
     columns = [facts.column(name, row, participants, reading) for name in version.rule.columns]
-    return check(version, version.ruleset.id, row, len(participants), columns)
+    return check_game(version, version.ruleset.id, row, len(participants), columns)
 
 
 def why_not_counted(

@@ -23,7 +23,6 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Rule, State, StateValues
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Adjustment, Cell, Column, Facts, Seed
 from ratings_ledger.projections.lists import LISTS, RankingList
-from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.eligibility import league_starts, rows_in_order, select, timeline
 from ratings_ledger.projections.replay.gaps import Calendar, Gaps, Joining, read_calendar
 from ratings_ledger.projections.replay.partition import (
@@ -36,6 +35,7 @@ from ratings_ledger.projections.replay.partition import (
     values_when,
 )
 from ratings_ledger.projections.replay.periods import Periods, end_of_period, label_alone, number_periods
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, padded, rule_columns
 from ratings_ledger.projections.rulesets.versions import Version, in_force, oldest, period_of
 

@@ -21,16 +21,6 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Columns
 from ratings_ledger.projections.facts.columns import Column
 from ratings_ledger.projections.replay import loops
-from ratings_ledger.projections.replay.containment import (
-    PeriodResults,
-    RuleFailure,
-    balanced,
-    bring_to_game,
-    enter_version,
-    failed,
-    score_period_states,
-    score_states,
-)
 from ratings_ledger.projections.replay.gaps import (
     Gaps,
     Joining,
@@ -51,8 +41,24 @@ from ratings_ledger.projections.replay.ladders import (
 )
 from ratings_ledger.projections.replay.loops import FAILED, NOWHERE
 from ratings_ledger.projections.replay.period_slots import PeriodSlots
+from ratings_ledger.projections.replay.rule_calls import (
+    PeriodResults,
+    RuleFailure,
+    bring_to_game,
+    check_balance,
+    enter_version,
+    make_failure,
+    score_period_states,
+    score_states,
+)
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.faults import FAULTS, fault, quiet, rule_table, whole
+from ratings_ledger.projections.rulesets.rule_errors import (
+    RULE_ERRORS,
+    describe_error,
+    read_integer,
+    redirect_output,
+    rule_table,
+)
 from ratings_ledger.projections.rulesets.versions import Version
 
 # a ladder of this many games is worth a compiled call of its own, once the code is loaded
@@ -187,7 +193,7 @@ def replay_interpreted(
     gaps = _find_gaps(stream, joining, earlier)
     columns = _SideBySide(read_rule_columns(stream, gaps))
     way = Way(run, columns, totals, room, read_steps(gaps), lambda column: column, _view_as_columns)
-    with quiet(*(version.rule for version in stream.versions)):
+    with redirect_output(*(version.rule for version in stream.versions)):
         trace = _run(way, stream, joining, keep, earlier)
     assert trace is not None
     return trace
@@ -209,16 +215,16 @@ def _play_carefully(stream: Stream, version: Version, totals: list[int]) -> dict
     rule = version.rule
     try:
         table = rule_table(rule)
-    except FAULTS as error:
-        raise RuleFailure(stream.ladder, fault(error, rule.table), position=version.position) from error
+    except RULE_ERRORS as error:
+        raise RuleFailure(stream.ladder, describe_error(error, rule.table), position=version.position) from error
 
     def change_states(n: int, before: Any, columns: Columns, _: Any, __: Any, change: Any) -> int:
         filled = array("q", bytes(8 * n))
         try:
-            minted = whole(rule.score(n, before[0][:n], columns, version.constants, table, filled), "score")
-            change[0][:n] = balanced(n, minted, filled)
-        except FAULTS as error:
-            raise failed(stream.ladder, rule, error, stream.row[totals[5]]) from error
+            minted = read_integer(rule.score(n, before[0][:n], columns, version.constants, table, filled), "score")
+            change[0][:n] = check_balance(n, minted, filled)
+        except RULE_ERRORS as error:
+            raise make_failure(stream.ladder, rule, error, stream.row[totals[5]]) from error
         return minted
 
     def change_several_states(n: int, before: Any, columns: Columns, _: Any, __: Any, change: Any) -> int:
@@ -267,7 +273,7 @@ def replay_compiled(
         return code
 
     width = stream.width
-    room = compiling.room_for_a_game(width, int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
+    room = compiling.allocate_game_room(width, int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
     way = Way(run, columns, np.zeros(6, dtype=np.int64), room, read_steps(gaps), arrays.as_numpy, lambda rows: rows)
     return _run(way, stream, joining, keep, earlier)
 
@@ -284,7 +290,7 @@ def replay_periods(stream: Stream, joining: Mapping[str, Joining]) -> Trace:
         trace = _run_periods(_compiled_periods, stream, slots, joining)
         if trace is not None:
             return trace
-    with quiet(*(version.rule for version in stream.versions)):
+    with redirect_output(*(version.rule for version in stream.versions)):
         trace = _run_periods(_play_periods_carefully, stream, slots, joining)
     assert trace is not None
     return trace
@@ -303,7 +309,7 @@ def _run_periods(
     seen, totals, mints = np.zeros(len(stream.names), dtype=np.int8), np.zeros(6, dtype=np.int64), _zeros(count)
     adjusted_before = _zero_rows(width, len(stream.adjustments))
     most = int(np.diff(results.people_from).max(initial=0))
-    room, places = compiling.room_for_a_game(width, most), _zeros(most + 1)
+    room, places = compiling.allocate_game_room(width, most), _zeros(most + 1)
     adjusted = [*map(arrays.as_numpy, _read_adjustments(stream))]
     adjusted[0] = np.searchsorted(periods.offsets, adjusted[0], "left").astype(np.int64)
     scored_by = arrays.as_column(arrays.as_numpy(stream.version)[periods.offsets[:-1]])
@@ -650,7 +656,7 @@ def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
         seen,
         totals,
         stopped,
-        *compiling.room_for_a_game(width, max(batch.participants, 0)),
+        *compiling.allocate_game_room(width, max(batch.participants, 0)),
         before,
         mints,
         none,
@@ -662,5 +668,5 @@ def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
 
 def rule_constants(version: Version) -> tuple[Any, Any]:
     """Return the constants and the table of a version as compiled code reads them."""
-    constants, table = compiling.constants(version.constants), compiling.constants(rule_table(version.rule))
+    constants, table = compiling.to_constants(version.constants), compiling.to_constants(rule_table(version.rule))
     return compiling.read_only(constants, version.rule), compiling.read_only(table, version.rule)

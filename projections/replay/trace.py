@@ -19,7 +19,6 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.replay import loops
-from ratings_ledger.projections.replay.containment import begin_season, enter_version
 from ratings_ledger.projections.replay.gaps import Calendar, Gaps, Joining, State, measure_gaps
 from ratings_ledger.projections.replay.ladders import (
     Fetched,
@@ -30,6 +29,7 @@ from ratings_ledger.projections.replay.ladders import (
     find_changes,
     make_entry,
 )
+from ratings_ledger.projections.replay.rule_calls import begin_season, enter_version
 from ratings_ledger.projections.rulesets.versions import Version
 
 PARTS_MAX = 8

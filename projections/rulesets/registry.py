@@ -16,7 +16,14 @@ from importlib.util import find_spec
 from types import ModuleType
 
 from ratings_ledger.projections.contract import STATE_COLUMNS_MAX, UNITS_MAX, Params, Rule, State
-from ratings_ledger.projections.rulesets.faults import FAULTS, OF_PLAYERS, OF_POINTS, argument_count, calling, fault
+from ratings_ledger.projections.rulesets.rule_errors import (
+    PLAYERS_ARGUMENTS,
+    POINTS_ARGUMENTS,
+    RULE_ERRORS,
+    call_packages,
+    count_arguments,
+    describe_error,
+)
 
 # functions of contract 2, all optional but `start`; what scores has the one that explains it beside it
 STATE_FUNCTIONS = (
@@ -78,10 +85,12 @@ def rule(name: str) -> Rule | None:
     if name in _given_up:
         raise ValueError(_given_up[name])
     try:
-        with calling(name), _former_names():
+        with call_packages(name), _former_names():
             loaded = outside[0].load()
-    except FAULTS as error:
-        raise ValueError(f"the rule {name} cannot be loaded from {outside[0].value}: {fault(error, None)}") from error
+    except RULE_ERRORS as error:
+        raise ValueError(
+            f"the rule {name} cannot be loaded from {outside[0].value}: {describe_error(error, None)}"
+        ) from error
     if not isinstance(loaded, Rule) or (loaded.name, loaded.number) != tuple(_parts(name)):
         raise ValueError(f"the entry point {name} ({outside[0].value}) does not lead to a rule of that name")
     if wrong := next(find_malformed_members(loaded), None):
@@ -149,7 +158,7 @@ def find_malformed_members(rule: Rule) -> Iterator[str]:
     for member in (*STATE_FUNCTIONS, "shown"):
         if getattr(rule, member):
             yield f"has {member}, which belongs to rules with state; name the columns of its state"
-    if rule.chance is not None and argument_count(rule.chance) not in (OF_POINTS, OF_PLAYERS):
+    if rule.chance is not None and count_arguments(rule.chance) not in (POINTS_ARGUMENTS, PLAYERS_ARGUMENTS):
         yield "has a chance that takes neither (points, others, constants, table) nor (i, j, points, columns, ...)"
 
 
@@ -188,7 +197,7 @@ def _find_malformed_state(rule: Rule) -> Iterator[str]:
     ):
         if getattr(rule, member) is not None and getattr(rule, counterpart) is None:
             yield f"has {member} and no {counterpart}"
-    if callable(rule.chance) and argument_count(rule.chance) != OF_PLAYERS:
+    if callable(rule.chance) and count_arguments(rule.chance) != PLAYERS_ARGUMENTS:
         yield "has a chance that does not take (i, j, before, columns, constants, table)"
 
 

@@ -37,17 +37,17 @@ from ratings_ledger.projections.contract import (
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
-from ratings_ledger.projections.rulesets.faults import (
-    FAULTS,
-    Broken,
-    fault,
-    integers,
-    quiet,
-    read_state,
-    rule_table,
-    told_value,
-)
 from ratings_ledger.projections.rulesets.registry import rule, rule_names
+from ratings_ledger.projections.rulesets.rule_errors import (
+    RULE_ERRORS,
+    ContractError,
+    describe_error,
+    describe_value,
+    read_integers,
+    read_state,
+    redirect_output,
+    rule_table,
+)
 
 # in the order in which `init` publishes them
 SHIPPED = (
@@ -212,8 +212,8 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
         params = found.params.model_validate(ruleset.params)
     except ValidationError as error:
         return None, _problems(error, "params", found.params, ruleset.params)
-    except FAULTS as error:
-        return None, [RulesetProblem("params", f"{found.id} cannot read them: {fault(error, None)}")]
+    except RULE_ERRORS as error:
+        return None, [RulesetProblem("params", f"{found.id} cannot read them: {describe_error(error, None)}")]
     problems = [
         *_refuse_rule(found, params),
         *(
@@ -347,19 +347,21 @@ def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int,
     """Return a rule's constants for some parameters, or why these cannot be used for up to `players_max` players."""
     function: Any = found.refuse_params
     try:
-        with quiet(found):
+        with redirect_output(found):
             reason = function(params, players_max)
             if reason is not None:
                 if not str(reason).strip():
-                    raise Broken(f"refuse_params returned {told_value(reason)}; a reason in words or None is needed")
+                    raise ContractError(
+                        f"refuse_params returned {describe_value(reason)}; a reason in words or None is needed"
+                    )
                 key, colon, message = str(reason).partition(": ")
                 return (), RulesetProblem(key, message) if colon else RulesetProblem("params", key)
             function = found.prepare
-            constants = integers(found.prepare(params), "prepare")
+            constants = read_integers(found.prepare(params), "prepare")
         function = found.table
         rule_table(found)
-    except FAULTS as error:
-        return (), RulesetProblem("rule", f"{found.id} fails: {fault(error, function)}")
+    except RULE_ERRORS as error:
+        return (), RulesetProblem("rule", f"{found.id} fails: {describe_error(error, function)}")
     return constants, None
 
 
@@ -368,10 +370,10 @@ def _read_start(rule: Rule, params: Params) -> tuple[StateValues, RulesetProblem
     if rule.start is None:
         return (), None
     try:
-        with quiet(rule):
+        with redirect_output(rule):
             return read_state(rule, rule.start(params), "start"), None
-    except FAULTS as error:
-        return (), RulesetProblem("rule", f"{rule.id} fails: {fault(error, rule.start)}")
+    except RULE_ERRORS as error:
+        return (), RulesetProblem("rule", f"{rule.id} fails: {describe_error(error, rule.start)}")
 
 
 def _nested(params: dict[str, Any]) -> set[str]:

@@ -13,10 +13,10 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
-from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.replay import replay, replay_together
-from ratings_ledger.projections.rulesets.faults import is_ours
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
+from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
 from ratings_ledger.projections.stored.sql_rows import Block, blocks_of
 
@@ -85,7 +85,9 @@ def is_named(ladder: str, names: Collection[str]) -> bool:
 
 def of_packages(facts: Facts) -> list[str]:
     """Return the rulesets that run on rules of packages, and those whose lists sum their places."""
-    own = {name for name, versions in facts.rulesets.items() if not all(is_ours(version.rule) for version in versions)}
+    own = {
+        name for name, versions in facts.rulesets.items() if not all(is_built_in(version.rule) for version in versions)
+    }
     sums = {
         name
         for name, versions in facts.rulesets.items()

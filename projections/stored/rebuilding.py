@@ -28,8 +28,8 @@ from ratings_ledger.projections.program import program_digest
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ranking, find_versions
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result
-from ratings_ledger.projections.replay.kept_traces import wrong_traces
 from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.trace_cache import wrong_traces
 from ratings_ledger.projections.stored import generations, sql_history
 from ratings_ledger.projections.stored.building import HistoryPlan, NewGeneration, Tell, building
 from ratings_ledger.projections.stored.changed_ladders import changed_since

@@ -30,8 +30,8 @@ from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published import as_published
 from ratings_ledger.projections.queries.results import HIDDEN, Result
-from ratings_ledger.projections.replay.kept_traces import wrong_traces
 from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.trace_cache import wrong_traces
 from ratings_ledger.projections.stored import sql_history
 from ratings_ledger.projections.stored.computing import Built, LadderFailure, is_named
 from ratings_ledger.projections.stored.generations import (

@@ -14,7 +14,7 @@ from typing import Any
 from ratings_ledger.ledger.errors import WorkerLost
 from ratings_ledger.ledger.processes.forking import WAITING_TIMES as POOL_WAITING_TIMES
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, open_pool
-from ratings_ledger.projections.rulesets import faults
+from ratings_ledger.projections.rulesets import rule_errors
 from ratings_ledger.projections.rulesets.registry import give_up_rule
 
 NOTE_BYTES = 4_096
@@ -83,7 +83,7 @@ class Worker:
         raise AssertionError
 
 
-class _Limited(faults.RuleWatch):
+class _Limited(rule_errors.RuleWatch):
     """Work in its own process, which the system kills, even within compiled code, once rules took too much time."""
 
     def __init__(self, work: Callable[..., Any], seconds: float, given_up: Mapping[str, str], note: mmap) -> None:
@@ -91,8 +91,8 @@ class _Limited(faults.RuleWatch):
         self._rest, self._calls = seconds, 0
 
     def __call__(self, *arguments: Any) -> Any:
-        if faults.watch is not self:
-            faults.watch = self
+        if rule_errors.watch is not self:
+            rule_errors.watch = self
             signal.signal(signal.SIGPROF, signal.SIG_DFL)
             for name, reason in self._given_up.items():
                 give_up_rule(name, reason)

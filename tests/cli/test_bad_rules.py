@@ -483,7 +483,7 @@ def test_bad_rule_leaves_other_pages_alone(
     db = ledger("exits" if name == "killed" else name)
     if name == "killed":
         monkeypatch.setattr(
-            "ratings_ledger.projections.rulesets.faults._exit", lambda status: os.kill(os.getpid(), signal.SIGKILL)
+            "ratings_ledger.projections.rulesets.rule_errors._exit", lambda status: os.kill(os.getpid(), signal.SIGKILL)
         )
     pages = serve(db, rule_seconds=1)
     request.addfinalizer(pages.close)

@@ -146,7 +146,7 @@ def test_no_two_files_import_each_other() -> None:
 # the same interface, met by several files; and the public face, which shows what stands behind it
 FAMILIES = ("projections/rules/", "projections/lists/", "ledger/events/game_types/", "ledger/store/sqlite.py",
             "ledger/store/postgres.py", "ledger/store/postgres_catalogue.py",
-            "projections/replay/containment.py", "ratings_ledger/")  # fmt: skip
+            "projections/replay/rule_calls.py", "ratings_ledger/")  # fmt: skip
 
 
 def test_a_public_name_means_one_thing() -> None:
@@ -255,20 +255,20 @@ def test_public_code_has_docstrings() -> None:
 
 LONG_RULES = {
     # two ways of scoring, by game and by period
-    "projections/rules/egf.py": 250,
-    "projections/rules/tenhou.py": 240,
+    "projections/rules/egf.py": 270,
+    "projections/rules/tenhou.py": 270,
     "projections/rules/glicko_2.py": 310,
     # bonuses, shared seats, guests and weights, each explained
     "projections/rules/placement_points_2.py": 310,
     # two ways of scoring, by month and by game, with a table and what changed between versions of the regulations
-    "projections/rules/fide_elo.py": 400,
+    "projections/rules/fide_elo.py": 440,
     # eight options that combine freely: margins, K by games, teams, draws and so on
-    "projections/rules/pairwise_elo_2.py": 450,
+    "projections/rules/pairwise_elo_2.py": 470,
 }
 
 
 def test_files_stay_short() -> None:
-    """Files of code and tests stay under 800 lines, and rules have at most 210, or as many for each of several."""
+    """Files of code and tests stay under 800 lines, and rules have at most 250, or as many for each of several."""
     lengths = {
         name_of(path): len(path.read_text(encoding="utf-8").splitlines())
         for path in [*FILES, *ROOT.glob("tests/**/*.py")]
@@ -280,7 +280,7 @@ def test_files_stay_short() -> None:
     )
     rules = {name: length for name, length in lengths.items() if name.startswith("projections/rules/")}
     assert {
-        name: length for name, length in rules.items() if length > LONG_RULES.get(name, 210 * max(several[name], 1))
+        name: length for name, length in rules.items() if length > LONG_RULES.get(name, 250 * max(several[name], 1))
     } == {}
 
 

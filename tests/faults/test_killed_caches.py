@@ -18,7 +18,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.facts import column_cache, decoding
 from ratings_ledger.projections.facts.column_files import TRACES
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import kept_traces
+from ratings_ledger.projections.replay import trace_cache
 
 pytestmark = pytest.mark.slow
 
@@ -101,7 +101,7 @@ def test_killed_trace_writes_leave_whole_traces_or_none(
             os.kill(child, signal.SIGKILL)
             killed += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
             with caplog.at_level(logging.WARNING):
-                found = kept_traces.find_trace(facts, LADDER, wanted.stream.versions)
+                found = trace_cache.find_trace(facts, LADDER, wanted.stream.versions)
             met[found is None] += 1
             if found is not None:
                 assert ([*found.before], [*found.points]) == ([*wanted.before], [*wanted.points])

@@ -150,7 +150,7 @@ def check_compiled_period(
 
 def call_compiled(rule: Rule, name: str, *arguments: Any) -> Any:
     """Call a rule's function compiled; lists become arrays, and tables of lists those of two dimensions."""
-    if not compiling.available():
+    if not compiling.is_available():
         pytest.skip("the extra fast is not installed")
     given = [argument if isinstance(argument, int) else np.array(argument, dtype=np.int64) for argument in arguments]
     loop = run_age_of_three if name == "age" and rule.width == 3 else LOOPS[name]

@@ -8,7 +8,7 @@ from thresholds import set_thresholds
 
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts, optional_column
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
 
 NEVER = 10**9
 

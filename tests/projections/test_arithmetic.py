@@ -12,8 +12,8 @@ from own_rules import built_in
 
 from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.rulesets.arithmetic import find_inexact
-from ratings_ledger.projections.rulesets.faults import compiles, inexact, inexact_places
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
+from ratings_ledger.projections.rulesets.rule_errors import can_compile, find_inexact_place, list_inexact_places
 
 WITH_STATE = [name for name in BUILT_IN if built_in(name).state]
 NUMBERS = count()
@@ -65,7 +65,7 @@ def write_body(body: str) -> str:
 @pytest.mark.parametrize("name", WITH_STATE)
 def test_kernels_of_this_program_are_alike_everywhere(name: str) -> None:
     """Nothing is refused in any rule with state that comes with the program."""
-    assert inexact_places(built_in(name)) == ()
+    assert list_inexact_places(built_in(name)) == ()
 
 
 # by what is refused: the body of a kernel, whose second line is refused, and what is said
@@ -210,8 +210,8 @@ ALLOWED: dict[str, str] = {
 def test_what_is_alike_is_allowed(case: str, tmp_path: Path) -> None:
     """Whole numbers, doubles by the contract's functions, and loops whose ends do not depend on doubles."""
     rule = load_rule(tmp_path, write_body(ALLOWED[case]))
-    assert inexact(rule) is None
-    assert compiles(rule)
+    assert find_inexact_place(rule) is None
+    assert can_compile(rule)
 
 
 def test_every_function_that_the_loop_calls_is_checked(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_every_function_that_the_loop_calls_is_checked(tmp_path: Path) -> None:
     )
     rule = load_rule(tmp_path, source, **{name: name for name in functions})
     assert {place.what.partition(" ")[0] for place in find_inexact(rule)} == {*functions}
-    assert not compiles(rule)
+    assert not can_compile(rule)
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
@@ -250,18 +250,18 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
         (within, "within is no plain function of a module, which could be checked"),
         (print, "print is no plain function"),
     ):
-        assert message in str(inexact(rule._replace(score=score)))
+        assert message in str(find_inexact_place(rule._replace(score=score)))
 
 
 def test_a_lambda_is_checked_like_a_function() -> None:
     """Its types are known, too."""
     rule = built_in("glicko-1/1")._replace(age=lambda state, elapsed, constants: (state[0], state[1] / 2))
-    assert "<lambda> divides with / where state[1] is not known to be a double" in str(inexact(rule))
-    assert inexact(rule._replace(age=lambda state, elapsed, constants: (state[0], state[1] // 2))) is None
+    assert "<lambda> divides with / where state[1] is not known to be a double" in str(find_inexact_place(rule))
+    assert find_inexact_place(rule._replace(age=lambda state, elapsed, constants: (state[0], state[1] // 2))) is None
 
 
 def test_rules_without_state_may_use_whole_numbers_alone(tmp_path: Path) -> None:
     """The check of contract 1 stays: no double at all."""
     rule = load_rule(tmp_path, write_body("x = 1\ny = 0.5"))
-    assert inexact(rule) is None
-    assert "score has the number 0.5 (" in str(inexact(rule._replace(state=())))
+    assert find_inexact_place(rule) is None
+    assert "score has the number 0.5 (" in str(find_inexact_place(rule._replace(state=())))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from own_rules import offer_rule
 
-from ratings_ledger.projections.compiling import why_not_compiled
+from ratings_ledger.projections.compiling import extract_reason
 from ratings_ledger.projections.contract import Params, Rule, Term, no_table
 from ratings_ledger.projections.rulesets.versions import Ruleset, bind, parse_toml, read_toml
 
@@ -96,7 +96,7 @@ def test_start_beyond_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 )  # fmt: skip
 def test_reason_for_not_compiling_is_told(said: str, reason: str) -> None:
     """When numba cannot compile a rule, its reason and the line are told."""
-    assert why_not_compiled(said) == reason
+    assert extract_reason(said) == reason
 
 
 def test_missing_rule_lists_installed_ones() -> None:

@@ -26,7 +26,7 @@ from ratings_ledger.projections.facts import stored_columns
 from ratings_ledger.projections.facts.column_files import Damaged, encode_columns, open_file
 from ratings_ledger.projections.facts.stored_columns import LayeredColumn, StoredColumn
 from ratings_ledger.projections.queries.ladders_at import LadderCache
-from ratings_ledger.projections.replay import kept_traces
+from ratings_ledger.projections.replay import trace_cache
 from ratings_ledger.projections.snapshot import Snapshot
 
 NUMBERS = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=40)
@@ -210,7 +210,7 @@ def test_questions_read_parts_and_are_right(
     and lost, and segments take the place of others, also of other ledgers; now and then they are merged. What is found
     out on the way is told in a line, deleted, and the question asked again."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
+    monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     monkeypatch.setattr(stored_columns, "BLOCK_BYTES", SMALL_BLOCK)
     met: Counter[str] = Counter()
     # the first is in each kind of store, and the others are in files

@@ -19,14 +19,14 @@ from thresholds import set_thresholds
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.replay import replay as replaying
-from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.ladders import Inserted, Stream
 from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.rulesets.versions import Version
 
-compiles = pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
+compiles = pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 
 ROOT = Path(__file__).parents[2]
 GAMES = 200
@@ -166,7 +166,7 @@ def test_uncompilable_rule_is_interpreted(monkeypatch, caplog):
 
 def test_without_numba_replay_is_interpreted(monkeypatch):
     """Without numba, a long history is replayed by the interpreted rule."""
-    monkeypatch.setattr(compiling, "available", lambda: False)
+    monkeypatch.setattr(compiling, "is_available", lambda: False)
     interpreted, compiled = both(stream_of_rule(rule("pairwise-elo/1"), seed=4), monkeypatch)
     assert compiled == interpreted
 

@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from ratings_ledger.projections.replay import kept_traces
+from ratings_ledger.projections.replay import trace_cache
 
-ROOT = Path(kept_traces.__file__).parents[2]
+ROOT = Path(trace_cache.__file__).parents[2]
 # where points come about: records are decoded, games selected and scored, and traces continued
 ROOTS = ("projections/facts/decoding.py", "projections/replay/replay.py")
 # modules that hand on bytes, times, and errors as they are
@@ -44,10 +44,10 @@ def test_digest_covers_every_module_that_decides() -> None:
             reached.add(path)
             waiting += imported_files(path)
     assert len(reached) > len(ROOTS) + len(ELSEWHERE)
-    assert {path.relative_to(ROOT).as_posix() for path in reached - {*kept_traces.deciding_modules()}} <= ELSEWHERE
+    assert {path.relative_to(ROOT).as_posix() for path in reached - {*trace_cache.deciding_modules()}} <= ELSEWHERE
 
 
 def test_every_folder_of_deciding_modules_has_some() -> None:
     """No folder in the list was renamed or emptied."""
-    folders = {path.parent.relative_to(ROOT).as_posix() for path in kept_traces.deciding_modules()}
-    assert folders == {*kept_traces.DECIDING_FOLDERS}
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in trace_cache.deciding_modules()}
+    assert folders == {*trace_cache.DECIDING_FOLDERS}

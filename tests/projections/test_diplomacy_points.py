@@ -125,7 +125,7 @@ def test_random_games_agree_with_fractions(count: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
+@pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 @pytest.mark.parametrize("rule", [C_DIPLO, SQUARES], ids=lambda rule: rule.id)
 def test_compiled_points_are_the_interpreted_ones(rule: Rule) -> None:
     """Compiled by numba, a rule gives the same points as interpreted."""

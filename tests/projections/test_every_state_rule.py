@@ -21,9 +21,9 @@ from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import continuation, kept_traces
-from ratings_ledger.projections.replay.kept_traces import find_trace
+from ratings_ledger.projections.replay import continuation, trace_cache
 from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.replay.trace_cache import find_trace
 from ratings_ledger.projections.stored.computing import compute, plan
 from tests.builders import Event
 from tests.ledgers import run_command
@@ -160,7 +160,7 @@ def test_open_and_kept_ladders_are_continued(
 ) -> None:
     """While a history grows piece by piece, an open ledger, kept traces, and a replay from the beginning agree."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
+    monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
     set_paths(monkeypatch, scanned=False, compiled=False)
     url, log = str(tmp_path / "ratings.db"), draw_history(seed, rounds)

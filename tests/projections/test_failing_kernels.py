@@ -197,7 +197,7 @@ def test_kernel_that_fails_names_game_and_line(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
+@pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 @pytest.mark.parametrize("name", at_length_but(["nan", "past_the_end"], KERNELS))
 def test_compiled_kernel_that_fails_names_the_same(
     name: str, db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
@@ -227,7 +227,7 @@ def test_period_age_and_season_that_fail_name_game_and_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """A period, the time between games and a new season fail at a game, like the score of one."""
-    if compiled and not compiling.available():
+    if compiled and not compiling.is_available():
         pytest.skip("the extra fast is not installed")
     if compiled:
         set_thresholds(monkeypatch, compiled_games=1)

@@ -428,7 +428,7 @@ def test_period_stays_in_64_bits() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
+@pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 def test_compiled_months_are_the_interpreted_ones() -> None:
     """Compiled by numba, periods, games, lifts and chances are the interpreted ones, bit for bit."""
     from numba import njit

@@ -38,7 +38,7 @@ from ratings_ledger.projections.queries.last_events import (
     last_event_of_game,
     last_events_of_games,
 )
-from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.rulesets.versions import shipped
 
 Ratings = Callable[..., Any]

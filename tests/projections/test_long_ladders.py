@@ -10,7 +10,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 from ledgers import create_ledger
 from paths import NEVER, set_paths
-from test_kept_traces import RUNNING
+from test_trace_cache import RUNNING
 from thresholds import set_thresholds
 from time_histories import INSTANTS, history
 from time_ledgers import enter
@@ -26,7 +26,7 @@ from ratings_ledger.projections.lists.contract import RankedColumns, Results
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.standings import build_standings
-from ratings_ledger.projections.replay.containment import RuleFailure
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
 
 pytest.importorskip("numpy")
 

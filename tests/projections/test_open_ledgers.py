@@ -24,8 +24,8 @@ from ratings_ledger.projections.facts import column_files, decoding
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries import ladders_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import continuation, kept_traces
-from ratings_ledger.projections.replay.kept_traces import find_trace
+from ratings_ledger.projections.replay import continuation, trace_cache
+from ratings_ledger.projections.replay.trace_cache import find_trace
 from ratings_ledger.projections.snapshot import Snapshot
 
 GAMES = 30
@@ -91,7 +91,7 @@ def void(game_id: str) -> dict[str, Any]:
 def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the caches are; columns and traces of even the shortest history are kept, and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
+    monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
     set_paths(monkeypatch, scanned=False, compiled=False)
     return tmp_path / "caches"

@@ -275,7 +275,7 @@ def test_sample_games_can_be_scored():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
+@pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 def test_compiled_kernel_gives_the_same():
     """The compiled kernel gives the same numbers as the interpreted one."""
     from numba import njit

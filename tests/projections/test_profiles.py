@@ -26,7 +26,7 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts.stored_columns import StoredColumn
-from ratings_ledger.projections.replay import continuation, kept_traces
+from ratings_ledger.projections.replay import continuation, trace_cache
 from ratings_ledger.projections.replay import replay as replaying
 from ratings_ledger.projections.replay.trace import Trace
 
@@ -46,7 +46,7 @@ def few_last(monkeypatch: pytest.MonkeyPatch) -> None:
 def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even the shortest ladder has its trace kept, and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
+    monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
 
 
@@ -187,7 +187,7 @@ def test_answers_from_kept_traces_are_the_same(
         parts["continued" if found and found.earlier else "as it was" if found else "replayed"] += 1
         return found
 
-    monkeypatch.setattr(kept_traces, "continued", continued)
+    monkeypatch.setattr(trace_cache, "continued", continued)
     for seed in range(100, 140 if at_length else 102):
         url, log, chance = str(tmp_path / f"{seed}.db"), history(seed, 90), Random(seed)
         upgrade(url)

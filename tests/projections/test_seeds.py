@@ -13,8 +13,9 @@ from ratings_ledger.projections.contract import STATE_COLUMNS_MAX, UNITS_MAX, St
 from ratings_ledger.projections.facts.columns import Facts, Seed
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.replay.continuation import read_trace_inputs
 from ratings_ledger.projections.replay.ladders import seeded_state, seeds_of, state_columns, streams
-from ratings_ledger.projections.replay.replay import read_trace_inputs, replay, replay_compiled, replay_interpreted
+from ratings_ledger.projections.replay.replay import replay, replay_compiled, replay_interpreted
 from ratings_ledger.projections.rulesets.versions import Version, bind
 
 LADDERS = ("elo-x/all", "elo-x/b")

@@ -8,8 +8,8 @@ import pytest
 from state_rules import BY_GAME, BY_PERIOD, SCALE
 
 from ratings_ledger.projections.contract import ONE, UNITS_MAX, Rule, Term, units
-from ratings_ledger.projections.replay import containment
-from ratings_ledger.projections.replay.containment import PeriodResults, RuleFailure
+from ratings_ledger.projections.replay import rule_calls
+from ratings_ledger.projections.replay.rule_calls import PeriodResults, RuleFailure
 from ratings_ledger.projections.rulesets.registry import rule as registered
 from ratings_ledger.projections.rulesets.versions import Version
 
@@ -38,7 +38,7 @@ def broken(**members: Any) -> Version:
 
 
 def score(version: Version, before: Any = START) -> Any:
-    return containment.score_states(version, "own/all", 7, before, PLACES)
+    return rule_calls.score_states(version, "own/all", 7, before, PLACES)
 
 
 def test_states_after_a_game():
@@ -56,22 +56,22 @@ def test_rule_of_contract_1_has_one_column():
     assert elo is not None
     version = bound(elo, k_per_pair=8)
     columns = [[1, 2], [2, 2]]
-    minted, after = containment.score_states(version, "elo/all", 0, [[1000 * SCALE] * 2], columns)
+    minted, after = rule_calls.score_states(version, "elo/all", 0, [[1000 * SCALE] * 2], columns)
     assert (minted, after) == (0, [[1004 * SCALE, 996 * SCALE]])
-    terms = containment.explain_states(version, "elo/all", 0, ["a", "b"], [[1000 * SCALE] * 2], columns, after)
+    terms = rule_calls.explain_states(version, "elo/all", 0, ["a", "b"], [[1000 * SCALE] * 2], columns, after)
     assert [[term.amount for term in mine] for mine in terms] == [[4 * SCALE], [-4 * SCALE]]
 
 
 def test_states_after_a_period():
     """A period is scored from the states at its start."""
     version = bound(BY_PERIOD)
-    minted, after = containment.score_period_states(version, "own/all", 7, PERIOD)
+    minted, after = rule_calls.score_period_states(version, "own/all", 7, PERIOD)
     # 20 - 40/11 for the first player, -10 for the second, 10/11 for the third
     gains = [Fraction(value - 1500 * SCALE, SCALE).limit_denominator(11) for value in after[0]]
     assert gains == [Fraction(180, 11), -10, 400 + Fraction(10, 11)]
     assert minted == sum(after[0]) - sum(START[0])
     names = ["anna", "ben", "cleo"]
-    told = containment.explain_period(version, "own/all", 7, 0, names, PERIOD, after)
+    told = rule_calls.explain_period(version, "own/all", 7, 0, names, PERIOD, after)
     assert [(row, term.term) for row, term in told] == [(0, "vs ben"), (1, "vs cleo")]
 
 
@@ -128,7 +128,7 @@ def test_wrong_score_is_a_failure(function: Any, message: str):
 def test_wrong_score_of_period_is_a_failure():
     """A period's books are checked like those of a game."""
     version = bound(BY_PERIOD._replace(score_period=lambda *arguments: -1))
-    told = failure_of(lambda: containment.score_period_states(version, "own/all", 7, PERIOD))
+    told = failure_of(lambda: rule_calls.score_period_states(version, "own/all", 7, PERIOD))
     assert told.startswith("the books do not balance: score_period minted -1")
 
 
@@ -145,7 +145,7 @@ def test_wrong_explanation_is_a_failure(terms: Any, message: str):
     _, after = score(bound(BY_GAME))
     version = broken(explain=lambda *arguments: terms)
     names = ["anna", "ben", "cleo"]
-    told = failure_of(lambda: containment.explain_states(version, "own/all", 7, names, START, PLACES, after))
+    told = failure_of(lambda: rule_calls.explain_states(version, "own/all", 7, names, START, PLACES, after))
     assert told.startswith(message)
 
 
@@ -161,8 +161,8 @@ def test_wrong_explanation_is_a_failure(terms: Any, message: str):
 def test_wrong_explanation_of_period_is_a_failure(terms: Any, message: str):
     """The terms of a period belong to the player's results, and sum to the period's change."""
     version = bound(BY_PERIOD._replace(explain_period=lambda *arguments: terms))
-    _, after = containment.score_period_states(version, "own/all", 7, PERIOD)
-    told = failure_of(lambda: containment.explain_period(version, "own/all", 7, 0, ["a", "b", "c"], PERIOD, after))
+    _, after = rule_calls.score_period_states(version, "own/all", 7, PERIOD)
+    told = failure_of(lambda: rule_calls.explain_period(version, "own/all", 7, 0, ["a", "b", "c"], PERIOD, after))
     assert told.startswith(message)
 
 
@@ -172,16 +172,16 @@ STATE = (1600 * SCALE, 12 * SCALE)
 def test_states_between_games():
     """Time, seasons and versions change a state; a rule that does not say how leaves it."""
     version, plain = bound(BY_GAME), broken(age=None, new_season=None, enter=None, rank_by=None, provisional=None)
-    assert containment.age_state(version, "own/all", 7, STATE, 3) == (1600 * SCALE, 15 * SCALE)
-    assert containment.begin_season(version, "own/all", 7, STATE) == (1550 * SCALE, 12 * SCALE)
-    assert containment.enter_version(version, "own/all", STATE) == (1600 * SCALE, 40 * SCALE)
-    assert containment.age_state(plain, "own/all", 7, STATE, 3) == STATE
-    assert containment.begin_season(plain, "own/all", 7, STATE) == STATE
-    assert containment.enter_version(plain, "own/all", STATE) == STATE
-    assert containment.rank_by(version, "own/all", STATE) == 1588 * SCALE
-    assert containment.rank_by(plain, "own/all", STATE) == 1600 * SCALE
-    assert [containment.is_provisional(version, "own/all", STATE, games) for games in (4, 5)] == [True, False]
-    assert not containment.is_provisional(plain, "own/all", STATE, 0)
+    assert rule_calls.age_state(version, "own/all", 7, STATE, 3) == (1600 * SCALE, 15 * SCALE)
+    assert rule_calls.begin_season(version, "own/all", 7, STATE) == (1550 * SCALE, 12 * SCALE)
+    assert rule_calls.enter_version(version, "own/all", STATE) == (1600 * SCALE, 40 * SCALE)
+    assert rule_calls.age_state(plain, "own/all", 7, STATE, 3) == STATE
+    assert rule_calls.begin_season(plain, "own/all", 7, STATE) == STATE
+    assert rule_calls.enter_version(plain, "own/all", STATE) == STATE
+    assert rule_calls.find_rank_value(version, "own/all", STATE) == 1588 * SCALE
+    assert rule_calls.find_rank_value(plain, "own/all", STATE) == 1600 * SCALE
+    assert [rule_calls.is_provisional(version, "own/all", STATE, games) for games in (4, 5)] == [True, False]
+    assert not rule_calls.is_provisional(plain, "own/all", STATE, 0)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_states_between_games():
 )  # fmt: skip
 def test_wrong_state_is_a_failure(age: Any, message: str):
     """A function that changes a state returns a whole number within bounds for every column."""
-    told = failure_of(lambda: containment.age_state(broken(age=age), "own/all", 7, STATE, 3))
+    told = failure_of(lambda: rule_calls.age_state(broken(age=age), "own/all", 7, STATE, 3))
     assert told.startswith(message)
     assert "(test_state_rule_calls.py, line " in told
 
@@ -207,20 +207,20 @@ def test_chances_of_players_with_states():
     """Chances read the columns of states, and a draw leaves room for both results."""
     version = bound(BY_GAME)
     given = (version, "own/all", 7, 0, 2, START, PLACES)
-    likely = containment.chance(*given)
+    likely = rule_calls.expected_chance(*given)
     assert round(11 * likely / ONE, 6) == 1
-    assert containment.draw_chance(*given) == likely // 2
-    assert containment.draw_chance(broken(draw=None), *given[1:]) == 0
+    assert rule_calls.draw_chance(*given) == likely // 2
+    assert rule_calls.draw_chance(broken(draw=None), *given[1:]) == 0
     greedy = broken(draw=lambda i, j, *others: 2 * likely)
-    assert failure_of(lambda: containment.draw_chance(greedy, *given[1:])).startswith(
+    assert failure_of(lambda: rule_calls.draw_chance(greedy, *given[1:])).startswith(
         f"draw returned {2 * likely}, which leaves no win or no loss where chance is {likely}"
     )
 
 
 def test_wrong_verdicts_are_failures():
     """A rank is a whole number, and provisional is yes or no."""
-    told = failure_of(lambda: containment.rank_by(broken(rank_by=lambda state, params: 0.5), "own/all", STATE))
+    told = failure_of(lambda: rule_calls.find_rank_value(broken(rank_by=lambda state, params: 0.5), "own/all", STATE))
     assert told.startswith("rank_by returned 0.5; a whole number is needed")
     unsure = broken(provisional=lambda state, games, params: 1)
-    told = failure_of(lambda: containment.is_provisional(unsure, "own/all", STATE, 0))
+    told = failure_of(lambda: rule_calls.is_provisional(unsure, "own/all", STATE, 0))
     assert told.startswith("provisional returned 1; True or False is needed")

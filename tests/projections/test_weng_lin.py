@@ -197,7 +197,7 @@ def predict_once(i: Any, j: Any, before: Any, columns: Any, constants: Any, tabl
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not compiling.available(), reason="the extra fast is not installed")
+@pytest.mark.skipif(not compiling.is_available(), reason="the extra fast is not installed")
 @pytest.mark.parametrize("name", RULES)
 def test_compiled_kernels_have_the_same_bits(name: str) -> None:
     """Compiled, a game gives the states and the probabilities that it gives interpreted."""

@@ -35,7 +35,6 @@ from ratings_ledger.projections.facts.column_files import (
     write_file,
 )
 from ratings_ledger.projections.facts.columns import Column, Facts
-from ratings_ledger.projections.replay.containment import RuleFailure
 from ratings_ledger.projections.replay.continuation import (
     TraceInputs,
     can_be_continued,
@@ -45,8 +44,9 @@ from ratings_ledger.projections.replay.continuation import (
 from ratings_ledger.projections.replay.gaps import read_calendar
 from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, find_seeded, parse_name, streams
 from ratings_ledger.projections.replay.replay import replay
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.trace import Slots, Trace
-from ratings_ledger.projections.rulesets.faults import is_ours
+from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
 
 # a shorter ladder is replayed before its trace is read
@@ -91,7 +91,7 @@ def can_be_kept(facts: Facts, versions: Sequence[Version]) -> bool:
         facts.cache is not None
         and len(facts.cell) >= TRACED_GAMES
         and not compiling.is_interpreting()
-        and all(is_ours(version.rule) for version in versions)
+        and all(is_built_in(version.rule) for version in versions)
         and can_be_continued(facts, versions)
     )
 

@@ -15,9 +15,9 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.facts.looked_up import games_at
+from ratings_ledger.projections.facts.lookups import look_up_games
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import continuation, kept_traces
+from ratings_ledger.projections.replay import continuation, trace_cache
 
 
 @pytest.fixture(params=["by numpy", "one by one"])
@@ -61,7 +61,7 @@ def test_games_are_as_the_facts_have_them(compiled: bool, tmp_path: Path, monkey
     """Given a history with corrections and renames, in files and with events since, games say what the facts say of
     each, and a trace that was continued tells who counts in many games as it does for each."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
+    monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
     url, log = str(tmp_path / "ratings.db"), history(101, 90)
     upgrade(url)
@@ -78,7 +78,7 @@ def test_games_are_as_the_facts_have_them(compiled: bool, tmp_path: Path, monkey
                 assert [[*one] for one in trace.players_of_all(games)] == [[*trace.players_of(one)] for one in games]
                 earlier += trace.earlier is not None
         rows = range(len(facts.first_position))
-        for row, found in zip(rows, games_at(facts, rows), strict=True):
+        for row, found in zip(rows, look_up_games(facts, rows), strict=True):
             seats = range(facts.start[row], facts.start[row] + facts.count[row])
             assert found[:3] == (facts.first_position[row], facts.live_position[row], facts.occurred_at[row])
             assert found.persons == [facts.person_of(seat) for seat in seats]

@@ -31,11 +31,11 @@ from ratings_ledger.projections.facts.decoding import apply_event, decode, settl
 from ratings_ledger.projections.queries.explain import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import Result
-from ratings_ledger.projections.replay import continuation, kept_traces
-from ratings_ledger.projections.replay.containment import RuleFailure
-from ratings_ledger.projections.replay.kept_traces import find_trace
+from ratings_ledger.projections.replay import continuation, trace_cache
 from ratings_ledger.projections.replay.ladders import Stream
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.replay.trace_cache import find_trace
 
 Ratings = Callable[..., Any]
 RUNNING = [name for name in dict.fromkeys(LADDERS) if not name.startswith(("catan-monthly", "catan-annual"))]
@@ -53,7 +53,7 @@ def made(url: str) -> Ledger:
 def traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the caches of this test are; even the shortest ladder has its trace kept, and continued."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
+    monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     monkeypatch.setattr(continuation, "CONTINUED_PART", 0)
     return tmp_path / "caches" / "ratings-ledger"
 
@@ -295,7 +295,7 @@ def test_large_things_do_not_wait_for_the_garbage_collector(
 def test_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a place for files, everything is replayed."""
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
-    monkeypatch.setattr(kept_traces, "TRACED_GAMES", 1)
+    monkeypatch.setattr(trace_cache, "TRACED_GAMES", 1)
     ledger = made(str(tmp_path / "ratings.db"))
     with ledger.reading() as connection:
         plain = decode(connection, cached=False)

@@ -1,0 +1,427 @@
+"""Calls into rules. An error is confined to the rule's own ladder, and names the game and the line of the rule.
+
+A rule from a package is trusted code with possible bugs. It may raise, return nothing, leave changes out, print, or try
+to end the program; none of that may affect another ladder. (This is no defence against malice: a package runs with all
+rights.)
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.store.log import read_records_at
+from ratings_ledger.projections.contract import UNITS_MAX, Columns, Numbers, Rule, StateValues, Term
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.rulesets.rule_errors import (
+    PLAYERS_ARGUMENTS,
+    RULE_ERRORS,
+    ContractError,
+    count_arguments,
+    describe_error,
+    describe_value,
+    read_integer,
+    read_state,
+    redirect_output,
+    rule_table,
+)
+from ratings_ledger.projections.rulesets.versions import Version
+
+# An expected score of 1.
+SCORE_ONE = 1 << 32
+
+
+class RuleFailure(Exception):
+    """A ladder that cannot be replayed: its rule raised or broke its contract at a game, or points went out of bounds.
+
+    `ladder` is the name of the ladder or of its ruleset. `row` is the row of the game in the facts. It is None for an
+    adjustment, which has a `position`. Both are None if no game caused the failure, for example in ranking a state.
+    """
+
+    def __init__(self, ladder: str, message: str, row: int | None = None, position: int | None = None) -> None:
+        super().__init__(message)
+        self.ladder = ladder
+        self.row = row
+        self.position = position
+
+    def describe(self, facts: Facts) -> str:
+        """Describe what failed and where, in one line."""
+        where = f" at position {place}" if (place := self.place(facts)) else ""
+        return f"{self.ladder}: the rule failed{where}: {self}"
+
+    def place(self, facts: Facts) -> int:
+        """Return the log position of the game or adjustment; 0 without either."""
+        return facts.live_position[self.row] if self.row is not None else self.position or 0
+
+
+def describe_failure(failure: RuleFailure, facts: Facts, connection: Connection) -> str:
+    """Describe what failed and where, in one line, with the id of the game if there is one."""
+    return add_game_id(failure.describe(facts), failure.place(facts), connection)
+
+
+def add_game_id(message: str, position: int, connection: Connection) -> str:
+    """Add the id of the game at a position to the message of a failure, if there is one."""
+    record = read_records_at(connection, [position]).get(position)
+    game_id = None if record is None else json.loads(record)["data"].get("game_id")
+    where = f"at position {position}"
+    return message.replace(where, f"{where} (game {game_id})" if game_id else where, 1)
+
+
+def make_failure(ladder: str, rule: Rule, error: BaseException, row: int | None, what: str = "score") -> RuleFailure:
+    """Turn an error of a rule at a game into the failure of its ladder."""
+    return RuleFailure(ladder, describe_error(error, getattr(rule, what)), row)
+
+
+def check_game(version: Version, ladder: str, row: int | None, n: int, columns: Columns) -> str | None:
+    """Return why the rule cannot score a game, or None. Raises `RuleFailure`."""
+    rule = version.rule
+    if rule.check is None:
+        return None
+    try:
+        with redirect_output(rule):
+            reason = rule.check(n, columns, version.params)
+        if reason is None or (isinstance(reason, str) and reason.strip()):
+            return reason
+        raise ContractError(f"check returned {describe_value(reason)}; a reason in words or None is needed")
+    except RULE_ERRORS as error:
+        raise make_failure(ladder, rule, error, row, "check") from error
+
+
+def score_game(
+    version: Version, ladder: str, row: int | None, points: Numbers, columns: Columns
+) -> tuple[int, list[int]]:
+    """Return the points that the rule mints at a game, and the changes of all players. Raises `RuleFailure`."""
+    rule, n = version.rule, len(points)
+    change = array("q", bytes(8 * n))
+    try:
+        with redirect_output(rule):
+            minted = read_integer(rule.score(n, points, columns, version.constants, rule_table(rule), change), "score")
+        return minted, check_balance(n, minted, change)
+    except RULE_ERRORS as error:
+        raise make_failure(ladder, rule, error, row) from error
+
+
+def check_balance(n: int, minted: int, change: array[int]) -> list[int]:
+    """Return the changes that a rule filled in. Raises `ContractError` if the books do not balance."""
+    changes = change.tolist()
+    if len(changes) != n:
+        raise ContractError(f"score made {len(changes)} of {n} changes")
+    if minted > UNITS_MAX:
+        raise ContractError(f"the points grow out of bounds: score minted more than {UNITS_MAX:,} units")
+    if minted < 0 or minted < sum(changes):
+        raise ContractError(f"the books do not balance: score minted {minted}, and the changes sum to {sum(changes)}")
+    return changes
+
+
+def explain_game(
+    version: Version,
+    ladder: str,
+    row: int,
+    names: Sequence[str],
+    points: Numbers,
+    columns: Columns,
+    change: Sequence[int],
+) -> list[list[Term]]:
+    """Return the terms that explain the changes. Raises `RuleFailure`, also if they do not sum to the changes."""
+    return _call_explain(version, ladder, row, change, (len(names), names, points, columns, version.params, change))
+
+
+def _call_explain(
+    version: Version, ladder: str, row: int, change: Sequence[int], arguments: tuple[Any, ...]
+) -> list[list[Term]]:
+    """Return a rule's explanation of a game: terms that sum to every player's change."""
+    rule = version.rule
+    try:
+        with redirect_output(rule):
+            terms = rule.explain(*arguments)
+        _check_terms(terms, change)
+    except RULE_ERRORS as error:
+        raise make_failure(ladder, rule, error, row, "explain") from error
+    return terms
+
+
+def _check_terms(terms: Any, change: Sequence[int]) -> None:
+    """Raise `ContractError` unless there is a list of terms for each change, and each sums to it."""
+    if (
+        not isinstance(terms, list)
+        or len(terms) != len(change)
+        or not all(isinstance(player_terms, list) for player_terms in terms)
+    ):
+        raise ContractError(
+            f"explain returned {describe_value(terms)}; a list of terms for each of {len(change)} players is needed"
+        )
+    for term in (term for player_terms in terms for term in player_terms):
+        if not _is_term(term):
+            raise ContractError(
+                f"explain returned {describe_value(term)}; a Term of texts and a whole number is needed"
+            )
+    sums = [sum(term.amount for term in player_terms) for player_terms in terms]
+    if sums != list(change):
+        raise ContractError(f"explain: the terms sum to {sums}, the changes are {list(change)}")
+
+
+def _is_term(value: Any) -> bool:
+    return isinstance(value, Term) and all(map(isinstance, value, (str, int, str, str, tuple)))
+
+
+def remark_on_game(version: Version, ladder: str, row: int, names: Sequence[str], columns: Columns) -> str | None:
+    """Return the rule's remark on a game as a whole, if it has one. Raises `RuleFailure`."""
+    rule = version.rule
+    if rule.remark is None:
+        return None
+    try:
+        with redirect_output(rule):
+            remark = rule.remark(len(names), names, columns, version.params)
+        if isinstance(remark, str):
+            return remark
+        raise ContractError(f"remark returned {describe_value(remark)}; a text is needed")
+    except RULE_ERRORS as error:
+        raise make_failure(ladder, rule, error, row, "remark") from error
+
+
+def expected_chance(
+    version: Version, ladder: str, row: int | None, i: int, j: int, points: Numbers | Columns, columns: Columns
+) -> int:
+    """Return the expected score of player i against player j, in units of 2^-32, for a rule that predicts results.
+
+    For a rule with state, `points` are the columns of its state. Raises `RuleFailure`, also for a value that is not
+    strictly between 0 and 1.
+    """
+    rule = version.rule
+    assert rule.chance is not None
+    try:
+        arguments: tuple[Any, ...] = (i, j, points, columns)
+        if not rule.state and count_arguments(rule.chance) != PLAYERS_ARGUMENTS:
+            arguments = (points[i], points[j])
+        with redirect_output(rule):
+            expected = read_integer(rule.chance(*arguments, version.constants, rule_table(rule)), "chance")
+        if not 0 < expected < SCORE_ONE:
+            raise ContractError(f"chance returned {expected}; it has to be strictly between 0 and 2^32 = {SCORE_ONE}")
+        return expected
+    except RULE_ERRORS as error:
+        raise make_failure(ladder, rule, error, row, "chance") from error
+
+
+# ------------------------------------------------------------------------------------------------ rules with state
+
+
+def score_states(
+    version: Version, ladder: str, row: int | None, before: Columns, columns: Columns
+) -> tuple[int, list[list[int]]]:
+    """Return the points that the rule mints at a game, and the states of all players after it.
+
+    Args:
+        before: by state column, the states of all players before the game; a rule of contract 1 has one column
+        columns: the columns that the rule reads, in the order of `Rule.columns`
+
+    Raises: `RuleFailure`, with the rule's file and line.
+    """
+    rule, n = version.rule, len(before[0])
+    if not rule.state:
+        minted, change = score_game(version, ladder, row, before[0], columns)
+        return minted, [[points + gain for points, gain in zip(before[0], change, strict=True)]]
+    after = [array("q", column) for column in before]
+    try:
+        with redirect_output(rule):
+            minted = read_integer(rule.score(n, before, columns, version.constants, rule_table(rule), after), "score")
+        return minted, read_states_after(rule, before, after, minted, "score")
+    except RULE_ERRORS as error:
+        raise make_failure(ladder, rule, error, row) from error
+
+
+class PeriodResults(NamedTuple):
+    """The results of a rating period, as a rule reads them.
+
+    before: by state column, the states of all players when the period began
+    offsets: the results of player p are at offsets[p] up to offsets[p + 1] in `rows`
+    rows: opponents, games, the rule's columns of the player, and those of the opponent
+    """
+
+    before: Columns
+    offsets: Numbers
+    rows: Columns
+
+
+def score_period_states(
+    version: Version, ladder: str, row: int | None, results: PeriodResults
+) -> tuple[int, list[list[int]]]:
+    """Return the points that the rule mints in a period, and the states of all players after it. Raises `RuleFailure`.
+
+    The failure names the game at `row`.
+    """
+    rule, before = version.rule, results.before
+    assert rule.score_period is not None
+    after = [array("q", column) for column in before]
+    try:
+        with redirect_output(rule):
+            minted = rule.score_period(len(before[0]), *results, version.constants, rule_table(rule), after)
+        return read_integer(minted, "score_period"), read_states_after(rule, before, after, minted, "score_period")
+    except RULE_ERRORS as error:
+        raise make_failure(ladder, rule, error, row, "score_period") from error
+
+
+def read_states_after(rule: Rule, before: Columns, after: Columns, minted: int, what: str) -> list[list[int]]:
+    """Return the states that a rule filled in, by column.
+
+    Raises `ContractError` if they are out of bounds, or if the books of column 0 do not balance.
+    """
+    states, n = [list(column) for column in after], len(before[0])
+    if [len(column) for column in states] != [n] * rule.width:
+        raise ContractError(
+            f"{what} filled in {[len(column) for column in states]} numbers; {[n] * rule.width} are needed"
+        )
+    for column, values in zip(rule.state, states, strict=True):
+        if worst := next((value for value in values if abs(value) > UNITS_MAX), None):
+            raise ContractError(f"{what} made {column.name} {worst:,} units, which is out of bounds ({UNITS_MAX:,})")
+    if minted > UNITS_MAX:
+        raise ContractError(f"the points grow out of bounds: {what} minted more than {UNITS_MAX:,} units")
+    gained = sum(states[0]) - sum(before[0])
+    if minted < 0 or minted < gained:
+        raise ContractError(f"the books do not balance: {what} minted {minted}, and the changes sum to {gained}")
+    return states
+
+
+def explain_states(
+    version: Version, ladder: str, row: int, names: Sequence[str], before: Columns, columns: Columns, after: Columns
+) -> list[list[Term]]:
+    """Return the terms that explain every player's change of column 0 at a game.
+
+    Raises `RuleFailure`, also if they do not sum to the change.
+    """
+    change = subtract(after[0], before[0])
+    if not version.rule.state:
+        return explain_game(version, ladder, row, names, before[0], columns, change)
+    return _call_explain(version, ladder, row, change, (len(names), names, before, columns, version.params, after))
+
+
+def explain_period(
+    version: Version, ladder: str, row: int, player: int, names: Sequence[str], results: PeriodResults, after: Columns
+) -> list[tuple[int, Term]]:
+    """Return the terms that explain a player's change of column 0 in a period, each with the row of its result or -1.
+
+    Raises `RuleFailure`, also if they do not sum to the change.
+    """
+    rule, offsets = version.rule, results.offsets
+    change = after[0][player] - results.before[0][player]
+    assert rule.explain_period is not None
+    try:
+        with redirect_output(rule):
+            terms = rule.explain_period(player, names, *results, version.params, after)
+        if not isinstance(terms, list) or not all(isinstance(term, tuple) and len(term) == 2 for term in terms):
+            raise ContractError(f"explain_period returned {describe_value(terms)}; a list of (row, Term) is needed")
+        own = range(offsets[player], offsets[player + 1])
+        for index, term in terms:
+            if not _is_term(term):
+                raise ContractError(f"explain_period returned {describe_value(term)}; a Term is needed")
+            if index != -1 and index not in own:
+                raise ContractError(
+                    f"explain_period gave a term for row {describe_value(index)}, which is not the player's"
+                )
+        if (total := sum(term.amount for _, term in terms)) != change:
+            raise ContractError(f"explain_period: the terms sum to {total}, the change is {change}")
+    except RULE_ERRORS as error:
+        raise make_failure(ladder, rule, error, row, "explain_period") from error
+    return terms
+
+
+def subtract(after: Numbers, before: Numbers) -> list[int]:
+    """Return the change of every number of a column."""
+    return [new - old for new, old in zip(after, before, strict=True)]
+
+
+def age_state(version: Version, ladder: str, row: int | None, state: StateValues, elapsed: int) -> StateValues:
+    """Return a player's state after `elapsed` days or periods without a counted game. Raises `RuleFailure`."""
+    aged = _change_state(version, ladder, row, "age", state, elapsed)
+    if aged[0] != state[0]:
+        message = f"age changed {version.rule.state[0].name} from {state[0]} to {aged[0]}; it may change others only"
+        raise make_failure(ladder, version.rule, ContractError(message), row, "age")
+    return aged
+
+
+def begin_season(version: Version, ladder: str, row: int | None, state: StateValues) -> StateValues:
+    """Return the state with which a player begins another season. Raises `RuleFailure`."""
+    return _change_state(version, ladder, row, "new_season", state)
+
+
+def bring_to_game(
+    version: Version, ladder: str, row: int | None, state: StateValues, changes_season: int, elapsed: int
+) -> StateValues:
+    """Bring a player's state from their last game forward to a game. Raises `RuleFailure`.
+
+    A new season comes first, if one begins; then the whole time since the last game passes.
+    """
+    if changes_season:
+        state = begin_season(version, ladder, row, state)
+    return age_state(version, ladder, row, state, elapsed) if elapsed > 0 else state
+
+
+def enter_version(version: Version, ladder: str, state: StateValues) -> StateValues:
+    """Return a player's state when this version of its ruleset takes effect. Raises `RuleFailure`."""
+    return _change_state(version, ladder, None, "enter", state)
+
+
+def _change_state(
+    version: Version, ladder: str, row: int | None, what: str, state: StateValues, *arguments: int
+) -> StateValues:
+    """Apply a rule's function `what` to a state; without such a function the state stays."""
+    rule = version.rule
+    function = getattr(rule, what)
+    if function is None:
+        return state
+    try:
+        with redirect_output(rule):
+            return read_state(rule, function(state, *arguments, version.constants), what)
+    except RULE_ERRORS as error:
+        raise make_failure(ladder, rule, error, row, what) from error
+
+
+def find_rank_value(version: Version, ladder: str, state: StateValues) -> int:
+    """Return the value that ranks a player with this state, in units of column 0. Raises `RuleFailure`."""
+    rule = version.rule
+    if rule.rank_by is None:
+        return state[0]
+    try:
+        with redirect_output(rule):
+            return read_integer(rule.rank_by(state, version.params), "rank_by")
+    except RULE_ERRORS as error:
+        raise make_failure(ladder, rule, error, None, "rank_by") from error
+
+
+def is_provisional(version: Version, ladder: str, state: StateValues, games: int) -> bool:
+    """Tell whether a rating is provisional by its rule. Raises `RuleFailure`."""
+    rule = version.rule
+    if rule.provisional is None:
+        return False
+    try:
+        with redirect_output(rule):
+            verdict = rule.provisional(state, games, version.params)
+        if not isinstance(verdict, bool):
+            raise ContractError(f"provisional returned {describe_value(verdict)}; True or False is needed")
+        return verdict
+    except RULE_ERRORS as error:
+        raise make_failure(ladder, rule, error, None, "provisional") from error
+
+
+def draw_chance(
+    version: Version, ladder: str, row: int | None, i: int, j: int, before: Columns, columns: Columns
+) -> int:
+    """Return the probability that players i and j draw, in units of 2^-32; 0 if the rule has no `draw`.
+
+    Raises `RuleFailure`, also if it leaves no room for a win or a loss beside `chance`.
+    """
+    rule = version.rule
+    if rule.draw is None:
+        return 0
+    expected = expected_chance(version, ladder, row, i, j, before, columns)
+    try:
+        with redirect_output(rule):
+            drawn = read_integer(rule.draw(i, j, before, columns, version.constants, rule_table(rule)), "draw")
+        if drawn < 0 or not drawn < 2 * min(expected, SCORE_ONE - expected):
+            raise ContractError(f"draw returned {drawn}, which leaves no win or no loss where chance is {expected}")
+        return drawn
+    except RULE_ERRORS as error:
+        raise make_failure(ladder, rule, error, row, "draw") from error
