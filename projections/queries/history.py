@@ -38,7 +38,7 @@ from ratings_ledger.ledger.store.log import Log, read_records_at
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.published_lists import published_lists
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.lookups import GameRecord, look_up_games
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, Ranking
@@ -258,13 +258,13 @@ def _by_step(facts: Facts, trace: Trace, player: str) -> Iterator[RankChange]:
         return
     own = stream.names.index(player)
     had = _had(trace, own)
-    levels, games = [NOWHERE] * len(stream.names), [0] * len(stream.names)
+    levels, games = [NONE] * len(stream.names), [0] * len(stream.names)
     wanted = [version.params.min_games for version in stream.versions]
     least, counts, known = newest(stream.versions).params.min_games, _counts(len(had) + 1), None
     for moved in merge(_adjusted(trace, had), _played(trace, had), key=lambda one: one.game):
         enough = least if moved.version is None else wanted[moved.version]
         for there, level in zip(moved.players, moved.levels, strict=True):
-            old = levels[there] if games[there] >= least else NOWHERE
+            old = levels[there] if games[there] >= least else NONE
             games[there] += moved.version is not None
             levels[there] = level
             if games[there] >= least and old != level:
@@ -272,9 +272,9 @@ def _by_step(facts: Facts, trace: Trace, player: str) -> Iterator[RankChange]:
         if enough != least:
             least, counts = enough, _counts(len(had) + 1)
             for level, count in zip(levels, games, strict=True):
-                if level != NOWHERE and count >= least:
-                    _move(counts, NOWHERE, level)
-        ranked = levels[own] != NOWHERE and games[own] >= least
+                if level != NONE and count >= least:
+                    _move(counts, NONE, level)
+        ranked = levels[own] != NONE and games[own] >= least
         rank = 1 + _higher(counts, levels[own]) if ranked else None
         if rank != known:
             known = rank
@@ -330,7 +330,7 @@ def _move(counts: Counts, old: int, new: int) -> None:
     for row in counts:
         if old == new:
             return
-        if old != NOWHERE:
+        if old != NONE:
             row[old] -= 1
         row[new] += 1
         old, new = old >> BITS, new >> BITS

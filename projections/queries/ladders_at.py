@@ -472,7 +472,7 @@ class Ladders:
         if self.as_of is None:
             if (continued := self._continue_trace(ladder)) is not None or self.facts.cache is None:
                 return continued
-            from ratings_ledger.projections.replay.kept_traces import find_trace
+            from ratings_ledger.projections.replay.trace_cache import find_trace
 
             return find_trace(self.facts, ladder, self.versions(ladder))
         whole = self.at(None)
