@@ -7,8 +7,8 @@ import copyreg
 from typing import Any
 
 CLOCK_AHEAD = (
-    "the event would be recorded more than a day ahead of the database server's clock; correct the clock that is wrong "
-    "and record it again"
+    "the event would be recorded more than a day ahead of the clock of the database; correct the clock that is wrong, "
+    "then run the command again"
 )
 NOT_STORED = (
     "the database did not store the appended events, so nothing was recorded: a trigger, a rule or a table that this "

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from ratings_ledger.ledger.backups.restoring import NOT_FOLLOWING, Renames
 from ratings_ledger.ledger.errors import NotALedger
 from ratings_ledger.ledger.events.canonical import dump, format_instant, parse_object
-from ratings_ledger.ledger.events.records import ZERO, EventRow, build_row, chain_hash, leaf_hash, refuse_unwritable
+from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, index_record, leaf_hash, refuse_unwritable
 from ratings_ledger.ledger.events.revisions import SUPERSEDING, find_superseded
 from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, run_forked
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -266,7 +266,7 @@ def _check_row(row: dict[str, Any], before: bytes | None) -> Iterator[Finding]:
     try:
         event = parse_object(record)
         text_ = record.decode()
-        expected = build_row(text_, event, ZERO)
+        expected = index_record(text_, event, ZERO)
         if dump(event) != text_ or format_instant(expected.occurred_at) != event["occurred_at"]:
             raise Refused("restore-mismatch", "it is not in canonical form")
     except Refused as problem:

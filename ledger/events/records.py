@@ -124,7 +124,7 @@ def is_head(position: object, chain: object, recorded_at: object) -> bool:
     )
 
 
-def build_row(record: str, event: dict[str, Any], before: bytes) -> EventRow:
+def index_record(record: str, event: dict[str, Any], before: bytes) -> EventRow:
     """Build the row of a record, given its parsed form and the previous chain hash. Raises `Refused`."""
     members = event.keys()
     if members - {"supersedes"} != RECORD_MEMBERS - {"supersedes"}:
@@ -169,7 +169,7 @@ def restore_row(line: bytes, position: int, recorded_at_min: int, before: bytes)
         raise Refused("record-too-large", f"the line has {len(line):,} bytes, a record at most {RECORD_BYTES_MAX:,}")
     event = parse_object(line)
     record = line.decode()
-    row = build_row(record, event, before)
+    row = index_record(record, event, before)
     if row.position != position:
         raise Refused("restore-mismatch", f"position {row.position} stands in the place of position {position}")
     if row.recorded_at < recorded_at_min:

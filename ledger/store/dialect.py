@@ -1,7 +1,7 @@
-"""What differs between the stores: all that the rest of the program asks of a store, and the table of the stores.
+"""The interface of a store, which covers all differences between databases, and the table of the stores.
 
-A store is a module that gives every member of `Dialect`, and an entry in `DIALECTS`. One that speaks neither SQLite's
-SQL nor PostgreSQL's also needs its words in the migrations. What all stores have in common is here, too.
+A store is a module with every member of `Dialect`, and an entry in `DIALECTS`. A store with another SQL than SQLite's
+or PostgreSQL's also needs its statements in the migrations. Code that all stores share is here, too.
 """
 
 import re
@@ -22,11 +22,11 @@ NamedEvent = tuple[str, str, str, str]
 
 
 class Connections(Protocol):
-    """An opened ledger, as its own store sees it."""
+    """The part of an opened ledger that its store uses."""
 
     @property
     def url(self) -> URL:
-        """Return where it is."""
+        """Return the URL of the ledger."""
 
     def reading(self, role: str | None = None) -> AbstractContextManager[Connection]:
         """Return a connection on which each statement is a transaction of its own, for the work of a role."""
@@ -37,7 +37,7 @@ class Connections(Protocol):
 
 @contextmanager
 def transaction(connection: Connection, *begin: str) -> Iterator[None]:
-    """Provide a transaction, begun by these statements, on a connection on which each statement is one of its own."""
+    """Provide a transaction that these statements begin, on a connection in autocommit mode."""
     try:
         for statement in begin:
             connection.exec_driver_sql(statement)
@@ -49,14 +49,14 @@ def transaction(connection: Connection, *begin: str) -> Iterator[None]:
         raise
 
 
-# how long a store may be busy
+# how long to wait for a busy store
 BUSY_SECONDS = 30
 
 # settings, read back for `doctor`
 
 
 class Setting(NamedTuple):
-    """A setting's name, its value, what it should be (None: any value is fine), and how to change it."""
+    """A setting: its name and value, the safe value (None: any), and how to change it."""
 
     name: str
     value: str
@@ -69,14 +69,14 @@ class Setting(NamedTuple):
         return self.wanted is None or self.value == self.wanted
 
 
-# rights: who has one too many or lacks one, and the statements that give them
+# rights: excess and missing ones, and the statements that grant them
 
 PREFIX = "ratings_"
 NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
 
 
 class RightsProblem(NamedTuple):
-    """Who has a right too many or lacks one, what it is, and how to fix it."""
+    """An excess or a missing right: who has or lacks it, what it is, and how to fix it."""
 
     who: str
     what: str
@@ -84,31 +84,31 @@ class RightsProblem(NamedTuple):
 
 
 class Grants(NamedTuple):
-    """The statements that make the roles: an administrator's, before `init`, and the owner's, after it."""
+    """The statements that create the roles: an administrator's, before `init`, and the owner's, after it."""
 
     administrator: list[str]
     owner: list[str]
 
 
 class Dialect(Protocol):
-    """A store, as a module. What its driver raises passes through; `Ledger` makes it one of our errors by `failure`."""
+    """A store, as a module. Errors of its driver pass through; `Ledger` converts them by `failure`."""
 
     IS_FILE: bool  # a file of this machine, which the URL's database names; else a server
-    GUARDS: tuple[str, ...]  # the names of all that the migrations install to refuse changes
-    READABLE_VIEW: str  # the statement that makes the view events_readable
-    LAST_POSITIONS: tuple[str, ...]  # queries for the last position of a damaged log, the surest first
+    GUARDS: tuple[str, ...]  # the names of the triggers and functions that the migrations install to refuse changes
+    READABLE_VIEW: str  # the statement that creates the view events_readable
+    LAST_POSITIONS: tuple[str, ...]  # queries for the last position of a damaged log, the most reliable first
 
     # opening
 
     def engine(self, url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Engine:
-        """Return an engine on the URL's database, its sessions set up; `create` may make a file. It need not connect
-        yet. Sessions wait so many seconds for a lock.
+        """Return an engine on the URL's database, which sets up each session; `create` may make a file.
 
-        Raises `NotALedger` for a URL that cannot be meant, `NoLedger` or `StoreUnavailable` where no file can be.
+        It need not connect yet. Sessions wait `busy_seconds` for a lock. Raises `NotALedger` for an invalid URL, and
+        `NoLedger` or `StoreUnavailable` if the file cannot exist.
         """
 
     def failure(self, error: BaseException, location: str) -> LedgerError | None:
-        """Return a driver's error as one of ours, which names the location; None for an error that is a bug."""
+        """Convert a driver's error to one of this program's, with the location; None for an error that is a bug."""
 
     def is_damage(self, error: BaseException) -> bool:
         """Tell whether a driver's error means damaged data, not a connection, a lock, a right or an interrupt."""
@@ -116,16 +116,16 @@ class Dialect(Protocol):
     # transactions
 
     def autocommit(self, connection: Connection) -> Connection:
-        """Return the connection, with each statement a transaction of its own."""
+        """Set a connection to autocommit, so that each statement is a transaction of its own."""
 
     def begin(self, connection: Connection) -> None:
-        """Begin to write. A store without other locks takes the one it has, before anything is read."""
+        """Begin to write. A store with a single lock takes it before any read."""
 
     def lock_schema(self, connection: Connection) -> None:
-        """Let nobody else make or upgrade the tables until the transaction ends."""
+        """Keep others from creating or upgrading tables until the transaction ends."""
 
     def lock_appends(self, connection: Connection) -> None:
-        """Let nobody else append until the transaction ends; what is read next is the true head.
+        """Keep others from appending until the transaction ends; the next read sees the true head.
 
         Raises `StoreUnavailable` if the store may lose what it acknowledges, and what `refuse_foreign` raises.
         """
@@ -133,116 +133,116 @@ class Dialect(Protocol):
     def refuse_foreign(self, connection: Connection) -> None:
         """Compare the catalogue with the generated one, in a transaction that writes. Raises `StoreDamaged`.
 
-        Refused is whatever could run, refuse or hide something on our tables: triggers, rules, policies, unique or
-        non-plain indexes, defaults, constraints, references, functions with our names, and altered guards.
+        It refuses all objects that can run code, refuse rows or hide rows on our tables: triggers, rules, policies,
+        unique or non-plain indexes, defaults, constraints, references, functions with our names, and altered guards.
         """
 
     def fence(self, connection: Connection) -> None:
-        """Let nobody else begin, promote or roll back a generation until the transaction ends, and refuse foreign
-        objects."""
+        """Keep others from changing generations until the transaction ends, and refuse foreign objects."""
 
     def begin_brief(self, connection: Connection, milliseconds: int, alone: bool) -> AbstractContextManager[None]:
-        """Return a transaction on the table `runs`, on an autocommitting connection, that waits at most so long for
-        others.
+        """Provide a transaction on the table `runs`, on a connection in autocommit mode, with a limit on its waiting.
 
-        With `alone` no other transaction changes the table meanwhile. It leaves nothing behind if it fails.
-        Raises `StoreDamaged` for foreign objects.
+        With `alone` no other transaction changes the table meanwhile. A failure leaves nothing behind. Raises
+        `StoreDamaged` for foreign objects.
         """
 
     # appending and reading
 
     def lock_and_read_head(self, connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-        """Take the append lock as `lock_appends` does; the row of `NEWEST` under it, None in an empty log, and the
-        events of these names.
+        """Take the append lock as `lock_appends` does; return the row of `NEWEST` and the events of these names.
 
         Raises `StoreDamaged` for foreign objects, `StoreUnavailable`.
         """
 
     def append_one(self, ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
-        """Append one event in a transaction of its own: the position, the chain hash and the time of the new head.
+        """Append one event in a transaction of its own; return the position, chain hash and time of the new head.
 
-        None, and nothing is appended, if there is something to decide: the id or the game is there, the head is later
-        than the event or not where it was seen. `values` gives the event's first six columns after the position, who
-        records it, its record before and behind the position, and the head that was seen, or None. Raises
-        `StoreDamaged` unless the row is then there.
+        Appends nothing and returns None if there is something to decide: the id or the game exists, the head is later
+        than the event, or has moved since it was seen. `values` returns the event's first six columns after the
+        position, the recorder, the record before and after its position, and the position of the head that was seen,
+        or None. Raises `StoreDamaged` unless the row was stored.
         """
 
     def insert(self, cursor: Any, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-        """Insert any number of rows in order, in the fastest way; each gives the values of these columns, where 0 and 1
-        also stand for a boolean."""
+        """Insert rows in order, in the fastest way; each has the values of these columns. 0 and 1 may be booleans."""
 
     def join_records(self, connection: Connection, after: int, until: int) -> bytes | None:
-        """Return the records behind a position up to another as one text in UTF-8, each ending in a newline, or None if
-        one is missing. The database joins them: one value takes a fraction of the time of as many rows.
+        """Return the records after a position up to another as one text in UTF-8, each ending in a newline.
+
+        Returns None if one is missing. The database joins them, since one value is much faster than many rows.
         """
 
     def find_events_named(self, cursor: Any, names: Sequence[str]) -> list[NamedEvent]:
-        """Return the events whose id or subject is one of these names, in any order, found by the indexes."""
+        """Look up the events whose id or subject is one of these names, in any order, by the indexes."""
 
-    # SQL for what is said in different words
+    # SQL expressions that differ between stores
 
     def instant(self, column: str) -> str:
-        """Microseconds since 1970 as views show them."""
+        """Return SQL for microseconds since 1970 as views show them."""
 
     def sql_head(self, table: str) -> str:
-        """Return the position and the chain hash of a row of a table: POSITION:CHAINHASH."""
+        """Return SQL for the position and the chain hash of a row: POSITION:CHAINHASH."""
 
     def sql_as_bytes(self, column: str) -> str:
-        """Return a column of texts, so that reading it never fails and another kind of value never reads as a text."""
+        """Return SQL for a column of texts that always reads, and never takes another kind of value for a text."""
 
-    # looking after it; none of these changes anything
+    # maintenance; none of these changes anything
 
     def settings(self, connection: Connection) -> list[Setting]:
-        """Return the settings that safety depends on, as they are, next to what they should be."""
+        """Read the settings that safety depends on, with their safe values."""
 
     def place(self, connection: Connection) -> tuple[str, ...]:
-        """Return what identifies the database among all that this account reaches, links resolved; nothing does for one
-        in memory.
+        """Return the identity of the database among all that this account reaches, with links resolved.
+
+        It is empty for a database in memory.
         """
 
     def missing_guards(self, connection: Connection) -> list[str]:
-        """Return which of `GUARDS` are absent or not as the migrations install them, sorted."""
+        """Return those of `GUARDS` that are missing or altered, sorted."""
 
     def object_differences(self, connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
-        """None for every other object that is as it should be, and what is wrong for every one that is not, or that
-        could run on ours. `views` are the statements that make ours, by name."""
+        """Yield None for every object that is as it should be, and a message for every altered or foreign one.
+
+        Guards are left out. `views` are the statements that create this program's views, by name.
+        """
 
     def storage_findings(self, connection: Connection) -> list[str]:
-        """Return what the store itself finds wrong with its pages."""
+        """Return the damage that the store itself finds in its pages."""
 
     # rights
 
     def grant_statements(self, database: str, prefix: str) -> Grants | None:
-        """Return the statements that make a ledger's roles and their rights; None for a store without roles."""
+        """Return the statements that create a ledger's roles and grant their rights; None for a store without roles."""
 
     def find_rights_problems(self, connection: Connection) -> tuple[str, list[RightsProblem]]:
-        """Return who asks, and who has a right too many or lacks one."""
+        """Return the current user, and the excess and missing rights of all users."""
 
     def read_change_rights(self, connection: Connection) -> tuple[str, str, bool]:
-        """Return who asks, who may change the tables, and whether whoever asks may, too."""
+        """Return the current user, the owner of the tables, and whether the current user may change the tables."""
 
     def describe_missing_rights(self, connection: Connection, role: str) -> str:
-        """Return what whoever asks lacks for doing what a role does, `writer` or `rebuilder`, in words; empty if
-        nothing.
+        """Describe the rights that the current user lacks for the work of a role, `writer` or `rebuilder`.
+
+        The text is empty if no right is missing.
         """
 
     # jobs
 
     def hold_rebuild_lock(self, ledger: Connections) -> AbstractContextManager[Connection | None]:
-        """Hold the lock of rebuilds, one per database, which dies with the process. Gives the connection that it is
-        held on, if it is held on one.
+        """Hold the lock of rebuilds, one per database, which ends with the process. Raises `BlockingIOError` if taken.
 
-        Raises `BlockingIOError` if somebody else holds it.
+        Provides the connection that holds it, if one does.
         """
 
     def mark_running(self, ledger: Connections, number: int) -> AbstractContextManager[None]:
-        """Let others see by its number that a run is in progress, until it ends in whatever way."""
+        """Show to others, by its number, that a run is in progress, until it ends in any way."""
 
     def is_running(self, connection: Connection, number: int, process: str, started_at: int, now: int) -> bool:
-        """Tell whether a run is in progress; the process is as `name_this_process` named it."""
+        """Tell whether a run is in progress; `process` is a name from `name_this_process`."""
 
 
-# by the backend that a URL names: what loads the store, which takes long, as SQLAlchemy's part for it does
+# the loader of each store, by the backend that a URL names; loading a store with its driver is slow
 DIALECTS: dict[str, Callable[[], Any]] = {
     "sqlite": partial(import_module, "ratings_ledger.ledger.store.sqlite"),
     "postgresql": partial(import_module, "ratings_ledger.ledger.store.postgres"),

@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.schema import NEWEST, events, ledger_identity
 PAGE_EVENTS = 5_000
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 PAGE_SEARCHED = 50_000
-# so many of the newest games are known by their ids; and for so many unknown ones the meant one is looked for there
+# how many of the newest games' ids suggestions come from, and how many unknown names get a suggestion
 NEWEST_GAMES, SIMILAR_TIMES = 2_000, 20
 LOOKUP_SIZE = 400
 
@@ -43,26 +43,26 @@ class Head(NamedTuple):
         if not self.position:
             return f"{type(self).__name__}(position=0)"
         recorded_at, chain_hash = format_instant(self.recorded_at), self.chain_hash.hex()
-        told = f"position={self.position}, recorded_at='{recorded_at}', chain_hash='{chain_hash[:12]}…'"
-        return f"{type(self).__name__}({told})"
+        members = f"position={self.position}, recorded_at='{recorded_at}', chain_hash='{chain_hash[:12]}…'"
+        return f"{type(self).__name__}({members})"
 
 
 def ledger_id(connection: Connection) -> str:
     """Return the random id of this ledger. Raises `NotALedger` if there is none, or it is not a UUID.
 
-    Folders are named after it: a stranger's file must not lead anywhere else.
+    The check matters because folders are named after the id, and a foreign file might hold a path.
     """
-    found = connection.execute(select(ledger_identity.c.ledger_id)).scalars().all()
-    if len(found) != 1 or not isinstance(found[0], str) or not _UUID.fullmatch(found[0]):
-        there = quote(str(found[0])) if len(found) == 1 else f"{len(found)} ids"
-        raise NotALedger(f"the ledger has no id of its own: its table ledger_identity holds {there}, not one UUID")
-    return found[0]
+    ids = connection.execute(select(ledger_identity.c.ledger_id)).scalars().all()
+    if len(ids) != 1 or not isinstance(ids[0], str) or not _UUID.fullmatch(ids[0]):
+        content = quote(str(ids[0])) if len(ids) == 1 else f"{len(ids)} ids"
+        raise NotALedger(f"the ledger has no id of its own: its table ledger_identity holds {content}, not one UUID")
+    return ids[0]
 
 
 def home_zone(connection: Connection, until: int | None = None) -> str | None:
     """Return the name of the ledger's home zone at a position (default: the head), or None."""
-    found = home_zones(connection, until)
-    return str(found[-1].data["zone"]) if found else None
+    zones = home_zones(connection, until)
+    return str(zones[-1].data["zone"]) if zones else None
 
 
 def home_zones(connection: Connection, until: int | None = None) -> list[KnownEvent]:
@@ -79,24 +79,26 @@ def has_games_before(connection: Connection, position: int) -> bool:
 
 
 def head(connection: Connection) -> Head:
-    """Return the head of the log. Raises `StoreDamaged` if its row is none."""
+    """Return the head of the log. Raises `StoreDamaged` if its row is invalid."""
     with driver_cursor(connection) as cursor:
-        return _head(cursor.execute(NEWEST).fetchone())
+        return _check_head(cursor.execute(NEWEST).fetchone())
 
 
 def lock_and_read_head(
     connection: Connection, names: Sequence[str] = ()
 ) -> tuple[Head, list[tuple[str, str, str, str]]]:
-    """Take the append lock; returns the head under it, and (id, subject, type, record) of the events of these names."""
+    """Take the append lock; return the head under it, and (id, subject, type, record) of the events of these names."""
     row, named = dialect_of(connection).lock_and_read_head(connection, names)
-    return _head(row), named
+    return _check_head(row), named
 
 
-def _head(row: tuple[int, bytes, int] | None) -> Head:
+def _check_head(row: tuple[int, bytes, int] | None) -> Head:
     if row is None:
         return Head(0, ZERO, 0)
     if not is_head(*row):
-        raise StoreDamaged(f"the last event, at position {row[0]}, is not as it was written; see: ratings verify")
+        raise StoreDamaged(
+            f"the last event, at position {row[0]}, was changed after it was written; run: ratings verify"
+        )
     return Head(row[0], bytes(row[1]), row[2])
 
 
@@ -114,8 +116,8 @@ def chain_hash_at(connection: Connection, position: int) -> bytes | None:
     """Return the chain hash at a position, or None beyond the head."""
     if position == 0:
         return ZERO
-    found = connection.execute(select(events.c.chain_hash).where(events.c.position == position)).scalar()
-    return None if found is None else bytes(found)
+    stored_hash = connection.execute(select(events.c.chain_hash).where(events.c.position == position)).scalar()
+    return None if stored_hash is None else bytes(stored_hash)
 
 
 def position_known_at(connection: Connection, instant: int) -> int:
@@ -132,12 +134,12 @@ def position_known_at(connection: Connection, instant: int) -> int:
 
 def recorded_at(connection: Connection, position: int) -> int:
     """Return when the event at a position was recorded."""
-    when = select(events.c.recorded_at).where(events.c.position == position)
-    return int(connection.execute(when).scalar_one())
+    query = select(events.c.recorded_at).where(events.c.position == position)
+    return int(connection.execute(query).scalar_one())
 
 
-def _text(record: object) -> str:
-    """Return a record as it is stored. Anything but text, which SQLite would accept, is an empty record."""
+def _to_text(record: object) -> str:
+    """Return a stored record; other values than text, which SQLite accepts, become an empty record."""
     return record if isinstance(record, str) else "null"
 
 
@@ -152,13 +154,13 @@ _page = (
 def read_records(
     connection: Connection, after: int = 0, until: int | None = None, size: int = PAGE_EVENTS
 ) -> Iterator[Sequence[tuple[int, str]]]:
-    """Pages of (position, record) in log order, after `after` up to and including `until` (default: the head)."""
+    """Yield pages of (position, record) in log order, after `after` up to and including `until` (default: the head)."""
     until = head(connection).position if until is None else until
     while after < until:
         page = connection.execute(_page, {"after": after, "until": until, "size": size}).all()
         if not page:
             return
-        yield [(row[0], _text(row[1])) for row in page]
+        yield [(row[0], _to_text(row[1])) for row in page]
         after = page[-1][0]
 
 
@@ -171,14 +173,15 @@ def read_page(connection: Connection, after: int, until: int) -> bytes:
 
 
 def _rows_with(
-    connection: Connection, column: ColumnElement[Any], values: Iterable[Any], *others: ColumnElement[Any]
+    connection: Connection, column: ColumnElement[Any], values: Iterable[Any], *further_columns: ColumnElement[Any]
 ) -> Iterator[Any]:
-    """Yield a column and others of the events where it has one of these values; not too many are named in one
-    statement.
+    """Yield the selected columns of the events where a column has one of these values.
+
+    One statement names at most `LOOKUP_SIZE` of them.
     """
-    wanted, query = list(values), select(column, *others)
-    for start in range(0, len(wanted), LOOKUP_SIZE):
-        yield from connection.execute(query.where(column.in_(wanted[start : start + LOOKUP_SIZE])))
+    all_values, query = list(values), select(column, *further_columns)
+    for start in range(0, len(all_values), LOOKUP_SIZE):
+        yield from connection.execute(query.where(column.in_(all_values[start : start + LOOKUP_SIZE])))
 
 
 def first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str, int]:
@@ -202,14 +205,14 @@ def changed_games(connection: Connection, after: int) -> set[str]:
 
 
 def last_recorders(connection: Connection, limit: int) -> list[str]:
-    """Return the names under which something was recorded last, the last one first."""
+    """Return the names of the last recorders of events, the latest first."""
     newest = func.max(events.c.position)
     query = select(events.c.recorded_by).group_by(events.c.recorded_by).order_by(newest.desc()).limit(limit)
     return list(connection.execute(query).scalars())
 
 
 def positions_of(connection: Connection, event_ids: Iterable[str]) -> dict[str, int]:
-    """Return the positions of the events with these ids, for those in the log."""
+    """Return the positions of the events with these ids, as far as the log has them."""
     return {row[0]: row[1] for row in _rows_with(connection, events.c.event_id, event_ids, events.c.position)}
 
 
@@ -231,8 +234,8 @@ def read_where(
         query = query.where(events.c.position > after)
     # only one condition in SQL, the more selective one: SQLite might use the other's index for both
     query = query.where(events.c.type == type_name if subject is None else events.c.subject == subject)
-    found = connection.execute(query.order_by(events.c.position))
-    return [(row.position, _text(row.record)) for row in found if type_name in (None, row.type)]
+    rows = connection.execute(query.order_by(events.c.position))
+    return [(row.position, _to_text(row.record)) for row in rows if type_name in (None, row.type)]
 
 
 def read_types(
@@ -247,31 +250,37 @@ def read_types(
     if after:
         query = query.where(events.c.position > after)
     rows = connection.execute(query.order_by(events.c.position))
-    return [event for event in read_known_events((at, _text(record)) for at, record in rows) if event.type in types]
+    return [event for event in read_known_events((at, _to_text(record)) for at, record in rows) if event.type in types]
 
 
 def read_newest(
-    connection: Connection, until: int, *, after: int = 0, by: str | None = None, types: Collection[str] = (),
+    connection: Connection,
+    until: int,
+    *,
+    after: int = 0,
+    by: str | None = None,
+    types: Collection[str] = (),
     limit: int = 0,
-) -> tuple[list[tuple[int, str]], int]:  # fmt: skip
-    """(position, record) of the newest `limit` events (0: all) after `after` up to `until`, in log order, optionally
-    only those recorded by somebody or of some types; and how many older ones there are.
+) -> tuple[list[tuple[int, str]], int]:
+    """Return (position, record) of the newest `limit` events (0: all) in log order, and the number of older ones.
+
+    The events come after `after` up to `until`; `by` and `types` select those of a recorder or of some types.
     """
-    wanted = (events.c.position > after) & (events.c.position <= until)
+    condition = (events.c.position > after) & (events.c.position <= until)
     if by is not None:
-        wanted &= events.c.recorded_by == by
+        condition &= events.c.recorded_by == by
     if types:
-        wanted &= events.c.type.in_(list(types))
-    query = select(events.c.position, events.c.record).where(wanted).order_by(events.c.position.desc())
+        condition &= events.c.type.in_(list(types))
+    query = select(events.c.position, events.c.record).where(condition).order_by(events.c.position.desc())
     rows = [(row[0], row[1]) for row in connection.execute(query.limit(limit) if limit else query)]
-    count = connection.execute(select(func.count()).select_from(events).where(wanted)).scalar_one() if limit else 0
+    count = connection.execute(select(func.count()).select_from(events).where(condition)).scalar_one() if limit else 0
     return rows[::-1], max(0, count - len(rows))
 
 
 def newest_games(connection: Connection, until: int, type_name: str = "game.recorded") -> list[str]:
-    """Return the ids of the newest games up to a position, in log order; or of what other events are about."""
-    wanted = (events.c.type == type_name) & (events.c.position <= until)
-    query = select(events.c.subject).where(wanted).order_by(events.c.position.desc()).limit(NEWEST_GAMES)
+    """Return the ids of the newest games up to a position, in log order; or of the subjects of another type."""
+    condition = (events.c.type == type_name) & (events.c.position <= until)
+    query = select(events.c.subject).where(condition).order_by(events.c.position.desc()).limit(NEWEST_GAMES)
     return [subject.partition(":")[2] for subject in connection.execute(query).scalars()][::-1]
 
 
@@ -282,31 +291,31 @@ def read_live(
 
     Those up to the position `until` count, or all.
     """
-    if subject is None:  # a second statement would take longer than reading the few voids that there are
+    if subject is None:  # a second statement would take longer than reading the few voids
         events_read = read_types(connection, (type_name, "event.voided"), until=until)
-        found = [event for event in events_read if event.type == type_name]
+        matching = [event for event in events_read if event.type == type_name]
         voids = [event for event in events_read if event.type == "event.voided"]
     else:
         assert until is not None
-        found = read_events_of_type(
+        matching = read_events_of_type(
             type_name, read_where(connection, until=until, type_name=type_name, subject=subject)
         )
-        voids = read_types(connection, ("event.voided",), until=until) if found else []
-    gone = _withdrawn(connection, voids) if found and voids else {}
-    return [event for event in found if event.event_id not in gone] if gone else found
+        voids = read_types(connection, ("event.voided",), until=until) if matching else []
+    withdrawn = _find_withdrawn(connection, voids) if matching and voids else {}
+    return [event for event in matching if event.event_id not in withdrawn] if withdrawn else matching
 
 
 def withdrawn_ids(connection: Connection, until: int) -> dict[str, int]:
-    """Return the events that are withdrawn as of a position: each id with the position of what withdraws it."""
-    return _withdrawn(connection, read_types(connection, ("event.voided",), until=until))
+    """Return the events that are withdrawn as of a position: each id with the position of the withdrawing event."""
+    return _find_withdrawn(connection, read_types(connection, ("event.voided",), until=until))
 
 
-def _withdrawn(connection: Connection, voids: Sequence[KnownEvent]) -> dict[str, int]:
-    """Return what these `event.voided`, all up to a position, withdraw, each with the position of what does it."""
+def _find_withdrawn(connection: Connection, voids: Sequence[KnownEvent]) -> dict[str, int]:
+    """Return the events that these `event.voided` withdraw, each with the position of the withdrawing event."""
     targets = sorted({void.data["id"] for void in voids})
     rows = _rows_with(connection, events.c.event_id, targets, events.c.position, events.c.type)
     places = {event_id: (position, kind) for event_id, position, kind in rows}
-    # a void of something that does not precede it does not count, nor does a void of such a void
+    # a void of an event that does not precede it does not count, nor does a void of such a void
     counting: dict[str, str] = {}
     for void in voids:
         target = void.data["id"]
@@ -320,24 +329,23 @@ def _withdrawn(connection: Connection, voids: Sequence[KnownEvent]) -> dict[str,
 
 
 def read_known_event(position: int, record: str) -> KnownEvent:
-    """Return the event of a record, its data in the newest form. Raises `Refused` for a record that no event can have
-    there.
+    """Read the event of a record, with its data in the newest form. Raises `Refused` for an invalid record.
 
-    Whoever puts one in by SQL only makes a row that counts for nothing, and that `verify` reports.
+    An invalid record that SQL inserted counts for nothing, and `verify` reports it.
     """
     event, instant, data = read_record(record, position)
     return KnownEvent(event["id"], event["type"], instant, data, position)
 
 
 def read_known_events(rows: Iterable[tuple[int, str]]) -> Iterator[KnownEvent]:
-    """Yield the events of some records, leaving out records that no event can have."""
+    """Yield the events of some records, leaving out invalid records."""
     for position, record in rows:
         with suppress(Refused):
             yield read_known_event(position, record)
 
 
 def read_events_of_type(type_name: str, rows: Iterable[tuple[int, str]]) -> list[KnownEvent]:
-    """Return the events of a type among some records, whatever their columns say."""
+    """Return the events of a type among some records, by the records rather than their columns."""
     return [event for event in read_known_events(rows) if event.type == type_name]
 
 
@@ -345,19 +353,19 @@ def read_events_of_type(type_name: str, rows: Iterable[tuple[int, str]]) -> list
 class Log(EventLookup):
     """The log up to a position, for looking up events one by one (`revisions.EventLookup`).
 
-    What cannot be read still has its place in a chain: as an event of type `UNREADABLE`, without data.
+    An unreadable event keeps its place in a chain, as an event of type `UNREADABLE` without data.
     """
 
     connection: Connection
     until: int = 2**62
     _known: dict[str, set[str]] = field(default_factory=dict, repr=False)
-    _asked: int = 0
+    _suggestions: int = 0
 
     def where(self, column: Column, value: str) -> list[KnownEvent]:
         """Return the events with this value in a column, in order."""
         query = select(events.c.position, events.c.record, events.c.event_id)
         query = query.where(events.c[column] == value, events.c.position <= self.until).order_by("position")
-        return [_placed(*row) for row in self.connection.execute(query)]
+        return [_read_placed_event(*row) for row in self.connection.execute(query)]
 
     def id_at(self, position: int) -> str | None:
         """Return the id of the event at a position."""
@@ -365,17 +373,17 @@ class Log(EventLookup):
         return self.connection.execute(query).scalar()
 
     def similar(self, kind: str, name: str) -> str:
-        """Return which of the games, leagues or players named last was probably meant, or nothing.
+        """Return a suggestion among the games, leagues or players named last, or nothing.
 
-        A whole file of unknown names gets an answer for the first of them alone: each takes a while.
+        Only the first `SIMILAR_TIMES` unknown names get one, because each takes a while.
         """
-        self._asked += 1
-        if self._asked > SIMILAR_TIMES:
+        self._suggestions += 1
+        if self._suggestions > SIMILAR_TIMES:
             return ""
         if kind not in self._known and kind == "player":
             records, _ = read_newest(self.connection, self.until, types=["game.recorded"], limit=NEWEST_GAMES)
             self._known[kind] = {
-                name for one in read_known_events(records) for name in TYPES[one.type].brings(one.data)
+                name for event in read_known_events(records) for name in TYPES[event.type].brings(event.data)
             }
         elif kind not in self._known:
             begun = "league.created" if kind == "league" else "game.recorded"
@@ -383,9 +391,9 @@ class Log(EventLookup):
         return did_you_mean(name, sorted(self._known[kind]))
 
 
-def _placed(position: int, record: object, event_id: str) -> KnownEvent:
+def _read_placed_event(position: int, record: object, event_id: str) -> KnownEvent:
     try:
-        return read_known_event(position, _text(record))
+        return read_known_event(position, _to_text(record))
     except Refused:
         return KnownEvent(event_id, UNREADABLE, 0, {}, position)
 
@@ -399,47 +407,47 @@ def has_events_after(connection: Connection, after: int, types: Iterable[str]) -
 def read_naming(connection: Connection, names: Iterable[str], until: int | None = None) -> Iterator[KnownEvent]:
     """Yield the events up to a position (default: the head) whose text holds one of these names as a whole string."""
     after, until = 0, head(connection).position if until is None else until
-    quoted = or_(*(events.c.record.contains(dump(name), autoescape=True) for name in names))
+    has_name = or_(*(events.c.record.contains(dump(name), autoescape=True) for name in names))
     place = events.c.position
-    following = select(func.min(place)).where(place > bindparam("after"))
+    next_position = select(func.min(place)).where(place > bindparam("after"))
     # positions may be absent in a damaged log, perhaps billions of them
-    while after < until and (first := connection.execute(following, {"after": after}).scalar()) is not None:
+    while after < until and (first := connection.execute(next_position, {"after": after}).scalar()) is not None:
         after = first - 1
         page = (place > after) & (place <= after + PAGE_SEARCHED) & (place <= until)
-        rows = connection.execute(select(place, events.c.record).where(page, quoted).order_by(place)).all()
-        yield from read_known_events((row.position, _text(row.record)) for row in rows)
+        rows = connection.execute(select(place, events.c.record).where(page, has_name).order_by(place)).all()
+        yield from read_known_events((row.position, _to_text(row.record)) for row in rows)
         after += PAGE_SEARCHED
 
 
 def read_records_at(connection: Connection, positions: Sequence[int]) -> dict[int, str]:
     """Return the records at these positions."""
-    return {position: _text(record) for position, record in _at(connection, "record", positions)}
+    return {position: _to_text(record) for position, record in _read_column(connection, "record", positions)}
 
 
 def recorded_times(connection: Connection, positions: Sequence[int]) -> dict[int, int]:
     """Return when the events at these positions were recorded."""
-    return {position: int(instant) for position, instant in _at(connection, "recorded_at", positions)}
+    return {position: int(instant) for position, instant in _read_column(connection, "recorded_at", positions)}
 
 
-def _at(connection: Connection, column: str, positions: Sequence[int]) -> Iterator[tuple[int, Any]]:
+def _read_column(connection: Connection, column: str, positions: Sequence[int]) -> Iterator[tuple[int, Any]]:
     """Yield a column of the events at these positions."""
     for start in range(0, len(positions), LOOKUP_SIZE):
-        # written out, since a parameter for each takes longer than the database
-        some = ",".join(str(int(position)) for position in positions[start : start + LOOKUP_SIZE])
-        asked = f"SELECT position, {column} FROM events WHERE position IN ({some})"
-        yield from (tuple(row) for row in connection.exec_driver_sql(asked).all())
+        # written out, since binding a parameter for each takes longer than the query
+        listed = ",".join(str(int(position)) for position in positions[start : start + LOOKUP_SIZE])
+        query = f"SELECT position, {column} FROM events WHERE position IN ({listed})"
+        yield from (tuple(row) for row in connection.exec_driver_sql(query).all())
 
 
 def types_after(connection: Connection, position: int) -> set[str]:
-    """Return the types of the events behind a position."""
+    """Return the types of the events after a position."""
     return set(connection.execute(select(events.c.type).where(events.c.position > position).distinct()).scalars())
 
 
 def query_dict(connection: Connection, query: Select[Any]) -> dict[Any, Any]:
-    """Return the rows of a two-column query as a dictionary."""
+    """Query two columns and return the rows as a dictionary."""
     return {row[0]: row[1] for row in connection.execute(query)}
 
 
 def count_by_type(connection: Connection) -> dict[str, int]:
-    """Return how many events of each type the log holds."""
+    """Count the events of each type in the log."""
     return query_dict(connection, select(events.c.type, func.count()).group_by(events.c.type))

@@ -1,6 +1,6 @@
 """Opening a ledger: from a URL or a file path to an engine on its store.
 
-An opened ledger gives connections for reading and for writing, and turns a driver's complaints into words.
+An opened ledger provides connections for reading and writing, and converts a driver's errors to messages for people.
 """
 
 import logging
@@ -39,16 +39,16 @@ class Ledger:
     dialect: Dialect
     location: str
     url: URL
-    # whether it is known to hold this program's tables, so that every transaction compares the catalogue
+    # the store holds this program's tables, so every transaction that writes compares the catalogue
     compares: bool = False
-    _at_hand: list[PoolProxiedConnection] = field(default_factory=list)
-    # what keeps a database in memory
-    _kept: list[PoolProxiedConnection] = field(default_factory=list)
+    _spare_connections: list[PoolProxiedConnection] = field(default_factory=list)
+    # open connections keep a database in memory alive
+    _memory_connections: list[PoolProxiedConnection] = field(default_factory=list)
     _closed: Event = field(default_factory=Event)
 
     @property
     def file(self) -> str | None:
-        """Return the path of the file that holds it, or None if a server or the memory does."""
+        """Return the path of the ledger's file, or None if a server or the memory holds it."""
         return str(self.url.database) if self.dialect.IS_FILE and self.url.database != IN_MEMORY else None
 
     @contextmanager
@@ -59,11 +59,10 @@ class Ledger:
 
     @contextmanager
     def writing(self, role: str | None = None, *, appends: bool = False) -> Iterator[Connection]:
-        """Provide a connection in one transaction, which commits at the end or leaves nothing behind; with `role` as
-        above.
+        """Provide a connection in one transaction, which commits at the end or leaves nothing behind.
 
-        Raises `StoreDamaged` if something foreign could run on the tables of an opened ledger. With `appends` the
-        caller takes the append lock first, which makes sure of that.
+        `role` is as for `translate_errors`. Raises `StoreDamaged` if foreign code could run on the tables of an opened
+        ledger; with `appends` the caller takes the append lock first, which includes this check.
         """
         with self.translate_errors(role), self.engine.connect() as connection, connection.begin():
             self.dialect.begin(connection)
@@ -75,11 +74,11 @@ class Ledger:
     def driving(self) -> Iterator[Any]:
         """Provide the driver's own connection, outside any transaction, for repeatedly appending single events.
 
-        A ledger that keeps its connections open keeps one ready for this: asking the pool takes long in comparison.
+        A ledger that keeps its connections open keeps one ready for this, because the pool is slow in comparison.
         """
         with self.translate_errors("writer"):
             try:
-                connection = self._at_hand.pop()  # only one thread gets it
+                connection = self._spare_connections.pop()  # only one thread gets it
             except IndexError:
                 connection = self.engine.raw_connection()
             try:
@@ -87,42 +86,42 @@ class Ledger:
             except BaseException:
                 connection.invalidate()
                 raise
-            if isinstance(self.engine.pool, QueuePool) and not self._at_hand:
-                self._at_hand.append(connection)
+            if isinstance(self.engine.pool, QueuePool) and not self._spare_connections:
+                self._spare_connections.append(connection)
             else:
                 connection.close()
 
     def close(self) -> None:
-        """Close the connections that are kept open. Whatever is asked afterwards is refused."""
+        """Close the connections that are kept open. Later calls raise `BadArgument`."""
         self._closed.set()
         self.release()
-        while self._kept:
-            self._kept.pop().close()
+        while self._memory_connections:
+            self._memory_connections.pop().close()
 
     def wait_closed(self, seconds: float) -> bool:
-        """Wait until the ledger is closed, at most so long; tell whether it is."""
+        """Wait up to this many seconds until the ledger is closed; return whether it is."""
         return self._closed.wait(seconds)
 
     def close_late(self, _: Any, connection: Any) -> None:
-        """Close a connection that comes back to its pool after `close`, which would keep it."""
+        """Close a connection that returns to its pool after `close`; the pool would keep it open."""
         if self._closed.is_set():
             connection.invalidate()
 
     def release(self) -> None:
-        """Close the connections that are open and not in use; the others are closed when they come back."""
+        """Close the idle connections now, and the others when they return to their pool."""
         with suppress(IndexError):
             while True:
-                self._at_hand.pop().close()
-        left = self.engine.pool
+                self._spare_connections.pop().close()
+        old_pool = self.engine.pool
         self.engine.dispose()  # from now on the engine has another pool
-        event.listen(left, "checkin", lambda _, connection: connection.invalidate())
+        event.listen(old_pool, "checkin", lambda _, connection: connection.invalidate())
 
     @contextmanager
     def translate_errors(self, role: str | None = None) -> Iterator[None]:
-        """Make one of our errors of what the driver raises, where it is one.
+        """Convert errors of the driver to this program's.
 
-        Whoever lacks a right for the work of a role, `writer` or `rebuilder`, is told which right, and the role. Raises
-        `BadArgument` once the ledger is closed.
+        If the user lacks a right for the work of a role, `writer` or `rebuilder`, the message names the right and the
+        role. Raises `BadArgument` if the ledger is closed.
         """
         if self._closed.is_set():
             raise BadArgument("the ledger is closed; open it again")
@@ -142,21 +141,21 @@ class Ledger:
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Tell whether a driver failed because Ctrl-C came while it worked: it then cannot roll back in order."""
+    """Tell whether a driver failed because Ctrl-C interrupted it, which also prevents an orderly rollback."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
 
 
-# the place of a ledger that lasts as long as it is open
+# the location of a ledger in memory, which lasts until it is closed
 IN_MEMORY = ":memory:"
 
-# a URL with a mistake in it, which no file is called: postgresql//db, anna:secret@db
+# a mistyped URL, which cannot be the name of a file: postgresql//db, anna:secret@db
 _LIKE_URL = re.compile(r"(?i)[a-z+]*(sql|postgres)[a-z+]*(:|//|/.*:.*@)|[^:/@]*:[^@]*@")
 
 
 def parse_url(name: str) -> URL:
-    """Return a SQLAlchemy URL or a file path as a URL. Raises `NotALedger` for anything else."""
+    """Parse a SQLAlchemy URL or a file path as a URL. Raises `NotALedger` for other texts."""
     name = name.replace("postgres://", "postgresql://", 1) if name.startswith("postgres://") else name
     try:
         url: URL | None = make_url(name) if "://" in name else URL.create("sqlite", database=name)
@@ -182,10 +181,10 @@ def busy_seconds(url: URL) -> float:
 
 
 def connect(name: str, create: bool = False, keep_open: bool = False, compares: bool = False) -> Ledger:
-    """Return the store of that name, without looking at what it holds; `keep_open` is as for `open_ledger`."""
+    """Connect to the store of that name without reading its content; `keep_open` is as for `open_ledger`."""
     url = parse_url(name)
     dialect: Dialect = DIALECTS[url.get_backend_name()]()
-    # whoever needed a connection reports that it is gone, and an interrupt is told as one
+    # the user of a lost connection reports the loss, and an interrupt is reported as one
     logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)
     engine = dialect.engine(url, create, QueuePool if keep_open else NullPool, busy_seconds(url))
     engine.update_execution_options(dialect=dialect)
@@ -196,16 +195,16 @@ def connect(name: str, create: bool = False, keep_open: bool = False, compares: 
 
 
 def connect_in_memory() -> Ledger:
-    """Return a new, empty store in memory, which is gone once it is closed. Raises `NotALedger`."""
+    """Create an empty store in memory, which disappears when it is closed. Raises `NotALedger`."""
     url = URL.create("sqlite", database=IN_MEMORY)
     dialect = DIALECTS[url.get_backend_name()]()
     engine: Engine = dialect.engine_in_memory(QueuePool)
     engine.update_execution_options(dialect=dialect)
     ledger = Ledger(engine, dialect, IN_MEMORY, url)
     _keep_open(ledger)
-    kept = engine.raw_connection()
-    kept.detach()  # the pool may close all of its own
-    ledger._kept.append(kept)
+    connection = engine.raw_connection()
+    connection.detach()  # the pool may close all connections that it owns
+    ledger._memory_connections.append(connection)
     return ledger
 
 
@@ -214,7 +213,7 @@ def _keep_open(ledger: Ledger) -> None:
     event.listen(ledger.engine, "checkin", ledger.close_late)
 
 
-# a forked process must not inherit a connection: what one of the two does with it, the other would not know
+# a forked process must not inherit a connection: two processes would use it without knowing of each other
 _kept_open: WeakSet[Ledger] = WeakSet()
 
 
@@ -227,28 +226,28 @@ os.register_at_fork(before=_release_connections)
 
 
 def open_ledger(name: str, keep_open: bool = False) -> Ledger:
-    """Return the ledger of that name. Raises `StoreUnavailable`, `NotALedger`, and `NoLedger` if there is none.
+    """Open the ledger of that name. Raises `StoreUnavailable`, `NotALedger`, and `NoLedger` if there is none.
 
-    Connecting takes as long as appending, so a program that appends one event after another keeps its connection open
-    until `close`. A forked process opens the ledger anew.
+    Connecting takes as long as appending, so a program that appends many events one by one sets `keep_open`, and its
+    connections stay open until `close`. A forked process must open the ledger anew.
     """
     ledger = connect(name, keep_open=keep_open, compares=True)
     try:
         with ledger.reading() as connection:
             _refuse_other_schema(ledger, schema_revision(connection))
     except BaseException:
-        ledger.close()  # nobody else can
+        ledger.close()  # the caller gets no ledger to close
         raise
     return ledger
 
 
 def ledger_exists_error(ledger: Ledger) -> LedgerExists:
-    """Return what is raised where a ledger is already."""
+    """Return the error for a place where a ledger already exists."""
     return LedgerExists(f"there is a ledger at {ledger.location} already; open it with: ratings_ledger.open")
 
 
 def refuse_existing(name: str) -> None:
-    """Raise `LedgerExists` if there is a ledger of that name, of whatever schema. Raises `StoreUnavailable`."""
+    """Raise `LedgerExists` if there is a ledger of that name, with any schema. Raises `StoreUnavailable`."""
     try:
         ledger = connect(name)
         with ledger.reading() as connection:
@@ -259,7 +258,7 @@ def refuse_existing(name: str) -> None:
 
 
 def _refuse_other_schema(ledger: Ledger, revision: str | None) -> None:
-    """Raise `NoLedger` or `NotALedger` unless a store is at the migration that this program needs."""
+    """Raise `NoLedger` or `NotALedger` unless a store has the schema that this program needs."""
     init = f"ratings --db {shlex.quote(ledger.location)} init"
     if revision is None:
         raise NoLedger(f"{ledger.location} holds no ledger; make one there with: {init}")

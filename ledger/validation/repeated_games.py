@@ -37,7 +37,7 @@ def check_repeated_game(log: EventLookup, people: Identities, draft: Draft, conf
         return None
     told = _difference(there, game.occurred_at, here, draft.occurred_at)
     return conflict._replace(
-        message=f"the game {quote(here['game_id'])} is recorded already with another content: {told}"
+        message=f"the game {quote(here['game_id'])} is already recorded with different content: {told}"
     )
 
 

@@ -123,7 +123,7 @@ def test_tables_of_one_game_are_refused_in_few_words(tables: Tables) -> None:
     told = tables.take("chess", [f"{row[:11]}Emil,Dora" for row in CHESS], name="b.csv")
     assert codes(told) == [("id-conflict", 2), ("id-conflict", 3), ("id-conflict", 4)]
     first, second, _ = (one["message"] for one in told["rejected"])
-    there = "is recorded already with another content: there 1 Anna, 2 Ben; here 1 Emil, 2 Dora"
+    there = "is already recorded with different content: there 1 Anna, 2 Ben; here 1 Emil, 2 Dora"
     assert first == (
         f"the game '2024-09-17-1' {there}; games of two tables on one day: number them in a column of each table "
         "(--map THEIRS=game_id), or keep the games of a day in one table"

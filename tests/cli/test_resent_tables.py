@@ -46,7 +46,7 @@ def test_sheet_fixed_after_correction_matches(db: str, ratings: Ratings) -> None
     late = mended + "g-3,2024-03-03T12:00:00Z,chess,anna,clara,ben,Ulm\n"
 
     assert conflicts == [
-        "the game 'g-1' is recorded already with another content: there 1 anna, 2 ben, 3 calra; here 1 anna, 2 ben, "
+        "the game 'g-1' is already recorded with different content: there 1 anna, 2 ben, 3 calra; here 1 anna, 2 ben, "
         "3 clara; ratings correct puts it right; another game needs another game_id"
     ]
     told = imported(ratings, db, late)
@@ -78,7 +78,7 @@ def test_sheet_with_new_name_matches(db: str, ratings: Ratings) -> None:
 def test_differing_sheet_is_refused(old: str, new: str, why: str, db: str, ratings: Ratings) -> None:
     """A sheet that says something else is refused with the difference."""
     (told,) = refused(ratings, db, SHEET.replace(old, new))
-    assert f"with another content: {why}; ratings correct" in told
+    assert f"with different content: {why}; ratings correct" in told
 
 
 def test_sheet_whose_numbers_begin_again_is_of_other_games(db: str, ratings: Ratings, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_sheet_whose_numbers_begin_again_is_of_other_games(db: str, ratings: Rat
 
     new = ("import", seasons[2026], "--set", "game=chess", "--zone", "UTC")
     assert (
-        "the game '1' is recorded already with another content: "
+        "the game '1' is already recorded with different content: "
         "there 1 anna, 2 2025, played 2025-01-13; here 1 anna, 2 2026, played 2026-01-13; "
         "a game of another day is another game, and needs another game_id: --map 'Match no=' drops that column, and "
         "numbers games by day; if it is this one, ratings correct moves it\n"

@@ -57,7 +57,7 @@ def test_page_program_records_a_match(db: str, ratings: Callable[..., Any], capf
     assert games(ratings, db) == ["m-1"]
     assert read(ratings, db, "log", "--limit", "1")["rows"][0]["by"] == "site"
     exec(PROGRAM + USE.replace('"user-7", "place": 2', '"user-7", "place": 1'), {})
-    assert "m-1 was refused: the game 'm-1' is recorded already with another content" in capfd.readouterr().out
+    assert "m-1 was refused: the game 'm-1' is already recorded with different content" in capfd.readouterr().out
 
 
 def test_killed_importer_loses_no_match(db: str, ratings: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

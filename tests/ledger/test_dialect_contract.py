@@ -201,7 +201,7 @@ class DialectContract:
 
     # transactions
 
-    def test_autocommitting_keeps_each_statement(self, ledger: Ledger) -> None:
+    def test_autocommit_keeps_each_statement(self, ledger: Ledger) -> None:
         """What a statement changes is there for others at once, whatever comes after it."""
         with ledger.engine.connect() as connection:
             insert(ledger.dialect.autocommit(connection), run_row(1))
@@ -242,7 +242,7 @@ class DialectContract:
         """One transaction at a time begins or promotes a generation."""
         self.exclude(ledger, ledger.dialect.fence)
 
-    def test_brief_is_for_one_at_a_time_and_does_not_wait(self, ledger: Ledger) -> None:
+    def test_begin_brief_is_for_one_at_a_time_and_does_not_wait(self, ledger: Ledger) -> None:
         """A brief transaction that is alone keeps another one out, which gives up soon."""
         begin_brief = ledger.dialect.begin_brief
         with ledger.reading() as first, ledger.reading() as second:
@@ -253,7 +253,7 @@ class DialectContract:
                 insert(second, run_row(1))
         assert runs(ledger) == [run_row(1)]
 
-    def test_brief_leaves_nothing_if_it_fails(self, ledger: Ledger) -> None:
+    def test_begin_brief_leaves_nothing_if_it_fails(self, ledger: Ledger) -> None:
         """What it has stored is there in the end, unless it fails."""
         with ledger.reading() as connection:
             with pytest.raises(ZeroDivisionError), ledger.dialect.begin_brief(connection, 50, False):
@@ -265,7 +265,7 @@ class DialectContract:
 
     # appending and reading
 
-    def test_locked_gives_the_head_and_the_named(self, ledger: Ledger) -> None:
+    def test_lock_and_read_head_gives_the_head_and_the_named(self, ledger: Ledger) -> None:
         """The head and the named events are those under the lock; in an empty log there is no head."""
         with ledger.writing() as connection:
             assert ledger.dialect.lock_and_read_head(connection, ["player:anna"]) == (None, [])
@@ -276,7 +276,7 @@ class DialectContract:
         assert named == [("a", "player:anna", "player.registered", records(ledger)[0])]
         self.exclude(ledger, lambda connection: ledger.dialect.lock_and_read_head(connection, ()))
 
-    def test_locked_refuses_an_unsafe_store(self, ledger: Ledger) -> None:
+    def test_lock_and_read_head_refuses_an_unsafe_store(self, ledger: Ledger) -> None:
         """Nothing is appended to a store that would not keep it as it is."""
         with ledger.writing() as connection:
             connection.exec_driver_sql(self.endanger)
@@ -341,7 +341,7 @@ class DialectContract:
             told = connection.exec_driver_sql("SELECT occurred_at, rated, aborted FROM history_games").all()
         assert [(*one,) for one in told] == [(-(2**60), True, False)] * size
 
-    def test_events_named_are_found_by_id_and_subject(self, ledger: Ledger) -> None:
+    def test_find_events_named_looks_by_id_and_subject(self, ledger: Ledger) -> None:
         """An event is found by its id and by its subject, among many names, and by no other text."""
         add(ledger, player("anna", "a"), game("g-1", "x", "y"), player("o'x", "q\"'\\"))
         ids = {
@@ -354,7 +354,7 @@ class DialectContract:
             many = ledger.dialect.find_events_named(cursor, [f"n-{number}" for number in range(1_500)] + ["a"])
         assert [(*one,) for one in many] == [("a", "player:anna", "player.registered", records(ledger)[0])]
 
-    def test_joined_records_are_whole_or_none(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_join_records_gives_whole_or_none(self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
         """The records of some positions come as one text, however many at a time; if one is missing, none do."""
         monkeypatch.setattr(postgres, "JOINED_TOGETHER", 2)
         add(ledger, *(player(f"Zoë-{number}") for number in range(5)))
@@ -381,14 +381,14 @@ class DialectContract:
         shown = datetime.fromisoformat(found) if isinstance(found, str) else found
         assert shown == datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant)
 
-    def test_head_text_is_as_people_write_it(self, ledger: Ledger) -> None:
+    def test_sql_head_is_as_people_write_it(self, ledger: Ledger) -> None:
         """A row's position and hash are written as `status` writes the head."""
         last = add(ledger, player("anna"))
         with ledger.reading() as connection:
             found = connection.exec_driver_sql(f"SELECT {ledger.dialect.sql_head('e')} FROM events e").scalar_one()
         assert found == str(last)
 
-    def test_as_stored_reads_any_text(self, ledger: Ledger) -> None:
+    def test_sql_as_bytes_reads_any_text(self, ledger: Ledger) -> None:
         """A text is read as it is stored, and what is empty stays so."""
         add(ledger, player("Zoë"))
         columns = ", ".join(map(ledger.dialect.sql_as_bytes, ("subject", "supersedes")))
@@ -421,7 +421,7 @@ class DialectContract:
         with one.reading() as first, one.writing() as again, other.reading() as second:
             assert one.dialect.place(first) == one.dialect.place(again) != one.dialect.place(second)
 
-    def test_guards_missing_names_what_is_gone(self, ledger: Ledger) -> None:
+    def test_missing_guards_names_what_is_gone(self, ledger: Ledger) -> None:
         """A migrated ledger has all its guards, and one that is dropped is named."""
         with ledger.reading() as connection:
             assert ledger.dialect.missing_guards(connection) == []
@@ -455,28 +455,28 @@ class DialectContract:
         assert (made is None) == ledger.dialect.IS_FILE
         assert made is None or all(made)
 
-    def test_wrong_rights_name_who_asks(self, ledger: Ledger) -> None:
+    def test_find_rights_problems_names_who_asks(self, ledger: Ledger) -> None:
         """Who asks has a name; what is wrong says who, what and how to mend it."""
         with ledger.reading() as connection:
             who, wrong = ledger.dialect.find_rights_problems(connection)
         assert who
         assert all(len(list(filter(None, one))) == 3 for one in wrong)
 
-    def test_who_may_change_is_its_maker(self, ledger: Ledger) -> None:
+    def test_read_change_rights_names_its_maker(self, ledger: Ledger) -> None:
         """Who made a ledger may change its tables."""
         with ledger.reading() as connection:
             who, owner, may = ledger.dialect.read_change_rights(connection)
         assert (who, may) == (owner, True)
 
     @pytest.mark.parametrize("role", ["writer", "rebuilder"])
-    def test_lacking_is_nothing_to_its_maker(self, ledger: Ledger, role: str) -> None:
+    def test_describe_missing_rights_is_nothing_to_its_maker(self, ledger: Ledger, role: str) -> None:
         """Who made a ledger lacks nothing."""
         with ledger.reading() as connection:
             assert ledger.dialect.describe_missing_rights(connection, role) == ""
 
     # jobs
 
-    def test_only_rebuild_is_held_by_one(self, ledger: Ledger) -> None:
+    def test_hold_rebuild_lock_is_held_by_one(self, ledger: Ledger) -> None:
         """The lock is held by one at a time, appends go on, and its own connection can begin a transaction."""
         with ledger.dialect.hold_rebuild_lock(ledger) as connection:
             with pytest.raises(BlockingIOError), ledger.dialect.hold_rebuild_lock(ledger):
@@ -488,7 +488,7 @@ class DialectContract:
         with ledger.dialect.hold_rebuild_lock(ledger):
             pass
 
-    def test_shown_running_lasts_as_long_as_the_run(self, ledger: Ledger) -> None:
+    def test_mark_running_lasts_as_long_as_the_run(self, ledger: Ledger) -> None:
         """A run is seen while it lasts; when it and its process are gone, it is not."""
         now = clock.now()
         with ledger.reading() as connection:
@@ -555,7 +555,7 @@ class TestPostgres(DialectContract):
         with ExitStack() as stack:
             yield lambda: open_ledger(stack.enter_context(postgres_database(server, original)))
 
-    def test_guards_missing_names_a_changed_function(self, ledger: Ledger) -> None:
+    def test_missing_guards_names_a_changed_function(self, ledger: Ledger) -> None:
         """An append function that is changed or missing is named among the missing guards."""
         name = "events_append_one"
         with ledger.reading() as connection:

@@ -10,8 +10,8 @@ from ratings_ledger.ledger.events.records import (
     RECORD_BYTES_MAX,
     ZERO,
     build_record,
-    build_row,
     chain_hash,
+    index_record,
     leaf_hash,
     restore_row,
 )
@@ -55,7 +55,7 @@ def test_hashes_follow_rfc_and_design() -> None:
 def test_canonical_record_gives_its_columns() -> None:
     """A record is canonical JSON, and its columns can be read back from it."""
     record = example_record()
-    row = build_row(record, parse_object(record.encode()), ZERO)
+    row = index_record(record, parse_object(record.encode()), ZERO)
 
     assert dump(parse_object(record.encode())) == record
     assert (row.position, row.event_id, row.subject, row.supersedes) == (19, "game:g-1001", "game:g-1001", None)

@@ -13,7 +13,7 @@ from thresholds import set_thresholds
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import dump, dump_in_order
-from ratings_ledger.ledger.events.fields import _short_way, normalise_data
+from ratings_ledger.ledger.events.fields import _fast_path, normalise_data
 from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.records import RECORD_BYTES_MAX, build_record, has_same_data, is_surely_small
 from ratings_ledger.ledger.events.types import Draft, read_event
@@ -123,10 +123,10 @@ def in_order(value: Any) -> Any:
 @pytest.mark.parametrize("kind", GAME_TYPES)
 def test_short_way_takes_plain_games(kind: str) -> None:
     """The short way takes a plain game of each kind."""
-    short_way = _short_way(GAME_TYPES[kind].model)
+    fast_path = _fast_path(GAME_TYPES[kind].model)
 
-    assert short_way is not None
-    assert short_way(GAMES[kind]) == long_way(kind, GAMES[kind])
+    assert fast_path is not None
+    assert fast_path(GAMES[kind]) == long_way(kind, GAMES[kind])
 
 
 def draft(**members: Any) -> Draft:

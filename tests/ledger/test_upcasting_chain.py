@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump
-from ratings_ledger.ledger.events.records import ZERO, build_row, chain_hash, leaf_hash
+from ratings_ledger.ledger.events.records import ZERO, chain_hash, index_record, leaf_hash
 from ratings_ledger.ledger.events.types import STEPS, TYPES, Data, Draft, upcast
 from ratings_ledger.ledger.store.appending import insert_event_rows
 from ratings_ledger.ledger.store.log import Head
@@ -76,7 +76,7 @@ def test_event_of_newer_program_is_ignored(
     exit_code, _, stderr = ratings("ladders", db=ledger_url)
     assert exit_code == 0
     assert "the event at position 1 does not count: " in stderr
-    assert ("version 2 is not known here" if version == 2 else "'player.exiled' is not a type of event") in stderr
+    assert ("version 2 is unknown here" if version == 2 else "'player.exiled' is not a type of event") in stderr
 
 
 def append_as_a_newer_program(url: str, type_name: str, version: int) -> None:
@@ -85,7 +85,7 @@ def append_as_a_newer_program(url: str, type_name: str, version: int) -> None:
         "by": "referee", "data": {"player": "anna"}, "id": draft.event_id, "occurred_at": "1970-01-01T00:00:00.000000Z",
         "position": 1, "recorded_at": "1970-01-01T00:00:00.000000Z", "schema_version": 1, "type": draft.type,
     }  # fmt: skip
-    row = build_row(dump(event), event, ZERO)
+    row = index_record(dump(event), event, ZERO)
     record = dump({**event, "type": type_name, "schema_version": version})
     leaf = leaf_hash(record)
     newer = row._replace(

@@ -64,12 +64,13 @@ def check(game: dict[str, Any]) -> None:
         if worse_place > place and worse_signed < signed:
             raise Refused(
                 "score-contradicts-place",
-                f"{quote(worse_player)} at place {worse_place} has a better score than {quote(player)} at place {place}",
+                f"{quote(worse_player)} at place {worse_place} has a better score than {quote(player)} at place "
+                f"{place}",
             )
 
 
 def places(game: dict[str, Any]) -> list[int]:
-    """Return competition places (1, 2, 2, 4) in the order of the participants; players of one seat share its place.
+    """Return competition places (1, 2, 2, 4) in the order of the participants; seats share one place.
 
     The recorded places of a checked game may be dense, or absent if scores decide.
     """
