@@ -1,7 +1,7 @@
 """How tables are to be read: the options that say what a table does not say itself."""
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import wraps
 from typing import Any, NamedTuple
@@ -72,7 +72,10 @@ def _encoding(text: str) -> str:
 
 
 partners_option = click.option(
-    "--partners", metavar="TEXT", help="What joins players of one side in a cell, such as + in anna + ben."
+    "--partners",
+    metavar="TEXT",
+    multiple=True,
+    help="What joins players of one side in a cell, such as + in anna + ben; may be repeated.",
 )
 # by the member of what they say, for every command that reads a table; the zone is an option of other commands, too
 OPTIONS = {
@@ -84,8 +87,8 @@ OPTIONS = {
     "layout": click.option("--layout", type=OneOf(LAYOUTS), metavar="NAME",
                            help=f"What a table has in its rows and columns: {', '.join(LAYOUTS)}."),
     "dates": click.option("--dates", type=OneOf(ORDERS), help="The order of day, month and year."),
-    "tie": click.option("--ties", "tie", metavar="TEXT",
-                        help="What joins tied players in a cell besides =, such as /."),
+    "ties": click.option("--ties", metavar="TEXT", multiple=True,
+                         help="What joins tied players in a cell besides =, such as /; may be repeated."),
     "partners": partners_option,
     "forfeits": click.option("--forfeits", type=OneOf(FORFEITS), help="Rate games that were not played, or not."),
     "others": click.option("--others", type=OneOf(OTHERS),
@@ -115,7 +118,7 @@ class Kept(NamedTuple):
         named = aliases_in(read_lines(self.alias_file), self.alias_file) if self.alias_file is not None else ()
         aliases, wrong = agreed([*profile.aliases, *named])
         options = together(profile.options, given)
-        refuse_joints(options.partners, options.tie)
+        refuse_joints(options.partners, options.ties)
         return options._replace(aliases=aliases), problems + wrong
 
     def refuse_taken(self, files: Collection[str]) -> None:
@@ -148,19 +151,18 @@ class Kept(NamedTuple):
         render.note(f"note: {self.save_as} keeps how this table is read")
 
 
-def refuse_joints(partners: str | None, tie: str | None = None) -> None:
+def refuse_joints(partners: Iterable[str], ties: Iterable[str] = ()) -> None:
     """Raise `click.UsageError` for a text that cannot join partners, as it joins tied players or nobody."""
-    if partners is not None and partners.strip() in ("", TIE, (tie or TIE).strip()):
-        told = "is empty" if not partners.strip() else "joins tied players"
-        raise click.UsageError(f"--partners {partners!r} {told}; partners need a text of their own, such as +")
+    for joint in partners:
+        if joint.strip() in ("", TIE, *map(str.strip, ties)):
+            told = "is empty" if not joint.strip() else "joins tied players"
+            raise click.UsageError(f"--partners {joint!r} {told}; partners need a text of their own, such as +")
 
 
-def find_whole_ids(connection: Connection, *partners: str | None) -> frozenset[str]:
+def find_whole_ids(connection: Connection, partners: Collection[str]) -> frozenset[str]:
     """Return the known ids that hold a text that joins partners, or end in a score; these are not taken apart."""
     return frozenset(
-        name
-        for name in decoded(connection).players
-        if any(joint is not None and joint in name for joint in partners) or ends_in_score(name)
+        name for name in decoded(connection).players if any(joint in name for joint in partners) or ends_in_score(name)
     )
 
 

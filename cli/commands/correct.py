@@ -99,7 +99,7 @@ def correct(
         hint = log.similar("game", game_id) if game is None else ""
         people = identities(connection)
         is_scored = score is not None or any(":" in cell for cell in players)
-        whole = find_whole_ids(connection, None) if is_scored else frozenset[str]()
+        whole = find_whole_ids(connection, ()) if is_scored else frozenset[str]()
     try:
         if game is None:
             raise Refused("game-unknown", f"no game {quote(game_id)} is recorded; see: ratings games{hint}")

@@ -90,7 +90,7 @@ def import_(
     with how.ledger.reading() as connection:
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
-        whole = find_whole_ids(connection, *(JOINTS if said.partners is None else (said.partners,)))
+        whole = find_whole_ids(connection, said.partners or JOINTS)
         zone, only_game = said.zone or home_zone(connection), find_only_game(connection)
         options = said._replace(zone=zone, whole=whole, only_game=only_game)
 

@@ -45,7 +45,7 @@ def record(
     game_id: str | None,
     at: str | None,
     zone: str | None,
-    partners: str | None,
+    partners: tuple[str, ...],
     quiet: bool,
     **labels: str | None,
 ) -> int:
@@ -81,7 +81,7 @@ def record(
     if players:
         event = _typed_event(joints, players, game, game_id, labels)
     else:
-        event = _read_event(game, game_id, partners, *labels.values())
+        event = _read_event(game, game_id, *partners, *labels.values())
     if isinstance(event, dict):
         undated = at is None and "occurred_at" not in event
         event, league = _whole(ledger, event, at, zone, notes)
@@ -114,10 +114,10 @@ def _note_result(result: Imported, league: str | None) -> None:
         note_voided(result)
 
 
-def _joints_of(ledger: Ledger, partners: str | None, players: tuple[str, ...], *, asks: bool) -> Joints:
+def _joints_of(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, ...], *, asks: bool) -> Joints:
     """Return what joins players as they are typed, now or when they are asked for. Raises `click.UsageError`."""
     refuse_joints(partners)
-    if partners is None and not asks and not any(":" in cell for cell in players):
+    if not partners and not asks and not any(":" in cell for cell in players):
         return Joints()  # without reading which ids there are
     with ledger.reading() as connection:
         return Joints(partners, find_whole_ids(connection, partners))

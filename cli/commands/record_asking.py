@@ -187,7 +187,7 @@ def _when(how: WriteContext, zone: str | None) -> str:
 
 def _players(known: Suggestions, joints: Joints) -> tuple[str, ...]:
     """Return who was first, second and so on, until an empty line."""
-    partners = "" if joints.partners is None else f", partners by {joints.partners}"
+    partners = f", partners by {' or '.join(joints.partners)}" if joints.partners else ""
     render.note(f"players by places, tied ones joined by ={partners}, scores as anna:3; an empty line ends")
     cells, there = list[str](), list[str]()
     while True:

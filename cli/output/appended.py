@@ -52,6 +52,9 @@ WRITTEN = frozenset(
     {"bad-utf8", "bad-time", "naive-time", "bad-value", "bad-decimal", "not-an-integer", "result-became-date"}
 )
 
+# the same option reads all of them, or the same rule refuses all: one cause, whoever it is about, from these words on
+_SAME_FROM = {"tied-players": " pass --", "no-teams": " are partners"}
+
 _WITHOUT_VALUES = re.compile(r"'[^']*'|\d+")
 # where a sheet has it: a cell or a line, before what is wrong there
 _PLACE = re.compile(r"(?:.+?!)?(?P<cell>[A-Z]{1,3}[1-9]\d*|(?<=!)[1-9]\d*)(?: \([^)]*\))?: ", re.DOTALL)
@@ -117,8 +120,8 @@ def _causes(rejected: list[Rejection]) -> list[list[Rejection]]:
         message = _PLACE.sub("", one.message, count=1) if _PLACE.match(one.message) else one.message
         if one.code in WRITTEN:
             message = _WITHOUT_VALUES.sub("", message)
-        elif one.code == "tied-players" and "--ties" in message:
-            message = message[message.index("--ties") :]  # the same option reads all of them
+        elif (mark := _SAME_FROM.get(one.code, "")) in message:
+            message = message[message.index(mark) :]
         found.setdefault((one.file, one.code, message), []).append(one)
     return list(found.values())
 
@@ -126,6 +129,8 @@ def _causes(rejected: list[Rejection]) -> list[list[Rejection]]:
 def _more(rejections: list[Rejection]) -> str:
     """Return how often a cause recurs, and the first cells or the last line where it does."""
     again = len(rejections) - 1
+    if rejections[0].code == "result-became-date":
+        return ""  # its message counts the cells of all columns
     cells = [place["cell"] for one in rejections if (place := _PLACE.match(one.message))]
     if again and len(cells) == len(rejections):
         what = "cells" if cells[0][0].isalpha() else "lines"

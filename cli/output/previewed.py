@@ -137,6 +137,7 @@ def _counts(found: Preview, times: Times) -> Iterator[str]:
         listed = ", ".join(f"{number:,} {name}" for name, number in kinds.items())
         of = f" of {next(iter(kinds))}" if len(kinds) == 1 else f" ({listed})"
         ties = f", {found.ties:,} with {'ties' if found.ties > 1 else 'a tie'}" if found.ties else ""
+        ties += f", {found.teams:,} of teams" if found.teams else ""
         played = first if first == last else f"{first} to {last}"
         yield f"{render.count(found.games, 'game')}{of}, {played}{ties}, {render.count(found.players, 'player')}"
     shown_first = [one for file in found.files for one in file.first_games]

@@ -21,9 +21,11 @@ from ratings_ledger.ledger.intake.readers.reader import Opened, ReadAs
 from ratings_ledger.ledger.intake.tables.aliases import under_aliases
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import Pieces, SimpleTable, simple_table
+from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.intake.tables.table_games import under_slug
 from ratings_ledger.ledger.rejections import Refused, Rejection, csv_item
+from ratings_ledger.ledger.validation.new_names import TableForm
 
 # how far a compressed file may expand: to this many bytes, or this many times its size; events compress to a tenth,
 # rarely to a fiftieth; and how much of it may expand to nothing
@@ -76,6 +78,7 @@ class Item(NamedTuple):
     table: bool = False
     is_numbered: bool = False  # whether the game's id is its day and what the table counted
     accounts: bool = False  # whether its players are accounts, whose names are never slips of the pen
+    form: TableForm = ""  # what of a table a player's name stands in
 
 
 # what is read of a file, in its order
@@ -213,11 +216,12 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
     reader, broken = reader_of(name.removesuffix(".gz"), start)
     yield from (FileNote(name, f"{told}; it is passed over") for told in broken)
     aliases, games, is_numbered, forfeits = dict[str, str](), dict[str, str](), False, 0
+    form: TableForm = ""
     for found in reader.read(Opened(name, file, name if is_plain else None), options):
         if isinstance(found, str):
             yield FileNote(name, found)
         elif isinstance(found, TableRead):
-            is_numbered = found.is_numbered
+            is_numbered, form = found.is_numbered, LAYOUTS[found.layout].form
             yield FileNote(name, "", read=found)
             yield from (FileNote(name, told) for told in found.told)
         elif isinstance(found, ReadAs):
@@ -234,7 +238,7 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
                 event = under_slug(event, games)
                 if options.aliases:
                     event = under_aliases(event, options.aliases, aliases)
-            yield Item(name, line, event, source, rows_of, reader.tables, is_numbered, reader.accounts)
+            yield Item(name, line, event, source, rows_of, reader.tables, is_numbered, reader.accounts, form)
     if forfeits:
         yield FileNote(name, describe_forfeits(forfeits, options.forfeits))
     for what, used in (("games", games), ("aliases", aliases)):

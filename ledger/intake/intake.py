@@ -550,7 +550,7 @@ class Intake:
 
 def _first(item: Item) -> FirstOccurrence:
     """Return where names of an item occur. Those of accounts are as distinct as the ids of events."""
-    return FirstOccurrence(item.file, item.line, item.table and not item.accounts, item.rows_of is not None)
+    return FirstOccurrence(item.file, item.line, item.table and not item.accounts, item.form)
 
 
 class RepeatedClockEvents:

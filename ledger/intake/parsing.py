@@ -69,9 +69,9 @@ def parsed(entry: Entry, source_wanted: bool) -> BlockEntry:
 
 def parsed_item(item: Item, source_wanted: bool) -> ParsedItem:
     """Return an item of a file with what it says."""
-    file, line, _, _, rows_of, table, is_numbered, accounts = item
+    file, line, _, _, rows_of, table, is_numbered, accounts, form = item
     source, names, outcome = _read(item, source_wanted)
-    return ParsedItem(Item(file, line, b"", source, rows_of, table, is_numbered, accounts), names, outcome)
+    return ParsedItem(Item(file, line, b"", source, rows_of, table, is_numbered, accounts, form), names, outcome)
 
 
 def packed_blocks(entries: Iterator[Entry], sources_wanted: bool) -> Iterator[bytes]:
@@ -118,7 +118,7 @@ def _without_rows(source: Any) -> list[Any] | None:
 
 def _read(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcome]:
     """Return the source of an item, if it is wanted, the names of a refused game, and what the item says."""
-    file, line, event, source, rows_of, table, *_ = item
+    file, line, event, source, _, table, *_ = item
     if not source_wanted:
         source = _without_rows(source)
     elif isinstance(event, bytes):
@@ -126,7 +126,7 @@ def _read(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcom
     outcome = event if isinstance(event, Refused) else _outcome(event)
     if table and isinstance(outcome, Refused) and isinstance(event, dict):
         names = tuple(_names(event))
-        return source, names, _of_two(outcome, names, FirstOccurrence(file, line, table, rows_of is not None))
+        return source, names, _of_two(outcome, names, FirstOccurrence(file, line, table, item.form))
     return source, (), outcome
 
 
@@ -183,13 +183,13 @@ class TypedSide(NamedTuple):
 
 
 class Joints(NamedTuple):
-    """What joins players in one cell as it is typed: tied ones by =, and those of one side by a text, if by any. A
-    side's score stands behind a colon: anna:3.
+    """What joins players in one cell as it is typed: tied ones by =, and those of one side by a text, if by any; the
+    first of several joins them again. A side's score stands behind a colon: anna:3.
 
     Ids in `whole` hold that text, or end in a score, themselves and are not taken apart.
     """
 
-    partners: str | None = None
+    partners: tuple[str, ...] = ()
     whole: Collection[str] = ()
 
     def split(self, cell: str) -> list[TypedSide]:
@@ -207,11 +207,12 @@ class Joints(NamedTuple):
         return TypedSide(players, score)
 
     def _players(self, text: str) -> list[str]:
-        return [text] if self.partners is None else split_partners(text, self.partners, self.whole)
+        return split_partners(text, self.partners, self.whole) if self.partners else [text]
 
     def join(self, sides: Iterable[TypedSide]) -> str:
         """Return the cell that is split into these sides."""
-        texts = ((self.partners or "").join(side.players) + (f":{side.score}" if side.score else "") for side in sides)
+        joint = self.partners[0] if self.partners else ""
+        texts = (joint.join(side.players) + (f":{side.score}" if side.score else "") for side in sides)
         return TIE.join(texts)
 
     def participants(self, cells: Iterable[str], *, low: bool = False) -> list[dict[str, Any]]:

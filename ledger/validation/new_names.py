@@ -40,13 +40,17 @@ _SEPARATOR = re.compile("[&+/;,＆＋／；，]")
 _AND = re.compile(r"\s*,\s*|\s+(?:and|und|u\.|et|y|e|en|og|och)\s+")
 
 
+# what a player's name stands in: a row of their own, the cell of a place or of a side, or the header of a column
+TableForm = Literal["rows", "places", "sides", "columns", ""]
+
+
 class FirstOccurrence(NamedTuple):
-    """Where a name first occurs: file and line, whether in a table, and whether that has a row per player."""
+    """Where a name first occurs: file and line, whether in a table, and what of that a player's name stands in."""
 
     file: str
     line: int
     table: bool
-    long: bool
+    form: TableForm = ""
 
 
 class CloseName(NamedTuple):
@@ -64,7 +68,7 @@ class CloseName(NamedTuple):
     def question(self, placed: bool = True, numbered: bool = False) -> str:
         """Return what is asked about it, with its place and with numbers for the others, if so wanted.
 
-        >>> CloseName("ana", First("club.csv", 14, True, False), {"anna": 37}).question()
+        >>> CloseName("ana", FirstOccurrence("club.csv", 14, True), {"anna": 37}).question()
         "new: 'ana' (line 14): did you mean 'anna', 37 games?"
         """
         others = [f"{number}: {self._who(other)}" for number, other in enumerate(self.others, 1)]
@@ -290,15 +294,20 @@ def split_tied_names(name: str) -> list[str]:
 
 def tied_refusal(name: str, parts: Iterable[str], first: FirstOccurrence) -> Rejection:
     """Return the refusal of a cell that holds several players."""
-    how = "a row for each of them, with the same place" if first.long else f"{'='.join(parts)} if they tied"
-    # which are options for the columns of places in a table
-    if first.table and not first.long and (joint := _joint(name)):
-        sign = shlex.quote(joint)
-        how += f", or pass --ties {sign}; if they are partners on one side, pass --partners {sign}"
-    elif first.long:
-        how += ", and the same team if they are partners"
+    joint = _joint(name)
+    sign = shlex.quote(joint) if joint else "TEXT, with the same text between all of them"
+    partners = f"if they are partners on one side, pass --partners {sign}"
+    if first.form == "rows":
+        how = "write a row for each of them, with the same place, and the same team if they are partners"
+    elif first.form == "columns":
+        how = "give each of them a column"
+    elif first.form == "sides":
+        how = partners
+    else:
+        how = f"write {'='.join(parts)} if they tied"
+        how += f", or pass --ties {sign}; {partners}" if first.table and joint else ""
     accept = "" if "/" in name else f"; {ACCEPT}"
-    return Rejection("tied-players", f"{quote(name)} looks like more than one player: write {how}{accept}")
+    return Rejection("tied-players", f"{quote(name)} looks like more than one player: {how}{accept}")
 
 
 def _joint(name: str) -> str:

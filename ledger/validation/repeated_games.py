@@ -6,6 +6,7 @@ the game's first record says something else.
 
 import re
 import shlex
+from collections import defaultdict
 from typing import Any
 
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
@@ -15,6 +16,7 @@ from ratings_ledger.ledger.events.types import Draft, meaning
 from ratings_ledger.ledger.rejections import Rejection, csv_item, quote
 from ratings_ledger.ledger.validation.identities import Identities
 
+FINISHED = "finished"
 SECOND = 1_000_000  # microseconds
 
 
@@ -84,18 +86,29 @@ def describe_ways_out(
 
 
 def describe_result(game: dict[str, Any], has_scores: bool = False) -> str:
-    """Return the participants of a checked game by place, such as `1 anna, 2 ben, 2 cleo`; without places, by side.
+    """Return the participants of a checked game by place, such as `1 anna, 2 ben, 2 cleo`, partners as `1 anna & ben`;
+    without places, by side.
 
-    With scores, those that are recorded follow the names, and the sets in the end: `1 anna (2), 2 ben (0), sets 11:7
-    11:9`.
+    With scores, those that are recorded follow the names, with how players left, and the sets in the end: `1 anna (2),
+    2 ben (0, abandoned), sets 11:7 11:9`.
     """
-    scores = {p["player"]: str(p["score"]) for p in game["participants"] if has_scores and p.get("score") is not None}
-    placed = sorted(zip(places(game), (p["player"] for p in game["participants"]), strict=True))
-    if placed[0][0] == 0:
-        sides = sorted((p.get("side", ""), p["player"]) for p in game["participants"])
+    people = game["participants"]
+    scores = {p["player"]: str(p["score"]) for p in people if has_scores and p.get("score") is not None}
+    if not any(placed := places(game)):
+        sides = sorted((p.get("side", ""), p["player"]) for p in people)
         return ", ".join(_with_notes(csv_item(name), side, scores.get(name)) for side, name in sides)
-    sets = [f"sets {told}"] if has_scores and (told := describe_sets(game)) else []
-    return ", ".join([*(_with_notes(f"{place} {csv_item(name)}", scores.get(name)) for place, name in placed), *sets])
+    left = {p["player"]: p["status"] for p in people if has_scores and p.get("status", FINISHED) != FINISHED}
+    by_side = defaultdict[tuple[int, object], list[str]](list)
+    for place, p in sorted(zip(placed, people, strict=True), key=lambda one: (one[0], one[1]["player"])):
+        # who left, or came for somebody, is named alone
+        is_alone = p.get("team") is None or p.get("status", FINISHED) != FINISHED
+        by_side[place, p["player"] if is_alone else (p["team"],)].append(p["player"])
+    told = (
+        _with_notes(f"{place} {' & '.join(map(csv_item, names))}", scores.get(names[0]), left.get(names[0]))
+        for (place, _), names in by_side.items()
+    )
+    sets = [f"sets {sets}"] if has_scores and (sets := describe_sets(game)) else []
+    return ", ".join([*told, *sets])
 
 
 SETS = "scores"  # the member of `extra` with the sets of a game, the participants in their order

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
+from ratings_ledger.ledger.events.game_types import has_partners
 from ratings_ledger.ledger.events.games import count_seats
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import Ruleset
@@ -245,7 +246,7 @@ class Admission:
 
     def _game(self, occurred_at: int, data: dict[str, Any]) -> None:
         facts: Facts | None = None
-        asked = data["game"], _has_partners(data)
+        asked = data["game"], has_partners(data)
         if asked not in self._scoring:
             self._scoring[asked] = [v for v in self.versions.values() if _may_refuse(v, *asked)]
         shape = _shape(data) if self._scoring[asked] else None
@@ -258,8 +259,9 @@ class Admission:
             reasons = [_why_uncountable(facts, version) for version in candidates]
             if (why := _last_of(reasons)) and (ladders := partition_values(facts, 0, versions[0].ruleset)):
                 name = "/".join([versions[0].ruleset.id, *ladders[0]])
-                hint = f"; the ruleset {RATES_TEAMS} rates teams" if why.code == "no-teams" else ""
-                told = f"{name} cannot count this game: {why.reason} (--allow-uncounted records it){hint}"
+                publish = f"ratings rules publish --shipped {RATES_TEAMS} --game {data['game']}"
+                hint = f"; a ruleset that does: {publish}" if why.code == "no-teams" else ""
+                told = f"{name} cannot count this game: {why.reason}{hint} (--allow-uncounted records it)"
                 raise Refused(why.code, told)
             if shape is not None and len(self._countable) < SHAPES_MAX:
                 self._countable.add(seen)
@@ -267,7 +269,7 @@ class Admission:
     def _why_homeless(self, data: dict[str, Any]) -> str | None:
         """Return why a game is on no ladder, judging by its name, type and labels alone; otherwise None."""
         kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
-        seen = (data["game"], kind, labels, count_seats(data), _has_partners(data))
+        seen = (data["game"], kind, labels, count_seats(data), has_partners(data))
         if seen not in self._homes:
             scored = any(data["game"] in v.ruleset.scope.game for known in self.versions.values() for v in known)
             idle = None if scored else self._idle.get(data["game"])
@@ -467,11 +469,6 @@ def _inactive(player: str, window: list[int], activity: Activity) -> str:
         return f"{told} within {days} days"
     # the oldest game that counts today still has to count then
     return f"{told} by {local_time(min(window) + days * DAY - 1, time_zone).date()}"
-
-
-def _has_partners(game: dict[str, Any]) -> bool:
-    """Tell whether players of a game may be partners on one side."""
-    return any("team" in participant for participant in game["participants"])
 
 
 def _may_refuse(versions: Sequence[Version], game: str, has_teams: bool) -> bool:

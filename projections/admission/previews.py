@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ratings_ledger.ledger.events.game_types import places
+from ratings_ledger.ledger.events.game_types import has_partners, places
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.parsing import ParsedItem
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
-from ratings_ledger.ledger.rejections import csv_item
 from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Result
@@ -47,15 +46,16 @@ class PreviewedFile(Result):
 
 @dataclass(frozen=True, slots=True)
 class Preview(Result):
-    """All files: how many games, by their names and together, players and games with ties, and the first of these; from
-    when to when they were played; other events by type; the zone of times without an offset; and the new names of which
-    an import asks who is meant.
+    """All files: how many games, by their names and together, players, games with ties and games of teams, and
+    the first tie; from when to when they were played; other events by type; the zone of times without an offset;
+    and the new names of which an import asks who is meant.
     """
 
     games: int
     games_by_name: dict[str, int] = field(metadata=AS_IS)
     players: int
     ties: int
+    teams: int
     first_tie: PreviewedGame | None
     first_played: datetime | None
     last_played: datetime | None
@@ -70,7 +70,7 @@ class Understanding:
 
     def __init__(self) -> None:
         self._games, self._others, self._by_file = Counter[str](), Counter[str](), Counter[str]()
-        self._players, self._ties = set[str](), 0
+        self._players, self._ties, self._teams = set[str](), 0, 0
         self._first_tie: PreviewedGame | None = None
         self._with_events = set[str]()
         self._played: tuple[int, int] | None = None
@@ -90,6 +90,7 @@ class Understanding:
         self._games[data["game"]] += 1
         self._by_file[entry.item.file] += 1
         self._players.update(one["player"] for one in data["participants"])
+        self._teams += has_partners(data)
         if has_ties(data):
             self._ties += 1
             self._first_tie = self._first_tie or _previewed(entry.item, at, data)
@@ -106,8 +107,8 @@ class Understanding:
         ]  # fmt: skip
         first, last = (None, None) if self._played is None else map(moment, self._played)
         return Preview(
-            self._games.total(), dict(self._games.most_common()), len(self._players), self._ties, self._first_tie,
-            first, last, dict(self._others.most_common()), zone, (*undecided,),
+            self._games.total(), dict(self._games.most_common()), len(self._players), self._ties, self._teams,
+            self._first_tie, first, last, dict(self._others.most_common()), zone, (*undecided,),
             tuple(self._file(name, told) for name in files),
         )  # fmt: skip
 
@@ -122,26 +123,15 @@ class Understanding:
 
 
 def _previewed(item: Item, at: int, data: dict[str, Any]) -> PreviewedGame:
-    return PreviewedGame(item.line, moment(at), _result(data), data)
+    return PreviewedGame(item.line, moment(at), describe_result(data, has_scores=True), data)
 
 
 def has_ties(game: dict[str, Any]) -> bool:
-    """Tell whether players of a game share a place; in games that have no places, nobody does."""
-    by_seat = [place for place, one in zip(places(game), game["participants"], strict=True) if "replaces" not in one]
-    return len({*by_seat}) < len(by_seat) and 0 not in by_seat
-
-
-def _result(game: dict[str, Any]) -> str:
-    """Return the participants by place, with their scores, and how they left: `1 anna (10), 2 ben (8, abandoned)`."""
-    if game.get("kind", "placing") != "placing":
-        return describe_result(game)
-    placed = sorted(zip(places(game), game["participants"], strict=True), key=lambda one: (one[0], one[1]["player"]))
-    more = [[str(one[name]) for name in ("score", "status") if one.get(name, "finished") != "finished"]
-            for _, one in placed]  # fmt: skip
-    return ", ".join(
-        f"{place} {csv_item(one['player'])}" + (f" ({', '.join(said)})" if said else "")
-        for (place, one), said in zip(placed, more, strict=True)
-    )
+    """Tell whether sides of a game share a place; partners are one side, and in games without places nobody ties."""
+    placed = zip(places(game), game["participants"], strict=True)
+    by_side = {(one.get("team"), "team" not in one and one["player"]): place
+               for place, one in placed if "replaces" not in one}  # fmt: skip
+    return len({*by_side.values()}) < len(by_side) and 0 not in by_side.values()
 
 
 def _table(read: TableRead) -> dict[str, Any]:

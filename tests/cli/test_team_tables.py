@@ -49,6 +49,34 @@ def test_rule_without_teams_refuses_partners(
     assert "1016" not in ratings("standings", "elo-tennis/all", db=url).stdout
 
 
+def test_several_texts_join_partners(tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """`--partners` may be given several times; none of them wins in silence, and a profile keeps all."""
+    url = ledger(ratings, tmp_path, "--system", "weng-lin")
+    (table := tmp_path / "pairs.csv").write_text(
+        "Date,Player 1,Player 2,Score\n2024-11-22,anna / ben,cleo + dora,3-1\n2024-11-23,anna,cleo + dora,1-3\n",
+        "utf-8",
+    )
+    profile = str(tmp_path / "club.toml")
+    shown = ratings("import", table, "--partners", " / ", "--partners", "+", "--save-profile", profile, db=url)
+    assert shown.exit_code == 0, shown.stderr
+    found = read(ratings, url, "games")["rows"]
+    assert [[one["player"] for one in game["participants"]] for game in found] == [
+        ["anna", "ben", "cleo", "dora"], ["anna", "cleo", "dora"],
+    ]  # fmt: skip
+    again = ratings("import", table, "--profile", profile, "--preview", db=url)
+    assert "1 anna & ben (3), 2 cleo & dora (1)\n" in again.stdout
+    assert "2 games of tennis, 2024-11-22 to 2024-11-23, 2 of teams, 4 players\n" in again.stdout
+    assert "0 would be appended, 2 already there" in again.stdout
+
+
+def test_advice_for_two_names_in_a_cell_of_a_side(tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """Where a cell holds a side, two names in it are partners: no row for each of them helps, and nobody ties."""
+    (table := tmp_path / "pairs.csv").write_text("Date,White,Black,Result\n2024-11-22,anna & ben,cleo,1-0\n", "utf-8")
+    done = ratings("import", table, db=ledger(ratings, tmp_path, "--system", "weng-lin"))
+    told = "'anna & ben' looks like more than one player: if they are partners on one side, pass --partners '&'; "
+    assert told in done.stderr
+
+
 def test_known_id_stays_whole_and_is_told(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
     """An id that the ledger knows is one player, whatever it holds."""
     url = ledger(ratings, tmp_path, "--system", "weng-lin")

@@ -61,6 +61,11 @@ GAME_TYPES = {
 }
 
 
+def has_partners(game: dict[str, Any]) -> bool:
+    """Tell whether players of a game may be partners on one side."""
+    return any("team" in participant for participant in game["participants"])
+
+
 def places(game: dict[str, Any]) -> list[int]:
     """Return the competition places of a checked game of any type, in the order of its participants."""
     return GAME_TYPES[game.get("kind", "placing")].places(game)

@@ -86,14 +86,14 @@ class CsvColumns(NamedTuple):
 class TableOptions(NamedTuple):
     """How a table is read: the zone of times without an offset, columns renamed ("" drops one), values for all rows.
 
-    `found` is called with the columns it has. What a table does not say itself: the sheet of a spreadsheet, the layout,
-    the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =. `partners` joins
-    the players of one side in a cell; the ids in `whole` are not taken apart. `aliases` are the players whom names in
-    it stand for. `columns` are renamed like `renamed`, which count first, but may be absent: they are those of the file
-    `profile`. `forfeits` says whether games that were not played are rated, `others` where those finished who did not
-    win. `only_game` is the game where a table does not say which. `team_columns` are those whose own names say that
-    they hold the partners of a side. `needed` is what has to be said of each game: less if
-    it is recorded already.
+    `found` is called with the columns it has. What a table does not say itself: the sheet of a spreadsheet, the
+    layout, the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =. Each
+    of `partners` joins the players of one side in a cell; the ids in `whole` are not taken apart. `aliases` are the
+    players whom names in it stand for. `columns` are renamed like `renamed`, which count first, but may be absent:
+    they are those of the file `profile`. `forfeits` says whether games that were not played are rated, `others`
+    where those finished who did not win. `only_game` is the game where a table does not say which. `team_columns`
+    are those whose own names say that they hold the partners of a side. `needed` is what has to be said of each
+    game: less if it is recorded already.
     """
 
     zone: str | None = None
@@ -104,8 +104,8 @@ class TableOptions(NamedTuple):
     layout: str | None = None
     dates: str | None = None
     encoding: str | None = None
-    tie: str | None = None
-    partners: str | None = None
+    ties: tuple[str, ...] = ()
+    partners: tuple[str, ...] = ()
     whole: frozenset[str] = frozenset()
     aliases: Mapping[str, str] = {}
     columns: Mapping[str, str] = {}

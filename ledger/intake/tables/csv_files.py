@@ -157,7 +157,7 @@ def table_events(
     sentences: tuple[str, ...] = (told,) if told else ()
     header, problems = read_names(names, options)
     # which known ids are not taken apart is told of recognised tables
-    has_whole = options.partners is not None and any(options.partners in name for name in options.whole)
+    has_whole = any(joint in name for joint in options.partners for name in options.whole)
     if (
         problems
         or has_whole

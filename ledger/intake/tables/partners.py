@@ -6,7 +6,7 @@ Winners, Team A     anna & ben   anna + ben   anna / ben
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
@@ -21,26 +21,27 @@ def split_team_cell(name: str, text: str, options: TableOptions) -> list[str]:
 
     Raises `Refused` if a name is missing beside a partner.
     """
-    if options.partners is not None:
-        return split_partners(text, options.partners, options.whole)
+    joints = options.partners or (JOINTS if name in options.team_columns else ())
+    return split_partners(text, joints, options.whole)
+
+
+def split_partners(text: str, joints: Iterable[str], whole: Collection[str] = ()) -> list[str]:
+    """Return the players of a side in a cell, joined by one of some texts; ids in `whole` are not taken apart.
+
+    Raises `Refused` if a name is missing beside such a text.
+
+    >>> split_partners("anna + ben", ["+"]), split_partners("C++ + ben / cleo", ["+", "/"], ["C++"])
+    (['anna', 'ben'], ['C++', 'ben', 'cleo'])
+    """
     parts = [text]
-    for joint in JOINTS if name in options.team_columns else ():
+    for joint in joints:
         parts = [
-            player
-            for part in parts
-            for player in ([part] if to_nfc(part) in options.whole else split_partners(part, joint, options.whole))
+            player for part in parts for player in ([part] if to_nfc(part) in whole else _split_at(part, joint, whole))
         ]
     return parts
 
 
-def split_partners(text: str, joint: str, whole: Collection[str] = ()) -> list[str]:
-    """Return the players of a side in a cell, joined by a text; ids in `whole` are not taken apart.
-
-    Raises `Refused` if a name is missing beside the text.
-
-    >>> split_partners("anna + ben", "+"), split_partners("C++ + ben", "+", ["C++"])
-    (['anna', 'ben'], ['C++', 'ben'])
-    """
+def _split_at(text: str, joint: str, whole: Collection[str]) -> list[str]:
     parts, found = text.split(joint), list[str]()
     while parts:
         # the longest known id that begins here, or else what stands up to the next joint

@@ -63,17 +63,18 @@ def _column(text: str) -> None:
         read_column(text)
 
 
-# by name in the file: the member of the options, and what a text has to be; tables of texts have that of their values
+# by name in the file: the member of the options, and what a text has to be; tables of texts have that of their values,
+# and several texts that of each
 _TEXTS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "sheet": ("sheet", _some_text), "layout": ("layout", _one_of(LAYOUTS)), "zone": ("zone", load_zone),
-    "dates": ("dates", _one_of(ORDERS)), "ties": ("tie", _some_text),
-    "partners": ("partners", _some_text), "encoding": ("encoding", check_encoding),
+    "dates": ("dates", _one_of(ORDERS)), "encoding": ("encoding", check_encoding),
     "others": ("others", _one_of(OTHERS)), "forfeits": ("forfeits", _one_of(FORFEITS)),
 }  # fmt: skip
 _TABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "columns": ("columns", _column), "set": ("fixed", _some_text), "aliases": ("aliases", _some_text),
 }  # fmt: skip
-MEMBERS = [*_TEXTS, *_TABLES]
+_SEVERAL = ("ties", "partners")
+MEMBERS = [*_TEXTS, *_SEVERAL, *_TABLES]
 
 
 def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
@@ -95,6 +96,11 @@ def read_profile(file: str) -> tuple[TableProfile, list[Rejection]]:
             if told := _wrong(value, _TEXTS[name][1]):
                 refuse(name, told)
             found[_TEXTS[name][0]] = value
+        elif name in _SEVERAL:
+            texts = value if isinstance(value, list) and value else [value]
+            if told := next(filter(None, (_wrong(text, _some_text) for text in texts)), ""):
+                refuse(name, told)
+            found[name] = tuple(texts)
         elif name not in _TABLES:
             refuse(name, f"no profile has this{did_you_mean(name, MEMBERS)} (known: {', '.join(MEMBERS)})")
         elif not isinstance(value, dict):
@@ -175,6 +181,8 @@ def as_profile(options: TableOptions, file: str) -> str:
     import tomli_w  # only here, as few imports write one
 
     texts = {name: getattr(options, member) for name, (member, _) in _TEXTS.items()}
+    several = {name: [*joints] for name in _SEVERAL if (joints := getattr(options, name))}
+    texts |= {name: joints[0] if len(joints) == 1 else joints for name, joints in several.items()}
     columns = {**options.columns, **options.renamed}
     tables = {"columns": columns, "set": options.fixed, "aliases": dict(options.aliases)}
     found = {name: value for name, value in {**texts, **tables}.items() if value}

@@ -480,7 +480,7 @@ def _order(body: Rows, dated: int | None, options: TableOptions, problems: list[
 
 def _whole_told(body: Rows, header: Header, options: TableOptions) -> Iterator[str]:
     """Yield which known ids in cells of sides hold what joins partners, and are not taken apart."""
-    joints = JOINTS if options.partners is None else (options.partners,)
+    joints = options.partners or JOINTS
     sides = [(column, name) for column, name in enumerate(header) if name and (is_place(name) or name in OF_SIDES)]
     found = dict[str, None]()
     for _, row in body if options.whole else ():

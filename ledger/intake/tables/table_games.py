@@ -161,7 +161,8 @@ def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: 
             if name in options.team_columns and len(_tied(text, options)) > 1:
                 raise refuse_tied_partners(text)
             if name in columns.places and "" in map(str.strip, _tied(text, options)):
-                told = f"{name}: {quote(text)} ties somebody with nobody; {options.tie or TIE} stands between names"
+                joint = (*options.ties, TIE)[0]
+                told = f"{name}: {quote(text)} ties somebody with nobody; {joint} stands between names"
                 raise Refused("bad-identifier", told)
     except Refused as problem:
         return line, problem, cells, None
@@ -193,7 +194,9 @@ def participants_of(sides: Iterable[tuple[int, list[str]]]) -> list[dict[str, An
 
 def _tied(text: str, options: TableOptions) -> list[str]:
     """Return the names in a cell, of players who share a place."""
-    return (text if options.tie is None else text.replace(options.tie, TIE)).split(TIE)
+    for joint in options.ties:
+        text = text.replace(joint, TIE)
+    return text.split(TIE)
 
 
 def _long_games(

@@ -22,6 +22,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
 from ratings_ledger.ledger.intake.tables.meanings import OF_PLAYER, TIME
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.validation.names import is_dash
+from ratings_ledger.ledger.validation.new_names import TableForm
 
 # the rows of a table with their lines: as they stand there, and by column
 TextRows = list[tuple[int, list[str]]]
@@ -56,6 +57,12 @@ class TableView(NamedTuple):
             return set()
         column = self.meanings.index(meaning)
         return {text for _, row in self.body if (text := cell_at(row, column))}
+
+    def count_cells(self, meaning: str, is_so: Callable[[str], bool]) -> int:
+        """Return how many cells of a column say something of a kind."""
+        wanted = {text for text in self.texts(meaning) if is_so(text)}
+        column = self.meanings.index(meaning) if wanted else 0
+        return sum(cell_at(row, column) in wanted for _, row in self.body) if wanted else 0
 
 
 class Example(NamedTuple):
@@ -92,6 +99,13 @@ class Layout(NamedTuple):
     is_usual: bool = False
     is_row_whole: bool = True
     has_player_columns: bool = False
+
+    @property
+    def form(self) -> TableForm:
+        """Return what a player's name stands in."""
+        if self.is_usual:
+            return "places" if self.is_row_whole else "rows"
+        return "columns" if self.has_player_columns else "sides"
 
     def holds(self, meaning: str) -> bool:
         """Tell whether a table of this layout may have a column that holds this; any other would be lost."""

@@ -41,7 +41,7 @@ _DRAWN = """draw drawn tie tied remis remise remi unentschieden nul nulle matchn
 # who won by a word: 1 the first side, -1 the second, 0 neither
 _WORDS = {word: winner for words, winner in ((_WON, 1), (_LOST, -1), (_DRAWN, 0)) for word in words.split()}
 DRAWN_SIGNS = ("½", "1/2", "=")
-DATE_ADVICE = "format the column as text before typing results, and type this one again"
+DATE_ADVICE = "format these columns as text, then type the results again"
 
 Pair = tuple[str, str]
 

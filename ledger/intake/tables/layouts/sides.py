@@ -5,7 +5,7 @@ A row may say it several times: a winner's name, a result, scores, sets. All of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
@@ -13,8 +13,10 @@ from typing import NamedTuple, TypeVar
 from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
 from ratings_ledger.ledger.intake.forfeits import PLACES
 from ratings_ledger.ledger.intake.tables.columns import Cells, TableOptions
+from ratings_ledger.ledger.intake.tables.dates import may_be_date
 from ratings_ledger.ledger.intake.tables.layouts.layout import CellRows, TableView
 from ratings_ledger.ledger.intake.tables.layouts.result_cells import (
+    DATE_ADVICE,
     CellResult,
     Pair,
     are_all_of_places,
@@ -34,7 +36,7 @@ from ratings_ledger.ledger.intake.tables.meanings import (
     WINNER,
 )
 from ratings_ledger.ledger.intake.tables.partners import split_team_cell
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
+from ratings_ledger.ledger.rejections import Refused, csv_item, did_you_mean, quote
 
 Parsed = TypeVar("Parsed")
 SCORE = "score"
@@ -58,7 +60,7 @@ class Verdict(NamedTuple):
 
 class SidesReader(NamedTuple):
     """Reads the rows of one table: the columns of its sides, the columns of results of which pairs say only who won,
-    and the columns that it has of results and of sets.
+    the columns that it has of results and of sets, and how many cells of these a spreadsheet made dates or times.
     """
 
     view: TableView
@@ -67,6 +69,7 @@ class SidesReader(NamedTuple):
     of_places: frozenset[str]
     results: tuple[str, ...]
     sets: tuple[str, ...]
+    became_dates: Mapping[str, int]
 
     def read(self, line: int, cells: Cells) -> list[Cells]:
         """Return what a row says of each side. Raises `Refused`."""
@@ -74,6 +77,8 @@ class SidesReader(NamedTuple):
         if len(sides) < 2:
             missing = next(name for name in self.sides if name not in cells)
             raise Refused("missing-member", f"{self.view.cell(line, missing)}: the row has no {missing}")
+        if self.became_dates:
+            self._refuse_dates(line, cells)
         outcomes = self._of_two(line, cells, sides) if len(sides) == 2 else self._of_several(line, cells, sides)
         shared = {name: text for name, text in cells.items() if name not in BESIDES}
         players = [split_team_cell(name, cells[name], self.options) for name in sides]
@@ -140,6 +145,15 @@ class SidesReader(NamedTuple):
 
     def _set(self, line: int, name: str, text: str) -> tuple[int, int, str]:
         return self._parse(line, name, parse_set, text)
+
+    def _refuse_dates(self, line: int, cells: Cells) -> None:
+        """Raises `Refused` (result-became-date) for a row with a date in place of a result, with all such columns."""
+        first = next((name for name in self.became_dates if name in cells and may_be_date(cells[name])), None)
+        if first is None:
+            return
+        columns = ", ".join(f"{csv_item(self.view.name_of(name))} ({n:,})" for name, n in self.became_dates.items())
+        told = f"{self.view.cell(line, first)}: {quote(cells[first])} is a date or a time"
+        raise Refused("result-became-date", f"{told}; spreadsheets made such of results in {columns}; {DATE_ADVICE}")
 
     def _refuse_contradiction(self, line: int, verdicts: list[Verdict]) -> None:
         """Raises `Refused` (results-disagree) if two columns say different things."""
@@ -255,7 +269,8 @@ def read_sides(
     """Yield a row for each side of a game: with places where only that is known, else with scores."""
     of_places = frozenset(name for name in RESULTS if are_all_of_places(view.texts(name)))
     results, sets = (tuple(name for name in names if name in view.meanings) for names in (RESULTS, SET_COLUMNS))
-    reader = SidesReader(view, options, sides, of_places, results, sets)
+    dates = {name: count for name in (*results, *sets) if (count := view.count_cells(name, may_be_date))}
+    reader = SidesReader(view, options, sides, of_places, results, sets, dates)
     for line, cells in rows:
         if isinstance(cells, Refused):
             yield line, cells
