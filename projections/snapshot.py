@@ -449,10 +449,8 @@ class Snapshot(SnapshotReader):
         with self.connect() as connection:
             entry, people = self._find_list(connection, ladder), identities(connection)
             times = self._times_of(connection)
-            ranking, names = (
-                as_published(connection, entry),
-                {name for player in players for name in people.ids(player)},
-            )
+            ranking = as_published(connection, entry)
+            names = {name for player in players for name in people.ids(player)}
             if ranking.columns:
                 known = self._cache.load_checked(connection, head(connection).position).facts
                 ranking = show_published(ranking, known)

@@ -364,5 +364,6 @@ def ruleset_ids(connection: Connection) -> set[str]:
 
 
 def unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
+    """Return the error for an unknown ruleset; the message lists the known ones and suggests a similar one."""
     names = f"there are {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
     return UnknownLadder(f"no ruleset is called {quote(ruleset_id)}{when} ({names}){did_you_mean(ruleset_id, known)}")

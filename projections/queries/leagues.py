@@ -18,7 +18,7 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import Times, moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, Result, RowSequence
-from ratings_ledger.projections.queries.standings import Standing, build_row
+from ratings_ledger.projections.queries.standings import Standing, build_standing
 from ratings_ledger.projections.queries.survey import Survey
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.rulesets.versions import Version, games_of
@@ -105,7 +105,7 @@ def league_state(seen: Survey, name: str) -> LeagueState:
         for game_id, seats in there.games.items()
     )
     found = _table(seen, there)
-    rows = () if found is None else tuple(build_row(row, found.scale, found.shown) for row in found.rows)
+    rows = () if found is None else tuple(build_standing(row, found.scale, found.shown) for row in found.rows)
     state = _state(there, sum(game.played is not None for game in games))
     return LeagueState(
         name,

@@ -40,7 +40,7 @@ from ratings_ledger.projections.queries.results import (
 )
 from ratings_ledger.projections.queries.standings import (
     Standing,
-    build_row,
+    build_standing,
     rows_of_players,
 )
 from ratings_ledger.projections.queries.survey import (
@@ -300,7 +300,7 @@ def profile_of(connection: Connection, ladders: Ladders, ladder: str, player: st
         ladder,
         found.ruleset,
         ladders.coordinates,
-        None if row is None else build_row(row, found.scale, found.shown),
+        None if row is None else build_standing(row, found.scale, found.shown),
         # those without a rank come last
         bisect_left(found.rows, True, key=lambda other: other.rank is None),
         len(found.rows),

@@ -38,12 +38,10 @@ from ratings_ledger.projections.rulesets.versions import is_running, month_start
 
 @dataclass(frozen=True, slots=True)
 class Standing(Result):
-    """A row of the standings.
-
-    `rank` is None for a player who is not qualified, `points` are exact, and `games` counts the rated games. Lists that
-    pay gold have `gold`; annual lists have the `places` that they add up. Under a rule that keeps several numbers
-    about a player, `state` has these as decimals for people, `state_exact` has them exactly, aged to the day of the
-    standings, and `provisional` says whether the rule considers them unreliable.
+    """A row of the standings. `rank` is None for a player who is not qualified, `points` are exact, and `games` counts
+    the rated games. Lists that pay gold have `gold`; annual lists have the `places` that they add up. Under a rule that
+    keeps several numbers about a player, `state` has these as decimals for people, `state_exact` has them exactly, aged
+    to the day of the standings, and `provisional` says whether the rule considers them unreliable.
     """
 
     rank: int | None
@@ -75,11 +73,9 @@ class Standing(Result):
 
 @dataclass(frozen=True, slots=True)
 class PeriodState(Result):
-    """The state of a ladder's rating periods.
-
-    `closed_to` is the end of the last closed period, None before the first. `open_games` counts the games in open
-    periods, and `closed_now` says whether these are scored as if the periods closed now. `closes_at` is the end of the
-    first open period with a game, or the instant of the event's last game.
+    """The state of a ladder's rating periods. `closed_to` is the end of the last closed period, None before the first.
+    `open_games` counts the games in open periods, and `closed_now` says whether these are scored as if the periods
+    closed now. `closes_at` is the end of the first open period with a game, or the instant of the event's last game.
     """
 
     closed_to: datetime | None
@@ -90,10 +86,8 @@ class PeriodState(Result):
 
 @dataclass(frozen=True, slots=True)
 class Standings(LadderAnswer, RowSequence[Standing]):
-    """The standings of a ladder.
-
-    `rows` are the requested ones, `ranking` has all. `open` is True, with a `remark`, while the period of a list is
-    running; `period` describes the ladder's rating periods.
+    """The standings of a ladder. `rows` are the requested ones, `ranking` has all. `open` is True, with a `remark`,
+    while the period of a list is running; `period` describes the ladder's rating periods.
     """
 
     ranking: Ranking = field(metadata=DIGEST, repr=False, hash=False)
@@ -119,9 +113,8 @@ class Account(Result):
 
 @dataclass(frozen=True, slots=True)
 class Balance(LadderAnswer):
-    """The trial balance of a ladder: its accounts and their `sum`, which is 0 unless something is wrong.
-
-    `period` describes the ladder's rating periods.
+    """The trial balance of a ladder: its accounts and their `sum`, which is 0 unless something is wrong. `period`
+    describes the ladder's rating periods.
     """
 
     players: int
@@ -140,7 +133,7 @@ def build_standings(
 ) -> Standings:
     """Return standings with some or all rows. The remark says that their period is running, or who published them."""
     is_open = True if remark and published is ABSENT else ABSENT
-    standings = tuple(build_row(row, ranking.scale, ranking.shown) for row in rows)
+    standings = tuple(build_standing(row, ranking.scale, ranking.shown) for row in rows)
     return Standings(
         ranking.ladder,
         ranking.ruleset,
@@ -177,7 +170,7 @@ def rows_of_players(rows: Sequence[RankedRow], players: Collection[str]) -> dict
     return {row.player: row for row in own_rows}
 
 
-def build_row(row: RankedRow, scale: int, shown: StatesSeen | None) -> Standing:
+def build_standing(row: RankedRow, scale: int, shown: StatesSeen | None) -> Standing:
     """Return a row of a list as a result, with the player's state as `shown`, if the rule keeps one."""
     gold = ABSENT if row.gold is None else row.gold
     places = ABSENT if row.places is None else row.places
@@ -319,7 +312,7 @@ def _build_overview_row(
     number = numbers.get(facts.player_numbers[row.player])
     last_points = [] if number is None else trace.last_points(number, LAST_STEPS)
     last = _find_last_game(facts, trace, row)
-    scale, standing = ranking.scale, build_row(row, ranking.scale, ranking.shown)
+    scale, standing = ranking.scale, build_standing(row, ranking.scale, ranking.shown)
     return OverviewRow(
         standing.rank,
         standing.player,
@@ -347,11 +340,9 @@ class LastUnits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OverviewRow(Standing):
-    """A row of the standings with its recent movement.
-
-    `change` and `rank_change` are the changes of points and rank since `Overview.since` (positive for a better rank),
-    None if the player had none then or has none now. `last_units` are the points after each of the player's last games
-    and adjustments, at most 40.
+    """A row of the standings with its recent movement. `change` and `rank_change` are the changes of points and rank
+    since `Overview.since` (positive for a better rank), None if the player had none then or has none now. `last_units`
+    are the points after each of the player's last games and adjustments, at most 40.
     """
 
     change: Fraction | None = field(kw_only=True)
@@ -367,9 +358,8 @@ class OverviewRow(Standing):
 
 @dataclass(frozen=True, slots=True)
 class Overview(Standings):
-    """Standings with their movement since an instant, which is None on a ladder without games.
-
-    `players` counts all rows that match the filter; `rows` may be one page of them.
+    """Standings with their movement since an instant, which is None on a ladder without games. `players` counts all
+    rows that match the filter; `rows` may be one page of them.
     """
 
     rows: tuple[OverviewRow, ...]
