@@ -1,8 +1,8 @@
-"""The database's catalogue, compared with what this program itself makes.
+"""The database's catalogue, compared with the objects that this program makes.
 
-Foreign is whatever could run, refuse or hide something on our tables and is not as this program makes it. Every write
-transaction compares the catalogue with `catalogue.json`, which scripts/make_catalogue.py generates from the migrations.
-Each store reads its own. An operator's own tables, views and indexes of plain columns are allowed.
+An object is foreign if it could run code, refuse rows or hide rows on our tables and is not as this program makes it.
+Every write transaction compares the catalogue with `catalogue.json`, which scripts/make_catalogue.py generates from the
+migrations. Each store reads its own part. An operator's own tables, views and indexes of plain columns are allowed.
 """
 
 import json
@@ -37,23 +37,23 @@ def refuse_difference(cursor: Any, differences: Iterable[str | None]) -> None:
     if revision is not None and revision[0] != SCHEMA_REVISION:
         reason = "new-schema" if revision[0] > SCHEMA_REVISION else "old-schema"
         raise NotALedger(f"the ledger has schema {revision[0]}, this program needs {SCHEMA_REVISION}", reason)
-    raise StoreDamaged(f"nothing was written: {difference}; see: ratings verify")
+    raise StoreDamaged(f"nothing was written: {difference}; run: ratings verify")
 
 
 def object_differences(connection: Connection) -> Iterator[str | None]:
-    """None for every object that is as it should be, and what is wrong for every other one."""
+    """Yield None for every object that is as it should be, and a message for every other one."""
     return dialect_of(connection).object_differences(connection, _views(connection))
 
 
 def missing_views(connection: Connection) -> dict[str, str]:
-    """Return the views that are gone, each with the statement that makes it."""
-    found = inspect(connection).get_view_names()
-    return {name: sql for name, sql in _views(connection).items() if name not in found}
+    """Return the missing views, each with the statement that creates it."""
+    present = inspect(connection).get_view_names()
+    return {name: sql for name, sql in _views(connection).items() if name not in present}
 
 
 def _views(connection: Connection) -> dict[str, str]:
-    """Return the views that this program makes in such a database, and how."""
+    """Return the views that this program creates in such a database, with their statements."""
     views = {name: sql for (kind, _, name), sql in generated_objects("sqlite").items() if kind == "view"}
     dialect = dialect_of(connection)
-    # stores have their own words for these: the migrations, which were just run, bring them along
+    # each store has its own SQL for these
     return {**views, "events_readable": dialect.READABLE_VIEW, **metadata.info[VIEWS_BY_DIALECT](dialect)}

@@ -1,4 +1,4 @@
-"""Where a ledger is, as shown to people: a URL or a path without anything secret."""
+"""The location of a ledger for people: a URL or a path without secrets."""
 
 import re
 

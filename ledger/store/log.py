@@ -96,9 +96,7 @@ def _check_head(row: tuple[int, bytes, int] | None) -> Head:
     if row is None:
         return Head(0, ZERO, 0)
     if not is_head(*row):
-        raise StoreDamaged(
-            f"the last event, at position {row[0]}, was changed after it was written; run: ratings verify"
-        )
+        raise StoreDamaged(f"the last event, at position {row[0]}, is invalid; run: ratings verify")
     return Head(row[0], bytes(row[1]), row[2])
 
 

@@ -1,4 +1,4 @@
-"""The migrations that come with this program: the one place that runs alembic, and only when asked to."""
+"""The migrations that come with this program; only this module runs alembic."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ _FOLDER = Path(__file__).parents[2] / "migrations"
 
 
 def build_config() -> Config:
-    """Alembic's configuration for the migrations that come with this program."""
+    """Build alembic's configuration for the migrations that come with this program."""
     config = Config()
     config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
     return config

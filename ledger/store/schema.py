@@ -18,13 +18,13 @@ from sqlalchemy import (
 # the newest migration; `ratings init` brings a ledger there
 SCHEMA_REVISION = "0012"
 
-# the head, asked for at every append and so given to the drivers as it is
+# the query for the head; every append runs it, so the drivers get it as plain SQL
 NEWEST = "SELECT position, chain_hash, recorded_at FROM events ORDER BY position DESC LIMIT 1"
 
 # SQLite's rowid is an INTEGER, 64 bits wide
 Position = BigInteger().with_variant(Integer(), "sqlite")
 
-# under this name the metadata has what gives the views, by name, that the stores say in different words
+# the key in the metadata for a function that returns the views, by name, whose SQL differs between stores
 VIEWS_BY_DIALECT = "views by dialect"
 
 metadata = MetaData(
@@ -59,12 +59,12 @@ events = Table(
         "events_game_recorded_once",
         "subject",
         unique=True,
-        # also PostgreSQL's, for which SQLAlchemy would load what it knows of PostgreSQL in every command
+        # PostgreSQL has the same condition; declaring it here would load SQLAlchemy's dialect in every command
         sqlite_where=text("type = 'game.recorded'"),
     ),
 )
 
-# one row: the random id that tells this ledger from every other
+# one row: the random id that identifies this ledger
 ledger_identity = Table(
     "ledger_identity",
     metadata,
@@ -73,8 +73,8 @@ ledger_identity = Table(
     CheckConstraint("singleton = 1", name="one_row"),
 )
 
-# one row per run of a job that keeps the ledger well (see `runs`); no part of the log. `result` is empty while it runs
-# and if it was killed, `finished_at` stays so; `details` is a JSON object
+# one row per run of a maintenance job (see `runs`); not part of the log. `result` is empty while it runs; if it is
+# killed, `finished_at` stays empty; `details` is a JSON object
 job_runs = Table(
     "runs",
     metadata,

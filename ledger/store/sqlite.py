@@ -1,6 +1,6 @@
-"""A ledger in a SQLite file, opened through Python's own `sqlite3` and nothing else in the process.
+"""A ledger in a SQLite file, opened only through Python's own `sqlite3`.
 
-What the file holds besides the rows, every table, index, trigger and view, is compared by its definition.
+The definition of every table, index, trigger and view in the file is compared with this program's own.
 """
 
 import fcntl
@@ -50,7 +50,7 @@ from ratings_ledger.ledger.store.dialect import (
 from ratings_ledger.ledger.store.guards import AHEAD, SQLITE_TRIGGERS, SQLITE_VIEW, sqlite_instant
 from ratings_ledger.ledger.store.schema import NEWEST
 
-# in one statement, which are 160 rows of the log; SQLite before 3.32 takes at most 999
+# the number of values in one statement, 160 rows of the log; SQLite before 3.32 accepts at most 999
 VALUES_TOGETHER = 1_920 if sqlite3.sqlite_version_info >= (3, 32) else 960
 # DELETE, SQLite's default journal, loses the last acknowledged commit in some power cuts; see docs/architecture.md
 PRAGMAS: dict[str, str | int] = {
@@ -58,16 +58,16 @@ PRAGMAS: dict[str, str | int] = {
     "synchronous": 2,  # FULL
     "foreign_keys": 1,
     "recursive_triggers": 1,
-    # a file may be a stranger's: no code in it runs except our guards, and its pages are checked before they are used
+    # a foreign file must not run code of its own, and its pages are checked before use
     "trusted_schema": 0,
     "cell_size_check": 1,
     "cache_size": -65_536,  # KiB; the indexes of a large import stay in memory
-    # the guards make SQLite keep what it needs to undo a single row; in a file that costs more than the row itself
+    # for the guards SQLite keeps undo data of each row; in a temporary file that would cost more than the row itself
     "temp_store": 2,  # MEMORY
     **({"fullfsync": 1} if sys.platform == "darwin" else {}),
 }
 
-REMEDY = "another program keeps it so: close the programs that have the file open, and open it again"
+REMEDY = "another program holds this setting: close all programs that have the file open, and open it again"
 
 _COLUMNS = EventRow._fields
 # SQLITE_DBCONFIG_DEFENSIVE: no SQL can damage the file
@@ -76,21 +76,21 @@ IS_FILE = True
 GUARDS = tuple(SQLITE_TRIGGERS)
 READABLE_VIEW = SQLITE_VIEW
 instant = sqlite_instant
-# in a damaged table any number may come last: counted in an index, if one can be read
+# a damaged table may end with any number, so the events are counted in an index, if one is readable
 LAST_POSITIONS: tuple[str, ...] = (
     "SELECT count(*) FROM events INDEXED BY events_by_type",
     "SELECT count(*) FROM events INDEXED BY events_by_subject",
     "SELECT max(position) FROM events",
 )
 _FILE = "SELECT file FROM pragma_database_list WHERE name = 'main'"
-# by this process and its file; closing any descriptor of a file drops the locks that SQLite has on it in this process:
-# none is ever closed
+# descriptors by process and file; none is ever closed, because closing one drops the locks that SQLite holds on the
+# file in this process
 _descriptors: dict[tuple[int, int, int], int] = {}
 _held: set[tuple[int, int, int]] = set()
 _LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LIMIT 1"
 
-# the records of some positions as one blob, unless one is missing; no record contains a newline, and what is not text
-# is not a record
+# the records of some positions as one blob, unless one is missing; no record contains a newline, and a value that is
+# not text is not a record
 _JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN CAST(group_concat(record, '') AS BLOB) END FROM (
 SELECT CASE typeof(record) WHEN 'text' THEN record ELSE 'null' END || char(10) AS record
 FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"""
@@ -125,7 +125,7 @@ def engine_in_memory(pool: type[Pool]) -> Engine:
     """
     if sqlite3.sqlite_version_info < (3, 36):
         raise NotALedger(f"a ledger in memory needs SQLite 3.36; this Python has SQLite {sqlite3.sqlite_version}")
-    # it has no journal that could be cut short, and locks as a file has
+    # it needs no journal on disk, and locks like a file
     pragmas = PRAGMAS | {"journal_mode": "memory"}
     engine = _engine_on(f"file:/{uuid4()}?vfs=memdb", pragmas, pool, BUSY_SECONDS)
     engine.update_execution_options(in_memory=True)
@@ -148,7 +148,7 @@ def _engine_on(name: str, pragmas: Mapping[str, str | int], pool: type[Pool], bu
         except sqlite3.Error:
             connection.close()
             raise
-        except UnicodeDecodeError:  # not even SQLite's complaint about the schema can be read
+        except UnicodeDecodeError:  # SQLite's message about a damaged schema is not UTF-8
             connection.close()
             raise sqlite3.DatabaseError("malformed database schema") from None
         return connection
@@ -157,7 +157,7 @@ def _engine_on(name: str, pragmas: Mapping[str, str | int], pool: type[Pool], bu
 
 
 def autocommit(connection: Connection) -> Connection:
-    """Return the connection as it is; if SQLAlchemy set it, SQLite would have to prepare all statements anew."""
+    """Return the connection unchanged; setting it would make SQLite prepare all statements again."""
     return connection
 
 
@@ -167,41 +167,41 @@ def begin(connection: Connection) -> None:
 
 
 def lock_schema(connection: Connection) -> None:
-    """BEGIN IMMEDIATE has already taken the lock."""
+    """Do nothing: BEGIN IMMEDIATE has already taken the lock."""
 
 
 def lock_appends(connection: Connection) -> None:
-    """BEGIN IMMEDIATE has already taken the lock. Raises `StoreDamaged` for foreign objects."""
+    """Refuse foreign objects with `StoreDamaged`; BEGIN IMMEDIATE has already taken the lock."""
     refuse_foreign(connection)
 
 
 def refuse_foreign(connection: Connection) -> None:
-    """Raise `StoreDamaged` if something foreign could run, refuse or hide something on our tables."""
+    """Raise `StoreDamaged` if foreign objects could run code, refuse rows or hide rows on our tables."""
     refuse_foreign_objects(connection.connection.cursor())
 
 
 def fence(connection: Connection) -> None:
-    """BEGIN IMMEDIATE has already taken the lock, and the catalogue has been compared under it."""
+    """Do nothing: BEGIN IMMEDIATE has taken the lock, and the catalogue was compared under it."""
 
 
 @contextmanager
 def begin_brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
-    """Provide a transaction on the table `runs` that waits at most so long for others, and is alone in any case.
+    """Provide a transaction on the table `runs` with a limit on its waiting; it is always alone.
 
-    Raises `StoreDamaged` for foreign objects: in a stranger's file something might run, even while it is verified.
+    Raises `StoreDamaged` for foreign objects: a foreign file might run code even while it is verified.
     """
-    before = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
+    timeout_before = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
     try:
         with transaction(connection, f"PRAGMA busy_timeout = {milliseconds}", "BEGIN IMMEDIATE"):
             refuse_foreign(connection)
             yield
     finally:
         with suppress(SQLAlchemyError):
-            connection.exec_driver_sql(f"PRAGMA busy_timeout = {before}")
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {timeout_before}")
 
 
 def mark_running(ledger: Connections, number: int) -> AbstractContextManager[None]:
-    """Its process shows that a run is in progress."""
+    """Do nothing: the process of a run shows that it is in progress."""
     return nullcontext()
 
 
@@ -221,25 +221,25 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
 
 
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
-    """Append an event in one short transaction: the new head, or None if there is something to decide.
+    """Append an event in one short transaction; return the new head, or None if there is something to decide.
 
-    `values`, called under the lock, gives the arguments of PostgreSQL's function `events_append_one`. What that
-    function looks up first, the guard and the indexes look up here.
+    `values`, called under the lock, returns the arguments of PostgreSQL's function `events_append_one`. The guard and
+    the indexes make the checks that this function makes first.
     """
     with ledger.driving() as driver:
         driver.execute("BEGIN IMMEDIATE")
         try:
             refuse_foreign_objects(driver)
-            *members, now, by, before, behind, head_seen = values()
+            *members, now, by, before, after, head_seen = values()
             last = driver.execute(NEWEST).fetchone()
             position, chain, recorded_at = last or (0, ZERO, 0)
             if (last is None or is_head(*last)) and recorded_at <= now and head_seen in (None, position):
                 position += 1
-                record = f"{before}{position}{behind}"
+                record = f"{before}{position}{after}"
                 leaf = leaf_hash(record)
                 chain = chain_hash(chain, leaf)
                 row = (position, *members, now, by, None, record, leaf, chain)
-                driver.execute(_insertion("events", _COLUMNS, 1), row)
+                driver.execute(_insert_statement("events", _COLUMNS, 1), row)
                 if driver.execute(_LAST_ROW).fetchone() != row:
                     raise StoreDamaged(NOT_STORED)
                 driver.execute("COMMIT")
@@ -253,31 +253,31 @@ def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tupl
 
 
 def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows; each gives the values of these columns.
+    """Insert rows; each has the values of these columns.
 
-    Many in one statement take half the time: SQLite keeps what it needs to undo a statement once for all of them.
+    Many rows per statement take half the time, as SQLite keeps its undo data once per statement.
     """
     rows, together = iter(rows), VALUES_TOGETHER // len(columns)
     while len(group := list(islice(rows, together))) == together:
-        cursor.execute(_insertion(table, tuple(columns), together), tuple(chain.from_iterable(group)))
-    cursor.executemany(_insertion(table, tuple(columns), 1), group)
+        cursor.execute(_insert_statement(table, tuple(columns), together), tuple(chain.from_iterable(group)))
+    cursor.executemany(_insert_statement(table, tuple(columns), 1), group)
 
 
 @cache
-def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
+def _insert_statement(table: str, columns: tuple[str, ...], rows: int) -> str:
     marks = f"({', '.join('?' * len(columns))})"
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES {', '.join([marks] * rows)}"
 
 
 def join_records(connection: Connection, after: int, until: int) -> bytes | None:
     """Return the records of some positions as one text."""
-    asked = _JOINED_RECORDS.format(after=int(after), until=int(until))
-    found: bytes | None = connection.exec_driver_sql(asked).scalar()
-    return found
+    query = _JOINED_RECORDS.format(after=int(after), until=int(until))
+    records: bytes | None = connection.exec_driver_sql(query).scalar()
+    return records
 
 
 def find_events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[NamedEvent]:
-    """(id, subject, type, record) of the events whose id or subject is one of these names."""
+    """Look up (id, subject, type, record) of the events whose id or subject is one of these names."""
     # the names come first so that each is looked up in the indexes
     cursor.execute(
         "SELECT events.event_id, events.subject, events.type, events.record FROM json_each(?) AS names "
@@ -288,12 +288,12 @@ def find_events_named(cursor: sqlite3.Cursor, names: Sequence[str]) -> list[Name
 
 
 def sql_head(table: str) -> str:
-    """SQL for a row's position and chain hash as people write them."""
+    """Return SQL for a row's position and chain hash: POSITION:CHAINHASH."""
     return f"{table}.position || ':' || lower(hex({table}.chain_hash))"
 
 
 def sql_as_bytes(column: str) -> str:
-    """SQL for a text as bytes, as it may not be UTF-8; no blob or number passes for the text it reads as."""
+    """Return SQL for a text as bytes, as it may not be UTF-8; blobs and numbers become a note of their type."""
     return (
         f"CASE WHEN typeof({column}) IN ('text', 'null') THEN CAST({column} AS BLOB) "
         f"ELSE 'a value of type ' || typeof({column}) END"
@@ -301,21 +301,21 @@ def sql_as_bytes(column: str) -> str:
 
 
 def settings(connection: Connection) -> list[Setting]:
-    """Return the store's actual settings, next to what they should be."""
-    wanted = {**PRAGMAS, "busy_timeout": BUSY_SECONDS * 1_000}
+    """Read the store's settings, with their safe values."""
+    safe_values = {**PRAGMAS, "busy_timeout": BUSY_SECONDS * 1_000}
     return [
         Setting("sqlite library", sqlite3.sqlite_version, None),
         *(
             Setting(name, str(connection.exec_driver_sql(f"PRAGMA {name}").scalar()), str(value), REMEDY)
-            for name, value in wanted.items()
+            for name, value in safe_values.items()
         ),
     ]
 
 
 def place(connection: Connection) -> tuple[str, ...]:
-    """Return what identifies the database among all that this account reaches: its file, with links resolved.
+    """Return the identity of the database among all that this account reaches: its file, with links resolved.
 
-    A database in memory is reached by nobody else, and nothing identifies it.
+    A database in memory has none, as only this process reaches it.
     """
     if connection.get_execution_options().get("in_memory"):
         return ()
@@ -323,20 +323,20 @@ def place(connection: Connection) -> tuple[str, ...]:
 
 
 def missing_guards(connection: Connection) -> list[str]:
-    """Return the triggers that are absent or not what the migrations installed."""
+    """Return the triggers that are missing or altered."""
     return altered_guards(connection.connection.cursor())
 
 
 def storage_findings(connection: Connection) -> list[str]:
-    """Return what SQLite itself finds wrong with the file, one text per finding."""
+    """Return the damage that SQLite itself finds in the file, one text per finding."""
     try:
-        found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check(20)")]
-    except Exception as error:  # a damaged file fails in every way there is
+        messages = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check(20)")]
+    except Exception as error:  # a damaged file can fail in any way
         cause = getattr(error, "orig", None) or error
         if isinstance(cause, sqlite3.Error) and not is_damage(cause):
             raise
         return [str(cause)]
-    return [] if found == ["ok"] else found
+    return [] if messages == ["ok"] else messages
 
 
 def is_damage(error: BaseException) -> bool:
@@ -345,16 +345,16 @@ def is_damage(error: BaseException) -> bool:
 
 
 def _code(error: BaseException) -> str | None:
-    """SQLite's code for an error, such as CORRUPT; None for an error that is a bug."""
+    """Return SQLite's code for an error, such as CORRUPT; None for an error that is a bug."""
     if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, sqlite3.ProgrammingError):
         return None
-    # Python's own complaints, about text that is not UTF-8, carry no code
+    # Python's own errors, about text that is not UTF-8, have no code
     return str(getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")).split("_")[1]
 
 
 _BUSY = "{} is locked by another program; try again when it is done"
 _CLOSED = "{} cannot be read or written: {}; check the file's and the folder's permissions"
-# by SQLite's code: the error, what it says of a location and a text, its reason
+# by SQLite's code: the error's class, its message with location and text, and its reason
 FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
     "BUSY": (StoreUnavailable, _BUSY, "busy"),
     "LOCKED": (StoreUnavailable, _BUSY, "busy"),
@@ -365,14 +365,12 @@ FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
     "CANTOPEN": (StoreUnavailable, _CLOSED, None),
     "IOERR": (StoreUnavailable, _CLOSED, None),
     "NOTADB": (NotALedger, "{} is not a SQLite file", None),
-    "CORRUPT": (
-        StoreDamaged, "{} is damaged or not as the migrations made it: {}; run: ratings verify", None
-    ),
-}  # fmt: skip
+    "CORRUPT": (StoreDamaged, "{} is damaged or not as the migrations made it: {}; run: ratings verify", None),
+}
 
 
 def failure(error: BaseException, location: str) -> LedgerError | None:
-    """Return a driver error as one of ours, or None for an error that is a bug."""
+    """Convert a driver's error to one of this program's; None for an error that is a bug."""
     if (code := _code(error)) is None:
         return None
     if AHEAD in str(error):
@@ -382,38 +380,40 @@ def failure(error: BaseException, location: str) -> LedgerError | None:
 
 
 def grant_statements(database: str, prefix: str) -> Grants | None:
-    """Return a file has no roles; there its permissions count."""
+    """Return None: a file has permissions, and no roles."""
     return None
 
 
 def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProblem]]:
-    """Return a file that everybody may write, or whose folder they may: the journal is next to the file."""
+    """Return the account, and whether all accounts may write the file or its folder, where the journal is."""
     path = Path(*place(connection))
-    found = []
-    for one, what in ((path, "the file"), (path.parent, "the folder")):
-        if one.stat().st_mode & stat.S_IWOTH:
-            remedy = f"chmod o-w {one}"
-            found.append(RightsProblem("everybody", f"may write {what} {one}, so also what no guard sees", remedy))
-    return f"the account {_account(os.geteuid())}", found
+    problems = []
+    for file_or_folder, kind in ((path, "the file"), (path.parent, "the folder")):
+        if file_or_folder.stat().st_mode & stat.S_IWOTH:
+            remedy = f"chmod o-w {file_or_folder}"
+            problems.append(
+                RightsProblem("everybody", f"may write {kind} {file_or_folder}, so also what no guard sees", remedy)
+            )
+    return f"the account {_account_name(os.geteuid())}", problems
 
 
 def read_change_rights(connection: Connection) -> tuple[str, str, bool]:
-    """Return the account that asks, the file's owner, and whether whoever asks may write the file and its folder."""
+    """Return this account, the file's owner, and whether this account may write the file and its folder."""
     path = Path(*place(connection))
-    return _account(os.geteuid()), _account(path.stat().st_uid), not _closed(path)
+    return _account_name(os.geteuid()), _account_name(path.stat().st_uid), not _find_unwritable(path)
 
 
 def describe_missing_rights(connection: Connection, role: str) -> str:
-    """Return what this account may not write; every role needs the same of a file."""
-    closed = _closed(Path(*place(connection)))
-    return f"this account may not write {' and '.join(closed)}" if closed else ""
+    """Describe what this account may not write; every role needs the same rights on a file."""
+    unwritable = _find_unwritable(Path(*place(connection)))
+    return f"this account may not write {' and '.join(unwritable)}" if unwritable else ""
 
 
-def _closed(path: Path) -> list[str]:
-    return [str(one) for one in (path, path.parent) if not os.access(one, os.W_OK)]
+def _find_unwritable(path: Path) -> list[str]:
+    return [str(place) for place in (path, path.parent) if not os.access(place, os.W_OK)]
 
 
-def _account(number: int) -> str:
+def _account_name(number: int) -> str:
     try:
         return pwd.getpwuid(number).pw_name
     except KeyError:
@@ -424,12 +424,12 @@ def _account(number: int) -> str:
 def hold_rebuild_lock(ledger: Connections) -> Iterator[None]:
     """Lock the file itself, so that neither a link to it nor a deleted file makes a second lock.
 
-    Raises `BlockingIOError` if somebody else has locked it, `StoreUnavailable`.
+    Raises `BlockingIOError` if another process holds the lock, and `StoreUnavailable`.
     """
     path = str(ledger.url.database)
     try:
-        found = os.stat(path)
-        file = os.getpid(), found.st_dev, found.st_ino
+        status = os.stat(path)
+        file = os.getpid(), status.st_dev, status.st_ino
         if file not in _descriptors:
             _descriptors[file] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
@@ -451,11 +451,11 @@ _compared: list[Sequence[Any]] = [()]
 
 
 def read_objects(cursor: Any) -> Objects:
-    """Return every object of the file."""
-    return _objects(cursor.execute(_ALL).fetchall())
+    """Read every object of the file."""
+    return _to_objects(cursor.execute(_ALL).fetchall())
 
 
-def _objects(rows: Sequence[Any]) -> Objects:
+def _to_objects(rows: Sequence[Any]) -> Objects:
     return {
         (kind, table, name): "" if sql is None else bytes(sql).decode("utf-8", "backslashreplace")
         for kind, table, name, sql in rows
@@ -463,61 +463,61 @@ def _objects(rows: Sequence[Any]) -> Objects:
 
 
 def refuse_foreign_objects(cursor: Any) -> None:
-    """Raise `StoreDamaged` if anything but this program's objects could run, refuse or hide something on its tables.
+    """Raise `StoreDamaged` if foreign objects could run code, refuse rows or hide rows on this program's tables.
 
-    SQLite runs what it has parsed, and parses the schema again as soon as it changes: while this connection writes,
-    nobody else can change it.
+    SQLite runs the schema as parsed, and parses it again after each change. While this connection writes, no other can
+    change it.
     """
     rows = cursor.execute(_ALL).fetchall()
     if rows != _compared[0]:
         refuse_difference(cursor, (f"the guard {name} is missing or altered" for name in altered_guards(cursor)))
-        refuse_difference(cursor, _differences(cursor, _objects(rows), all_objects=False))
+        refuse_difference(cursor, _find_differences(cursor, _to_objects(rows), all_objects=False))
         _compared[0] = rows
 
 
 def altered_guards(cursor: Any) -> list[str]:
-    """Return the triggers that are absent or not what the migrations installed."""
+    """Return the triggers that are missing or altered."""
     triggers = {name: sql for (kind, _, name), sql in read_objects(cursor).items() if kind == "trigger"}
     return sorted(name for name, sql in SQLITE_TRIGGERS.items() if triggers.get(name) != sql)
 
 
 def object_differences(connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
-    """None for every object that is as it should be, and what is wrong for every other one, leaving out the guards."""
+    """Yield None for every object that is as it should be, and a message for every other one, without the guards."""
     cursor: Any = connection.connection.cursor()
-    yield from _differences(cursor, read_objects(cursor), all_objects=True)
+    yield from _find_differences(cursor, read_objects(cursor), all_objects=True)
 
 
-def _differences(cursor: Any, found: Objects, all_objects: bool) -> Iterator[str | None]:
-    """Compare the objects, and name triggers, indexes and references that are not this program's.
+def _find_differences(cursor: Any, objects: Objects, all_objects: bool) -> Iterator[str | None]:
+    """Compare the objects with this program's, and report foreign triggers, indexes and references.
 
-    Without `all_objects` leave out views and plain indexes: their absence lets nothing run, and refuses nothing.
+    Without `all_objects` leave out views and plain indexes, whose absence neither runs code nor refuses rows.
     """
     generated = generated_objects("sqlite")
     tables = {table.lower() for _, table, _ in generated}
-    wanted = {
+    expected = {
         (kind, name): (table, sql)
         for (kind, table, name), sql in generated.items()
-        if all_objects or kind == "table" or (kind == "index" and not _plain(sql))
+        if all_objects or kind == "table" or (kind == "index" and not _is_plain_index(sql))
     }
-    kinds_by_name = {name.lower(): kind for kind, _, name in found}
-    definitions = {(kind, name): (table, sql) for (kind, table, name), sql in found.items()}
-    for kind, name in wanted:
-        if kind == "index" and ("table", wanted[kind, name][0]) not in definitions:
+    kinds_by_name = {name.lower(): kind for kind, _, name in objects}
+    definitions = {(kind, name): (table, sql) for (kind, table, name), sql in objects.items()}
+    for kind, name in expected:
+        if kind == "index" and ("table", expected[kind, name][0]) not in definitions:
             continue  # a missing table's indexes are missing, too
         if (kind, name) not in definitions:
-            instead = f"; a {kinds_by_name[name]} has its name" if name in kinds_by_name else ""
-            yield f"the {kind} {name} is missing{instead}"
+            note = f"; a {kinds_by_name[name]} has its name" if name in kinds_by_name else ""
+            yield f"the {kind} {name} is missing{note}"
         else:
-            same = definitions[kind, name] == wanted[kind, name]
-            yield None if same else f"the {kind} {name} is not as this program makes it"
-    # SQLite compares table names without regard to case, and keeps a name as it was written
-    for kind, name in sorted(definitions.keys() - wanted.keys()):
+            is_same = definitions[kind, name] == expected[kind, name]
+            yield None if is_same else f"the {kind} {name} is not as this program makes it"
+    # SQLite ignores case in table names, but keeps their spelling
+    for kind, name in sorted(definitions.keys() - expected.keys()):
         table, sql = definitions[kind, name]
-        ours = table.lower() in tables
+        is_own_table = table.lower() in tables
         if kind == "trigger" and name not in SQLITE_TRIGGERS:
-            if ours or not tables.isdisjoint(_WORD.findall(sql.lower())):
+            if is_own_table or not tables.isdisjoint(_WORD.findall(sql.lower())):
                 yield f"the trigger {name} on {table} is none of this program's"
-        elif kind == "index" and ours and not _plain(sql):
+        elif kind == "index" and is_own_table and not _is_plain_index(sql):
             yield f"the index {name} on {table} is none of this program's"
     own_tables = {name for kind, _, name in generated if kind == "table"}
     for name, table in cursor.execute(_REFERENCES).fetchall():
@@ -528,10 +528,10 @@ def _differences(cursor: Any, found: Objects, all_objects: bool) -> Iterator[str
 _WORD = re.compile(r"\w+")
 _REFERENCES = """SELECT DISTINCT m.name, f."table" FROM sqlite_master m, pragma_foreign_key_list(m.name) f
 WHERE m.type = 'table' ORDER BY 1, 2"""
-# rows of these tables never go, so no reference to them ever runs
+# rows of these tables are never deleted, so no reference to them ever runs
 _NEVER_CHANGED = {name.partition("_refuse_")[0] for name in SQLITE_TRIGGERS if "_refuse_" in name}
 
 
-def _plain(sql: str) -> bool:
-    """Tell whether an index is on plain columns, so that it refuses nothing and runs nothing."""
+def _is_plain_index(sql: str) -> bool:
+    """Tell whether an index is on plain columns only, so that it neither refuses rows nor runs code."""
     return bool(re.fullmatch(r"[^()]*\([^()]*\)\s*", sql)) and not re.search(r"\bUNIQUE\b", sql, re.IGNORECASE)

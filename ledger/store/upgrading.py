@@ -1,4 +1,4 @@
-"""Making a ledger, and upgrading one to the schema of this program."""
+"""Creating a ledger, and upgrading one to the schema of this program."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -22,63 +22,65 @@ from ratings_ledger.ledger.store.opening import (
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
 
-def _other_program(connection: Connection) -> str | None:
-    """Return a sign that a store without a ledger belongs to another program, or None."""
+def _find_other_program(connection: Connection) -> str | None:
+    """Find a sign that a store without a ledger belongs to another program; None if there is none."""
     if inspect(connection).has_table("events"):
         return "a table 'events'"
     return "migrations" if MigrationContext.configure(connection).get_current_heads() else None
 
 
 def upgrade(name: str) -> Ledger:
-    """Return the ledger of that name at the newest schema, made if need be. Raises `NotALedger`, `StoreUnavailable`."""
-    _bring_up(connect(name, create=True))
+    """Create or upgrade the ledger of that name, and open it. Raises `NotALedger`, `StoreUnavailable`."""
+    _upgrade_store(connect(name, create=True))
     return open_ledger(name)
 
 
 def create_store(name: str) -> Ledger:
-    """Return a new ledger of that name, or one in memory for `:memory:`.
+    """Create a ledger of that name, or one in memory for `:memory:`.
 
     Raises `LedgerExists`, `NotALedger`, `StoreUnavailable`.
     """
     if name != IN_MEMORY:
-        _bring_up(connect(name, create=True), refuses_ledger=True)
+        _upgrade_store(connect(name, create=True), refuses_ledger=True)
         return open_ledger(name)
     ledger = connect_in_memory()
-    _bring_up(ledger)
+    _upgrade_store(ledger)
     return replace(ledger, compares=True)
 
 
-def _bring_up(ledger: Ledger, *, refuses_ledger: bool = False) -> None:
-    """Bring a store to the newest schema. Raises `LedgerExists` if a ledger is there and is not wanted."""
+def _upgrade_store(ledger: Ledger, *, refuses_ledger: bool = False) -> None:
+    """Bring a store to the newest schema. With `refuses_ledger`, raise `LedgerExists` if it holds a ledger."""
     with ledger.reading() as connection:
-        found = schema_revision(connection)
-    if found is not None and refuses_ledger:
+        revision = schema_revision(connection)
+    if revision is not None and refuses_ledger:
         raise ledger_exists_error(ledger)
-    if found != SCHEMA_REVISION:
+    if revision != SCHEMA_REVISION:
         with ledger.writing() as connection:
             ledger.dialect.lock_schema(connection)
-            # asked again under the lock, as others may have made it in the meantime
-            found = schema_revision(connection)
-            if found is not None and refuses_ledger:
+            # read again under the lock, as another process may have created it meanwhile
+            revision = schema_revision(connection)
+            if revision is not None and refuses_ledger:
                 raise ledger_exists_error(ledger)
-            if found is None and (theirs := _other_program(connection)):
-                raise NotALedger(f"{ledger.location} has {theirs} of another program; choose another database")
+            if revision is None and (sign := _find_other_program(connection)):
+                raise NotALedger(f"{ledger.location} has {sign} of another program; choose another database")
             known = {script.revision for script in ScriptDirectory.from_config(build_config()).walk_revisions()}
-            if found is not None and found not in known:
+            if revision is not None and revision not in known:
                 raise NotALedger(
-                    f"{ledger.location} has schema {found}; a newer ratings-ledger made it: upgrade the program",
+                    f"{ledger.location} has schema {revision}; a newer ratings-ledger made it: upgrade the program",
                     "new-schema",
                 )
-            if found != SCHEMA_REVISION:
+            if revision != SCHEMA_REVISION:
                 make_tables(connection)
 
 
 class UpgradePlan(NamedTuple):
-    """What an upgrade would do: the current schema, (revision, what it does) of each step from it to the newest, the
-    views that are gone; who asks, who may, and whether these are the same."""
+    """The plan of an upgrade: the current schema, (revision, description) of each step, and the missing views.
+
+    `may` tells whether `user` has the rights of `owner`, who may change the tables.
+    """
 
     ledger: Ledger
-    found: str
+    revision: str
     steps: list[tuple[str, str]]
     views: list[str]
     user: str
@@ -87,22 +89,22 @@ class UpgradePlan(NamedTuple):
 
 
 def plan_upgrade(name: str) -> UpgradePlan:
-    """Return what an upgrade of a ledger would do, without doing it. Raises `NotALedger`, `StoreUnavailable`."""
+    """Plan an upgrade of a ledger without doing it. Raises `NotALedger`, `StoreUnavailable`."""
     ledger = connect(name)
     scripts = ScriptDirectory.from_config(build_config())
     with ledger.reading() as connection:
-        found = schema_revision(connection)
+        revision = schema_revision(connection)
         revisions = [script.revision for script in scripts.walk_revisions()]
-        if found not in revisions:
-            open_ledger(name)  # says what is there instead
-        steps = list(scripts.iterate_revisions("head", found))[::-1]
+        if revision not in revisions:
+            open_ledger(name)  # raises the error for such a store
+        steps = list(scripts.iterate_revisions("head", revision))[::-1]
         views = [] if steps else sorted(missing_views(connection))
-        asking = ledger.dialect.read_change_rights(connection)
-    return UpgradePlan(ledger, str(found), [(step.revision, step.doc) for step in steps], views, *asking)
+        change_rights = ledger.dialect.read_change_rights(connection)
+    return UpgradePlan(ledger, str(revision), [(step.revision, step.doc) for step in steps], views, *change_rights)
 
 
 def recreate_views(ledger: Ledger) -> None:
-    """Recreate the views that are gone."""
+    """Recreate the missing views."""
     with ledger.writing() as connection:
         ledger.dialect.lock_schema(connection)
         for statement in missing_views(connection).values():

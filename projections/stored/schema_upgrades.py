@@ -53,7 +53,7 @@ def upgrade_ledger(name: str, *, dry_run: bool = False) -> LedgerUpgrade:
             recreate_views(plan.ledger)
     return LedgerUpgrade(
         ledger=plan.ledger.location,
-        from_=plan.found,
+        from_=plan.revision,
         to=SCHEMA_REVISION,
         steps=tuple(UpgradeStep(revision, does) for revision, does in plan.steps),
         views=tuple(plan.views),

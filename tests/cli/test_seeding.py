@@ -282,11 +282,12 @@ class Oracle:
 
 @pytest.mark.parametrize("number", range(6))
 def test_random_histories_are_refused_as_an_oracle_says(
-    number: int, ratings: Ratings, one_db: str, at_length: bool
+    number: int, ratings: Ratings, one_db: str, at_length: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether events come one by one or in pieces, the same are refused, with the codes of a plain reading."""
     if number > 1 and not at_length:
         pytest.skip("at length")
+    monkeypatch.chdir(tmp_path)  # an import of standard input writes its rejects there
     chance, oracle, players = Random(number), Oracle(), [f"p{n}" for n in range(9)]
     count = 0
     for _ in range(12):

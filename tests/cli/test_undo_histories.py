@@ -279,13 +279,14 @@ def ledgers(store_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
 
 
 def test_undo_restores_every_ladder(
-    ledgers: Callable[[], str], tmp_path: Path, ratings: Ratings, at_length: bool
-) -> None:  # fmt: skip
+    ledgers: Callable[[], str], tmp_path: Path, ratings: Ratings, at_length: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After each command of a random history undo restores the ladders, and undone itself it changes them again.
 
     Any earlier act is taken back as well, or refused with a reason, and then nothing is recorded.
     """
     steps = sorted(WANTED - {"earlier refused"})
+    monkeypatch.chdir(tmp_path)  # an import of standard input writes its rejects there
 
     @settings(SETTINGS, max_examples=150 if at_length else 2, derandomize=not at_length, phases=[Phase.generate])
     @given(st.lists(st.sampled_from(steps), min_size=5, max_size=12), st.integers(0, 2**32))

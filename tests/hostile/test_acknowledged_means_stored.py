@@ -88,11 +88,11 @@ def test_obstructed_append_is_refused(
     before = count(db)
     told = record(ratings, db, 2)
     assert (told.exit_code, told.stdout, count(db)) == (1, "", before), told
-    assert "see: ratings verify" in told.stderr
+    assert "run: ratings verify" in told.stderr
     for numbers in (range(1), range(1, 6)):
         told = imported(ratings, db, numbers)
         assert (told.exit_code, count(db)) == (1, before), told
-        assert ("see: ratings verify" in told.stderr, "bug" in told.stderr) == (True, False)
+        assert ("run: ratings verify" in told.stderr, "bug" in told.stderr) == (True, False)
 
 
 @pytest.mark.slow

@@ -122,7 +122,7 @@ def test_foreign_object_refuses_every_write(what: str, ratings: Ratings, request
     for command, told in writes(ratings, db).items():
         assert (told.exit_code, "bug" in told.stderr) == (1, False), (command, told)
         assert NAMED.get(name, "zz") in told.stderr, (command, told)
-        assert "see: ratings verify" in told.stderr, (command, told)
+        assert "run: ratings verify" in told.stderr, (command, told)
     assert state(db) == before
     told = ratings("verify", db=db)
     assert (told.exit_code, NAMED.get(name, "zz") in told.stdout) == (1, True), told

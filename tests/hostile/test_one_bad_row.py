@@ -332,5 +332,5 @@ def test_damaged_head_is_named(what: str, ratings: Ratings, request: pytest.Fixt
     ):  # fmt: skip
         done = ratings(*command, db=db)
         assert (done.exit_code, "bug" in done.stderr) == (1, False), (command, done)
-        assert "the last event, at position 6, is not as it was written; see: ratings verify" in done.stderr, command
+        assert "the last event, at position 6, is invalid; run: ratings verify" in done.stderr, command
     assert verified(ratings, db) != []
