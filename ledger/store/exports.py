@@ -1,9 +1,9 @@
-"""An export of events in a file: the records, one per line, and a last line that names the head after the last of them.
+"""Exports of events in files: the records, one per line, and a last line with the head after the last record.
 
     {"by":"mira","data":{...},"id":"game:g-1", ... ,"type":"game.recorded"}
     {"end":93,"head":"93:3f513f9a..."}
 
-In an increment, `since` in the last line says what it continues. Standard output gets only the records.
+In an increment, the last line has `since`, the place that it continues. Standard output gets only the records.
 """
 
 import gzip
@@ -22,7 +22,7 @@ from ratings_ledger.ledger.store.log import chain_hash_at, read_records
 _END = re.compile(rb'\{"end":(\d{1,16}),"head":"\1:([0-9a-f]{64})"(?:,"since":"(\d{1,16}):([0-9a-f]{64})")?\}')
 _PLACE = re.compile(r"(\d{1,16}):([0-9a-fA-F]{64})", re.ASCII)
 _POSITION = re.compile(rb'"position":(\d{1,16}),"recorded_at":"')
-# how many bytes of an increment's leaf hashes are held in memory; more go to a temporary file
+# how many bytes of an increment's leaf hashes stay in memory; more go to a temporary file
 _HELD_BYTES = 1 << 23
 
 
@@ -40,37 +40,37 @@ BEGINNING = Place(0, ZERO)
 
 
 class ExportEnd(NamedTuple):
-    """What the last line of an export names: the head, and what the first line continues."""
+    """The content of the last line of an export: the head, and the place that the first line continues."""
 
     head: Place
     since: Place
 
 
 def read_place(text: str) -> Place | None:
-    """Return a place written as POSITION:CHAINHASH, or None."""
+    """Parse a place written as POSITION:CHAINHASH; None for another text."""
     match = _PLACE.fullmatch(text)
     return None if match is None else Place(int(match.group(1)), bytes.fromhex(match.group(2)))
 
 
 def read_end(line: bytes) -> ExportEnd | None:
-    """Return what a line names if it is the last line of an export, else None."""
+    """Parse the last line of an export; None for any other line."""
     match = _END.fullmatch(line) if line.startswith(b'{"end":') else None
     if match is None:
         return None
     end, head, since, before = match.groups()
-    return ExportEnd(_place(end, head), BEGINNING if since is None else _place(since, before))
+    return ExportEnd(_parse_place(end, head), BEGINNING if since is None else _parse_place(since, before))
 
 
-def _place(position: bytes, chain: bytes) -> Place:
+def _parse_place(position: bytes, chain: bytes) -> Place:
     return Place(int(position), bytes.fromhex(chain.decode()))
 
 
 def place_at(connection: Connection, position: int) -> Place:
     """Return a position of the log with its chain hash. Raises `StoreDamaged` if there is none."""
-    found = chain_hash_at(connection, position)
-    if found is None:
-        raise _damaged(position, "is not there")
-    return Place(position, found)
+    hash_there = chain_hash_at(connection, position)
+    if hash_there is None:
+        raise _damage_error(position, "is not there")
+    return Place(position, hash_there)
 
 
 def export_lines(connection: Connection, since: int, until: int) -> Iterator[bytes]:
@@ -82,59 +82,59 @@ def export_lines(connection: Connection, since: int, until: int) -> Iterator[byt
     position, chain = begin
     for page in read_records(connection, since, until):
         lines = []
-        for found, record in page:
+        for record_position, record in page:
             position += 1
-            if found != position or not isinstance(record, str):
-                raise _damaged(position, "is not there" if found != position else "is not text")
+            if record_position != position or not isinstance(record, str):
+                raise _damage_error(position, "is not there" if record_position != position else "is not text")
             chain = chain_hash(chain, leaf_hash(record))
             lines.append(f"{record}\n")
         yield "".join(lines).encode()
     if (position, chain) != head:
-        raise _damaged(until, "has a chain hash that differs from that of the records up to it")
-    # the last line of a full export does not say what it continues
-    continued = "" if begin == BEGINNING else f',"since":"{begin}"'
-    yield f'{{"end":{head.position},"head":"{head}"{continued}}}\n'.encode()
+        raise _damage_error(until, "has a chain hash that differs from that of the records up to it")
+    # the last line of a full export has no `since`
+    since_member = "" if begin == BEGINNING else f',"since":"{begin}"'
+    yield f'{{"end":{head.position},"head":"{head}"{since_member}}}\n'.encode()
 
 
 def open_compressed(file: IO[bytes]) -> IO[bytes]:
-    """Return a compressor that writes to a file, without name and time: the same events give the same bytes."""
+    """Open a compressor that writes to a file, without name and time: the same events give the same bytes."""
     return cast(IO[bytes], gzip.GzipFile("", "wb", 6, file, mtime=0))
 
 
-def _damaged(position: int, what: str) -> StoreDamaged:
+def _damage_error(position: int, what: str) -> StoreDamaged:
     return StoreDamaged(
-        f"position {position} {what}, so this would not be a backup, and nothing was written; ratings verify says what "
-        "is wrong; to save what can be read, export to standard output"
+        f"position {position} {what}, so this would not be a backup, and nothing was written; run: ratings verify; to "
+        "save the readable events, export to standard output"
     )
 
 
 def mark_last_lines(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tuple[int, bytes | Refused | None]]:
-    """Yield the lines of a file of events; None for the last line of an export if it fits the lines before it.
+    """Yield the lines of a file of events, with None for each last line of an export that fits its lines.
 
-    If it does not fit, what is wrong comes instead. Another export may begin after it.
+    For a last line that does not fit, yield a refusal. Another export may begin after it.
     """
-    exported = _Exported()
+    exported = _ExportLines()
     for number, line in lines:
         end = None if isinstance(line, Refused) else read_end(line)
         if end is None:
             exported.add(b"" if isinstance(line, Refused) else line)
             yield number, line
             continue
-        found, exported = exported.head(end.since), _Exported()
-        if found == end.head:
+        actual_head, exported = exported.head(end.since), _ExportLines()
+        if actual_head == end.head:
             yield number, None
-        elif found is None:
+        elif actual_head is None:
             yield number, Refused("end-mismatch", f"the lines before it are not an export that ends at {end.head}")
         else:
             message = (
-                f"this last line of an export names {end.head}, but the lines before it end at {found}: lines are "
-                "missing, changed or added; if that is intended, remove the last line"
+                f"this last line of an export names {end.head}, but the lines before it end at {actual_head}: lines "
+                "are missing, changed or added; if that is intended, remove the last line"
             )
             yield number, Refused("end-mismatch", message)
 
 
-class _Exported:
-    """The lines of one export so far: how many, and what the chain hash needs of them."""
+class _ExportLines:
+    """The lines of one export so far: their number, and the data for their chain hash."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -142,7 +142,7 @@ class _Exported:
         self._leaves: SpooledTemporaryFile[bytes] | None = None
 
     def add(self, line: bytes) -> None:
-        """Take a line in. The lines of a file that is not an export cost nothing."""
+        """Add a line. The lines of a file that is not an export cost nothing."""
         self._count += 1
         if self._count == 1:
             position = _POSITION.search(line) if line.startswith(b'{"by":') else None

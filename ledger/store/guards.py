@@ -1,12 +1,12 @@
 """The database's own refusals: triggers that keep events immutable and their positions gap-free.
 
-The migrations install them; `verify` reads them back and compares. In SQLite a guard stands before every INSERT,
-because INSERT OR REPLACE deletes the row in its way without any delete trigger. In PostgreSQL the guard takes the
-append lock itself and recomputes both hashes, so that no other program can append a row that does not fit.
+The migrations install them; `verify` reads and compares them. In SQLite a guard checks every INSERT, because INSERT OR
+REPLACE deletes the conflicting row without a delete trigger. In PostgreSQL the guard takes the append lock itself and
+recomputes both hashes, so that no other program can append a row that does not fit.
 
-A row's columns are compared with its record without reading JSON, which SQLite refuses to a trigger that may be a
-stranger's: all but the data stand at known places of a record, in canonical form. Of the data only what the event is
-about is looked for.
+The guards compare a row's columns with its record without parsing JSON, which SQLite forbids in triggers of untrusted
+files. All members but the data are at known places of a canonical record. Of the data the guards check only the
+event's subject.
 """
 
 from collections.abc import Callable
@@ -15,29 +15,29 @@ from collections.abc import Callable
 POSTGRES_APPEND_LOCK = 7_236_836_021
 
 
-# of a row that whoever appends may not bring, or the clock of the server is wrong
+# the message for a row from the future; the clock of the appender or of the server is wrong
 AHEAD = "recorded more than a day ahead of the clock"
 _DAY = 86_400_000_000
-# what JSON escapes in a name, and what stands behind the backslash then
+# the characters that JSON escapes in a name, each with the character after the backslash
 _ESCAPED = {"\\": "\\", '"': '"', "\n": "n", "\t": "t"}
 
 
-def _quoted(column: str, character: str) -> str:
-    """SQL for a text as JSON has it; no name holds another character that JSON escapes."""
+def _sql_json_string(column: str, character: str) -> str:
+    """Return SQL for a text as a JSON string; no name holds other characters that JSON escapes."""
     escaped = column
     for plain, behind in _ESCAPED.items():
         escaped = f"replace({escaped}, {character}({ord(plain)}), {character}(92) || {character}({ord(behind)}))"
     return f"'\"' || {escaped} || '\"'"
 
 
-def _sqlite_quoted(column: str) -> str:
-    # few names hold such a character, and SQLite takes long to replace
+def _sqlite_json_string(column: str) -> str:
+    # few names hold such a character, and `replace` is slow in SQLite
     odd = f"{column} GLOB '*[{''.join(_ESCAPED)}]*'"
-    return f"CASE WHEN {odd} THEN {_quoted(column, 'char')} ELSE '\"' || {column} || '\"' END"
+    return f"CASE WHEN {odd} THEN {_sql_json_string(column, 'char')} ELSE '\"' || {column} || '\"' END"
 
 
-def _ending(instant: Callable[[str], str], quoted: Callable[[str], str]) -> str:
-    """SQL for what stands behind the data in the record of a new row."""
+def _sql_record_ending(instant: Callable[[str], str], quoted: Callable[[str], str]) -> str:
+    """Return SQL for the part after the data in the record of a new row."""
     return (
         f"""',"id":' || {quoted("NEW.event_id")} || ',"occurred_at":"' || {instant("NEW.occurred_at")} || """
         f"""'","position":' || CAST(NEW.position AS text) || ',"recorded_at":"' || {instant("NEW.recorded_at")} || """
@@ -47,31 +47,31 @@ def _ending(instant: Callable[[str], str], quoted: Callable[[str], str]) -> str:
 
 
 def sqlite_instant(column: str) -> str:
-    """SQL for microseconds since 1970 as a record has them: RFC 3339, six digits behind the point, `Z`."""
+    """Return SQL for microseconds since 1970 as a record has them: RFC 3339, six fractional digits, `Z`."""
     whole = f"strftime('%Y-%m-%dT%H:%M:%S.', {column} / 1000000 - ({column} % 1000000 < 0), 'unixepoch')"
     return f"{whole} || substr(1000000 + ({column} % 1000000 + 1000000) % 1000000, 2) || 'Z'"
 
 
 def _postgres_instant(column: str) -> str:
-    # seconds apart, since an interval is multiplied as a floating-point number; every type is said, so that no
-    # operator or function of somebody's fits better than PostgreSQL's own
+    # seconds apart, since an interval is multiplied as a floating-point number; all types are explicit, so that no
+    # foreign operator or function matches better than PostgreSQL's own
     million = "1000000::bigint"
     fraction = f"mod(mod({column}, {million}) + {million}, {million})"
     whole = f"TIMESTAMP 'epoch' + (({column} - {fraction}) / {million})::double precision * INTERVAL '1 second'"
     return f"to_char({whole}, 'YYYY-MM-DD\"T\"HH24:MI:SS') || '.' || lpad(({fraction})::text, 6, '0') || 'Z'"
 
 
-def _postgres_quoted(column: str) -> str:
-    return _quoted(column, "chr")
+def _postgres_json_string(column: str) -> str:
+    return _sql_json_string(column, "chr")
 
 
-# every kind of event about a game is about the one whose id stands first in its data; what stands before it in a game
-# are texts, and the members that whoever recorded it made up, which end so
+# the first `game_id` in the data of a game's event names the game; only texts and members of free choice precede it,
+# and these members end so
 _MADE_UP_END = '},"game":'
-_SQLITE_ENDING = _ending(sqlite_instant, _sqlite_quoted)
-_SQLITE_THING = _sqlite_quoted("substr(NEW.subject, instr(NEW.subject, ':') + 1)")
-_POSTGRES_ENDING = _ending(_postgres_instant, _postgres_quoted)
-_POSTGRES_THING = _postgres_quoted("substr(NEW.subject, strpos(NEW.subject, ':') + 1)")
+_SQLITE_ENDING = _sql_record_ending(sqlite_instant, _sqlite_json_string)
+_SQLITE_THING = _sqlite_json_string("substr(NEW.subject, instr(NEW.subject, ':') + 1)")
+_POSTGRES_ENDING = _sql_record_ending(_postgres_instant, _postgres_json_string)
+_POSTGRES_THING = _postgres_json_string("substr(NEW.subject, strpos(NEW.subject, ':') + 1)")
 
 
 _SQLITE_DATA = f"""substr(NEW.record, instr(NEW.record, '{_MADE_UP_END}'))"""
@@ -112,7 +112,7 @@ SQLITE_TRIGGERS = {
     WHERE NEW.recorded_at IS NOT (SELECT recorded_at FROM events WHERE position = NEW.position - 1)
       AND NEW.recorded_at > CAST(strftime('%s', 'now') AS INTEGER) * 1000000 + {_DAY};
   SELECT RAISE(ABORT, 'the columns do not fit the record')
-    WHERE instr(NEW.record, '{{"by":' || {_sqlite_quoted("NEW.recorded_by")} || ',"data":{{') IS NOT 1
+    WHERE instr(NEW.record, '{{"by":' || {_sqlite_json_string("NEW.recorded_by")} || ',"data":{{') IS NOT 1
       -- no record holds a line end
       OR instr(NEW.record, char(10)) > 0
       OR coalesce(instr(NEW.record || char(10), {_SQLITE_ENDING} || char(10)), 0) = 0
@@ -129,7 +129,7 @@ BEGIN
 END""",
 }
 
-# a plan that was made while the log was short is kept while it grows, and has to be by the indexes all the same
+# a plan made while the log is short stays in use while the log grows, so it must use the indexes from the start
 _PLANNED_ONCE = "LANGUAGE plpgsql SET enable_seqscan = off"
 
 POSTGRES_FUNCTIONS = {
@@ -165,7 +165,7 @@ BEGIN
   ELSIF coalesce(NEW.recorded_at > head_recorded_at, true)
      AND NEW.recorded_at > extract(epoch FROM clock_timestamp())::bigint * 1000000::bigint + {_DAY}::bigint THEN
     RAISE EXCEPTION '{AHEAD}' USING ERRCODE = 'restrict_violation';
-  ELSIF NOT starts_with(NEW.record, '{{"by":' || {_postgres_quoted("NEW.recorded_by")} || ',"data":{{')
+  ELSIF NOT starts_with(NEW.record, '{{"by":' || {_postgres_json_string("NEW.recorded_by")} || ',"data":{{')
      OR right(NEW.record, length(ending)) <> ending
      OR NEW.subject <> 'ledger:zone' AND strpos(NEW.record, ':' || {_POSTGRES_THING}) = 0
      OR starts_with(NEW.type, 'game.') AND (NOT starts_with(NEW.subject, 'game:')
@@ -190,7 +190,7 @@ POSTGRES_TRIGGERS = {
     },
 }
 
-# appends one event in one statement, if there is nothing to decide; else it gives no row, and has appended nothing
+# appends one event in one statement, if there is nothing to decide; else it appends nothing and returns no row
 POSTGRES_APPEND = {
     "events_append_one": f"""CREATE FUNCTION events_append_one(
   new_id text, new_type text, new_schema_version smallint, new_subject text, new_occurred_at bigint, now bigint,

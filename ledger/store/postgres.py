@@ -44,60 +44,63 @@ from ratings_ledger.ledger.store.schema import NEWEST
 if TYPE_CHECKING:
     from psycopg import Cursor
 
-# name by name, in the indexes: with statistics from before an import, many names at once would scan the whole table
+# name by name, by the indexes: with statistics from before an import, many names at once would scan the whole table
 _NAMED = """SELECT event.* FROM unnest(%(names)s::text[]) AS names (name) CROSS JOIN LATERAL
 (SELECT event_id, subject, type, record FROM events WHERE event_id = name OR subject = name) AS event"""
-# from now on until the transaction ends nobody can put anything on the table; only a lock's holder takes it, so that
-# whoever holds the append lock can still change the table
+# until the transaction ends no other session can add objects to the table; only the holder of the append lock takes
+# this lock, and can still change the table itself
 _KEEP_TABLE = "LOCK TABLE events IN ROW EXCLUSIVE MODE"
-# statements in one message are one transaction; the second one's lock is why the third one sees the true catalogue
+# the statements of one message are one transaction; with the second one's lock the third sees the true catalogue
 _APPEND_ONE = f"""EXECUTE ratings_append_lock; {_KEEP_TABLE};
 EXECUTE ratings_append_one({", ".join(["%s"] * 10)})"""
-# whether what is acknowledged survives a crash, and is in no other table
+# whether acknowledged rows survive a crash, and are in no other table
 _KEPT = """CASE WHEN (SELECT relpersistence FROM pg_class WHERE oid = 'events'::regclass) <> 'p' THEN 'unlogged'
 WHEN EXISTS (SELECT FROM pg_inherits WHERE inhparent = 'events'::regclass) THEN 'inherited by another table'
 ELSE 'kept' END"""
 
-# the settings that are read back, each with what it should be (None: any value is fine) and how to change it
-WANTED: dict[str, tuple[str | None, str]] = {
+# the settings that are read back, each with its safe value (None: any) and how to set it
+SAFE_SETTINGS: dict[str, tuple[str | None, str]] = {
     "server_version": (None, ""),
     "server_encoding": ("UTF8", "restore an export into a database that is made with ENCODING 'UTF8'"),
     "fsync": ("on", "as a superuser: ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf()"),
     "synchronous_commit": (
-        "on", "set it to on for the server, the database and the role; pg_db_role_setting tells where"
+        "on",
+        "set it to on for the server, the database and the role; pg_db_role_setting tells where",
     ),
     "full_page_writes": ("on", "as a superuser: ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf()"),
     "session_replication_role": (
-        "origin", "set it to origin for the role and the database, so that the guards run"
+        "origin",
+        "set it to origin for the role and the database, so that the guards run",
     ),
     "events": (
-        "kept", "as its owner: ALTER TABLE events SET LOGGED; ALTER TABLE the-other-table NO INHERIT events"
+        "kept",
+        "as its owner: ALTER TABLE events SET LOGGED; ALTER TABLE the-other-table NO INHERIT events",
     ),
-}  # fmt: skip
+}
 
 # the records of some positions as one value, unless one is missing; no record contains a newline
 _JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN string_agg(record, E'\\n' ORDER BY position) END
 FROM events WHERE position > {after} AND position <= {until}"""
-# the server takes twice as long for a text of more than a megabyte
+# a text of more than a megabyte takes the server twice as long
 JOINED_TOGETHER = 1_700
 
 _SCHEMA = """SELECT n.nspname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.oid = 'ledger_identity'::pg_catalog.regclass"""
 
-# where the session finds each of our tables that it finds, sorted by the tables of each schema
+# the schemas in which the session finds our tables, that with the most tables first
 _PLACES = """SELECT n.nspname, pg_catalog.string_agg(t.name, ', ') FROM pg_catalog.unnest(%s::pg_catalog.text[]) t(name)
 JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.to_regclass(t.name)
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace GROUP BY 1 ORDER BY pg_catalog.count(*) DESC, 1"""
 
-# session settings, whatever the server, the database, the role or the environment say; set by statements, so that a
-# pooler that keeps a session for its client passes them on
+# session settings, which override the server, the database, the role and the environment; set by statements, so that
+# a pooler that keeps a session for its client passes them on
 SESSION = (
     "SET client_encoding = 'UTF8'",
     "SET standard_conforming_strings = on",
     "SET quote_all_identifiers = off",
     "SET default_transaction_isolation = 'read committed'",
     "SET default_transaction_read_only = off",
-    # a policy that would hide rows makes a statement fail instead
+    # a policy that would hide rows makes the statement fail instead
     "SET row_security = off",
     "SET bytea_output = 'hex'",
     # a temporary table with one of our names must not come before ours
@@ -105,12 +108,15 @@ SESSION = (
     # the connection that holds a rebuild's lock is idle for a long time
     "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
 )
-# unless the URL says otherwise; a host that has been replaced by another does not say so: the network is asked. The
-# name yields to one given by a service or the environment
+# connection parameters that the URL may override. Keepalives notice that a host has been replaced. The name yields to
+# one from a service or the environment
 CONNECTION = {
-    "connect_timeout": "10", "fallback_application_name": "ratings",
-    "keepalives_idle": "60", "keepalives_interval": "10", "keepalives_count": "3",
-}  # fmt: skip
+    "connect_timeout": "10",
+    "fallback_application_name": "ratings",
+    "keepalives_idle": "60",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+}
 HEARING_SECONDS = 5.0
 IS_FILE = False
 GUARDS = (*POSTGRES_TRIGGERS, *POSTGRES_FUNCTIONS, *POSTGRES_APPEND)
@@ -128,19 +134,18 @@ def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Eng
     lock_timeout = f"SET lock_timeout = {max(int(busy_seconds * 1_000), 1)}"
     location = redact_password(url.render_as_string())
     url = url.set(drivername="postgresql+psycopg").difference_update_query(["timeout"])
-    said = {*url.query, *(["connect_timeout"] if "PGCONNECT_TIMEOUT" in os.environ else [])}
-    url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in said})
+    given_parameters = {*url.query, *(["connect_timeout"] if "PGCONNECT_TIMEOUT" in os.environ else [])}
+    url = url.update_query_dict({name: value for name, value in CONNECTION.items() if name not in given_parameters})
 
     def connect() -> Any:
-        _, named = made.dialect.create_connect_args(url)
-        return AnsweringConnection.connect(**{**named, "client_encoding": "UTF8"})
+        _, parameters = new_engine.dialect.create_connect_args(url)
+        return AnsweringConnection.connect(**{**parameters, "client_encoding": "UTF8"})
 
     try:
-        from ratings_ledger.ledger.store.postgres_connection import (
-            AnsweringConnection,
-        )  # only here: the driver is an extra
+        # imported here because the driver is an extra
+        from ratings_ledger.ledger.store.postgres_connection import AnsweringConnection
 
-        made: Engine = create_engine(url, poolclass=pool, creator=connect)
+        new_engine: Engine = create_engine(url, poolclass=pool, creator=connect)
     except (ImportError, NoSuchModuleError):
         raise NotALedger(
             "PostgreSQL needs the driver psycopg 3; install it with: pip install 'ratings-ledger[postgres]'"
@@ -150,26 +155,26 @@ def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Eng
 
     poolers: set[str] = set()
 
-    # before anything else is asked over the connection
+    # before any other statement on the connection
     event.listen(
-        made,
+        new_engine,
         "connect",
         lambda connection, record: open_session(connection, lock_timeout, location, connect, poolers),
         insert=True,
     )
-    return made
+    return new_engine
 
 
 def open_session(
     connection: Any, lock_timeout: str, location: str, connect: Callable[[], Any], poolers: set[str]
 ) -> None:
-    """Configure a new connection of the driver for this program. `connect` makes another one; `poolers` remembers those
-    known to keep a session for their client.
+    """Configure a new connection of the driver for this program.
 
+    `connect` makes another connection; `poolers` holds the locations of poolers known to keep their client's session.
     Raises `NotALedger` for another encoding, for a pooler that pools by transaction or by statement, and for a search
     path that leads to tables of different schemas.
     """
-    before, connection.autocommit = connection.autocommit, True
+    autocommit_before, connection.autocommit = connection.autocommit, True
     encoding, process = connection.execute("SELECT current_setting('server_encoding'), pg_backend_pid()").fetchone()
     if encoding != "UTF8":
         raise NotALedger(f"the database {location} is in {encoding}; a ledger needs one made with ENCODING 'UTF8'")
@@ -183,7 +188,7 @@ def open_session(
         poolers.add(location)
     _refuse_mixed(connection, location)
     connection.execute("; ".join((*SESSION, lock_timeout)))
-    connection.autocommit = before
+    connection.autocommit = autocommit_before
 
 
 def _refuse_mixed(connection: Any, location: str) -> None:
@@ -191,87 +196,87 @@ def _refuse_mixed(connection: Any, location: str) -> None:
     names = [name for kind, _, name in generated_objects("postgresql") if kind == "table"]
     places = connection.execute(_PLACES, (names,)).fetchall()
     if len(places) > 1:
-        (schema, _), (other, tables) = places[:2]
+        (schema, _), (other_schema, tables) = places[:2]
         path = connection.execute("SELECT pg_catalog.current_setting('search_path')").fetchone()[0]
         option = urllib.parse.quote(f"-csearch_path={schema}")
         raise NotALedger(
             f"{location}: search_path = {path} leads to the ledger in the schema {quote(schema)}, but to {tables} in "
-            f"the schema {quote(other)}; name the ledger's schema alone in the URL: options={option}"
+            f"the schema {quote(other_schema)}; name the ledger's schema alone in the URL: options={option}"
         )
 
 
 def _keeps_sessions(connection: Any, connect: Callable[[], Any]) -> bool:
-    """Tell whether a pooler leaves an idle connection its session: if so, it hears what another connection says.
+    """Tell whether a pooler keeps the session of an idle connection: if so, it hears a notification of another one.
 
-    A pooler with no other connection to give, or a server that lets nobody listen, gets the benefit of the doubt.
+    A pooler without a second connection, or a server that does not allow LISTEN, gets the benefit of the doubt.
     """
     channel = f"ratings_{uuid4().hex}"
     try:
         connection.execute(f"LISTEN {channel}")
-        with closing(connect()) as other:
-            other.pgconn.send_query(f"NOTIFY {channel}".encode())
+        with closing(connect()) as second:
+            second.pgconn.send_query(f"NOTIFY {channel}".encode())
             heard = any(connection.notifies(timeout=HEARING_SECONDS, stop_after=1))
-            other.pgconn.consume_input()
-            waiting = other.pgconn.is_busy()
+            second.pgconn.consume_input()
+            has_pending_reply = second.pgconn.is_busy()
         connection.execute(f"UNLISTEN {channel}")
     except type(connection).Error:
         return not connection.closed
-    return heard or bool(waiting)
+    return heard or bool(has_pending_reply)
 
 
 def autocommit(connection: Connection) -> Connection:
-    """Return the connection, with each statement a transaction of its own."""
+    """Set a connection to autocommit, so that each statement is a transaction of its own."""
     return connection.execution_options(isolation_level="AUTOCOMMIT")
 
 
 def begin(connection: Connection) -> None:
-    """Begin to write; the driver does so with the first statement."""
+    """Do nothing: the driver begins a transaction with the first statement."""
 
 
 def lock_schema(connection: Connection) -> None:
-    """Wait until nobody else makes or upgrades the tables."""
+    """Wait until no other session creates or upgrades the tables."""
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_SCHEMA_LOCK})")
 
 
 def lock_appends(connection: Connection) -> None:
-    """Take the append lock in a statement of its own, so that the next statement sees the true head."""
-    _refuse_unsafe(connection.exec_driver_sql(_settings(locking=True)).one())
+    """Take the append lock in a separate statement, so that the next statement sees the true head."""
+    _refuse_unsafe(connection.exec_driver_sql(_settings_query(locking=True)).one())
     connection.exec_driver_sql(_KEEP_TABLE)
     refuse_foreign(connection)
 
 
 def refuse_foreign(connection: Connection) -> None:
-    """Raise `StoreDamaged` if something foreign could run, refuse or hide something on our tables."""
+    """Raise `StoreDamaged` if foreign objects could run code, refuse rows or hide rows on our tables."""
     refuse_foreign_objects(connection.connection.cursor())
 
 
 def fence(connection: Connection) -> None:
-    """Let nobody else begin, promote or roll back a generation until the transaction ends."""
+    """Keep others from changing generations until the transaction ends, and refuse foreign objects."""
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_FENCE_LOCK})")
     refuse_foreign(connection)
 
 
 @contextmanager
 def hold_rebuild_lock(ledger: Connections) -> Iterator[Connection]:
-    """Hold the advisory lock of rebuilds, on a connection of its own. Raises `BlockingIOError` if others do."""
+    """Hold the advisory lock of rebuilds, on a connection of its own. Raises `BlockingIOError` if it is taken."""
     with ledger.reading() as connection:
         if not connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({POSTGRES_REBUILD_LOCK})").scalar():
             raise BlockingIOError
         try:
             yield connection
         finally:
-            _let_go(connection, POSTGRES_REBUILD_LOCK)
+            _release_lock(connection, POSTGRES_REBUILD_LOCK)
 
 
-def _let_go(connection: Connection, number: int) -> None:
-    # the server may take a while to notice a closed connection; it may also be gone already
+def _release_lock(connection: Connection, number: int) -> None:
+    # explicit, as the server may notice a closed connection late; the connection may also be lost already
     with suppress(SQLAlchemyError):
         connection.exec_driver_sql(f"SELECT pg_advisory_unlock({number:d})")
 
 
 @contextmanager
 def begin_brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
-    """Provide a transaction on the table `runs` that waits at most so long for others, and is optionally alone."""
+    """Provide a transaction on the table `runs` with a limit on its waiting, which is optionally alone."""
     with transaction(connection, "BEGIN", f"SET LOCAL lock_timeout = {milliseconds}"):
         if alone:
             connection.exec_driver_sql("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE")
@@ -281,12 +286,12 @@ def begin_brief(connection: Connection, milliseconds: int, alone: bool) -> Itera
 
 @contextmanager
 def mark_running(ledger: Connections, number: int) -> Iterator[None]:
-    """Hold an advisory lock on a run's number, on a connection of its own, if there is one to be had."""
+    """Hold an advisory lock on a run's number, on a connection of its own if one is available."""
     with ExitStack() as stack:
         with suppress(LedgerError, SQLAlchemyError):
             connection = stack.enter_context(ledger.reading())
             connection.exec_driver_sql(f"SELECT pg_advisory_lock({number:d})")
-            stack.callback(_let_go, connection, number)
+            stack.callback(_release_lock, connection, number)
         yield
 
 
@@ -296,13 +301,13 @@ def is_running(connection: Connection, number: int, process: str, started_at: in
 
 
 def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-    """Take the append lock; returns the row of the head and the events of these names as of then.
+    """Take the append lock; return the row of the head and the events of these names under it.
 
-    The statements are sent together: while others wait for the lock, this program waits for the server only once.
+    The statements are sent together, so this program waits for the server only once while others wait for the lock.
     """
     driver: Any = connection.connection.driver_connection
     with driver.pipeline():
-        lock = driver.execute(_settings(locking=True))
+        lock = driver.execute(_settings_query(locking=True))
         driver.execute(_KEEP_TABLE)
         head = driver.execute(NEWEST)
         named = driver.execute(_NAMED, {"names": list(names)}, prepare=False) if names else None
@@ -312,28 +317,28 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
 
 
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
-    """Append an event in one round trip: the new head, or None if there is something to decide.
+    """Append an event in one round trip; return the new head, or None if there is something to decide.
 
-    `values` gives the arguments of the function `events_append_one`. Under the append lock the server compares what
-    changes with every change of the catalogue: a full comparison for each event would double its time.
+    `values` returns the arguments of the function `events_append_one`. Under the append lock the server compares a mark
+    that every change of the catalogue changes, as a full comparison for each event would double its time.
     """
     from psycopg.errors import InvalidSqlStatementName
 
     arguments = values()
     with ledger.driving() as driver:
-        before, driver.autocommit = driver.autocommit, True
+        autocommit_before, driver.autocommit = driver.autocommit, True
         try:
             if not driver.can_append:
                 driver.can_append = prepare_append(driver)
             if not driver.can_append:
                 return None
             row = driver.execute_last(_APPEND_ONE, arguments)
-            # whatever has changed is compared in full before the next event
+            # if the catalogue has changed, it is compared in full before the next event
             driver.can_append = row is not None
         except InvalidSqlStatementName:  # after a rollback the driver deallocates all statements; nothing was appended
             driver.can_append, row = False, None
         finally:
-            driver.autocommit = before
+            driver.autocommit = autocommit_before
     return None if row is None else (row[0], bytes(row[1]), arguments[5])
 
 
@@ -342,27 +347,27 @@ def _refuse_unsafe(row: Sequence[Any]) -> None:
     if unsafe:
         named = ", ".join(f"{setting.name} = {setting.value}" for setting in unsafe)
         raise StoreUnavailable(
-            f"the server is not set to keep what it acknowledges ({named}); see: ratings doctor", "unsafe-settings"
+            f"the server may lose acknowledged events ({named}); run: ratings doctor", "unsafe-settings"
         )
 
 
 def insert(cursor: "Cursor", table: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:
-    """Insert rows; each gives the values of these columns."""
+    """Insert rows; each has the values of these columns."""
     rows = iter(rows)
-    few = list(islice(rows, 2))
-    if len(few) == 1:
+    first_rows = list(islice(rows, 2))
+    if len(first_rows) == 1:
         marks = ", ".join(["%s"] * len(columns))
-        # as COPY has it: a number is of its column's type, be it a boolean
-        values = [str(value) if type(value) is int else value for value in few[0]]
+        # as in COPY: a number takes its column's type, even a boolean
+        values = [str(value) if type(value) is int else value for value in first_rows[0]]
         cursor.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", values)
-    elif few:
+    elif first_rows:
         with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN") as copy:
-            for row in chain(few, rows):
+            for row in chain(first_rows, rows):
                 copy.write_row(row)
 
 
 def join_records(connection: Connection, after: int, until: int) -> bytes | None:
-    """Return the records of some positions as one text, just as the server sends it."""
+    """Return the records of some positions as one text, without decoding it."""
     from psycopg.types.string import ByteaBinaryLoader
 
     texts = list[bytes]()
@@ -370,8 +375,8 @@ def join_records(connection: Connection, after: int, until: int) -> bytes | None
     with driver.cursor(binary=True) as cursor:
         cursor.adapters.register_loader("text", ByteaBinaryLoader)
         for first in range(after, until, JOINED_TOGETHER):
-            asked = _JOINED_RECORDS.format(after=first, until=min(first + JOINED_TOGETHER, until))
-            (text,) = cursor.execute(asked, prepare=False).fetchone()
+            query = _JOINED_RECORDS.format(after=first, until=min(first + JOINED_TOGETHER, until))
+            (text,) = cursor.execute(query, prepare=False).fetchone()
             if text is None:
                 return None
             texts.append(text)
@@ -379,48 +384,47 @@ def join_records(connection: Connection, after: int, until: int) -> bytes | None
 
 
 def find_events_named(cursor: "Cursor", names: Sequence[str]) -> list[NamedEvent]:
-    """(id, subject, type, record) of the events whose id or subject is one of these names."""
+    """Look up (id, subject, type, record) of the events whose id or subject is one of these names."""
     return cursor.execute(_NAMED, {"names": list(names)}, prepare=False).fetchall()
 
 
 def instant(column: str) -> str:
-    """SQL for microseconds since 1970 as views have them, a timestamp with time zone."""
+    """Return SQL for microseconds since 1970 as views have them, a timestamp with time zone."""
     # seconds apart, since an interval is multiplied as a floating-point number
     seconds, rest = f"({column} / 1000000) * INTERVAL '1 second'", f"mod({column}, 1000000) * INTERVAL '1 microsecond'"
     return f"TIMESTAMPTZ 'epoch' + {seconds} + {rest}"
 
 
 def sql_head(table: str) -> str:
-    """SQL for a row's position and chain hash as people write them."""
+    """Return SQL for a row's position and chain hash: POSITION:CHAINHASH."""
     return f"concat({table}.position, ':', encode({table}.chain_hash, 'hex'))"
 
 
 def sql_as_bytes(column: str) -> str:
-    """Return a text, which the server keeps in UTF-8."""
+    """Return the column itself: the server keeps texts in UTF-8."""
     return column
 
 
 def settings(connection: Connection) -> list[Setting]:
-    """Return the server's actual settings, next to what they should be."""
-    return _read_settings(connection.exec_driver_sql(_settings()).one())
+    """Read the server's settings, with their safe values."""
+    return _read_settings(connection.exec_driver_sql(_settings_query()).one())
 
 
-def _settings(locking: bool = False) -> str:
-    """Return the statement that asks for the settings, and optionally takes the append lock."""
-    names = ", ".join(_KEPT if name == "events" else f"current_setting('{name}')" for name in WANTED)
+def _settings_query(locking: bool = False) -> str:
+    """Return the statement that reads the settings, and optionally takes the append lock."""
+    names = ", ".join(_KEPT if name == "events" else f"current_setting('{name}')" for name in SAFE_SETTINGS)
     return f"SELECT {names}" + (f", pg_advisory_xact_lock({POSTGRES_APPEND_LOCK})" if locking else "")
 
 
 def _read_settings(row: Sequence[Any]) -> list[Setting]:
-    return [Setting(name, value, *told) for (name, told), value in zip(WANTED.items(), row, strict=False)]
+    return [Setting(name, value, *safe) for (name, safe), value in zip(SAFE_SETTINGS.items(), row, strict=False)]
 
 
 def place(connection: Connection) -> tuple[str, ...]:
-    """Return what identifies the database among all that this account reaches: the way to its server, its name, its
-    schema.
+    """Return the identity of the database among all that this account reaches: host, port, name and schema.
 
-    Not what the server says about itself: a copy of a whole server says the same, and a database recreated each night
-    has a different number.
+    It does not use the server's own identifiers: a copy of a whole server has the same ones, and a database recreated
+    each night has a new number.
     """
     driver: Any = connection.connection.driver_connection
     schema = connection.exec_driver_sql(_SCHEMA).scalar_one()
@@ -428,11 +432,11 @@ def place(connection: Connection) -> tuple[str, ...]:
 
 
 def storage_findings(connection: Connection) -> list[str]:
-    """PostgreSQL checks its pages when it reads them."""
+    """Return nothing: PostgreSQL checks its pages when it reads them."""
     return []
 
 
-# what the server says about a page, an index or a text that it cannot read: nothing else is damage
+# the server's codes for a page, an index or a text that it cannot read; only these mean damage
 DAMAGED = ("XX001", "XX002", "22021", "22P05")
 
 
@@ -442,27 +446,30 @@ def is_damage(error: BaseException) -> bool:
     return state in DAMAGED or (state == "XX000" and "toast" in str(error))
 
 
-# by how the server's codes begin: of the first that fits, the error, what it says of a location and a text, its reason
+# by the first characters of the server's codes: the error's class, its message with location and text, and its reason;
+# the first match counts
 FAILURES: tuple[tuple[tuple[str, ...], type[LedgerError], str, str | None], ...] = (
     (("55P03", "57014", "40"), StoreUnavailable, "{} is busy: {}; try again", "busy"),
     (("25006",), StoreUnavailable, "{} takes no changes now: {}; is it a standby, or set to read only?", "read-only"),
     (("42501",), StoreUnavailable, "this database user may not do that on {}: {}", "no-right"),
     (
-        ("53100",), StoreUnavailable,
-        "no space left on the server of {}: {}; free some and run the same command again", "no-space",
+        ("53100",),
+        StoreUnavailable,
+        "no space left on the server of {}: {}; free some and run the same command again",
+        "no-space",
     ),
     (("53",), StoreUnavailable, "the server of {} has reached a limit: {}; try again", "server-limit"),
     (("08", "28", "3D", "57", "58"), StoreUnavailable, "{} cannot be reached: {}", None),
     (DAMAGED, StoreDamaged, "{} is damaged: {}; run: ratings verify", None),
     (("42P01", "42703"), StoreDamaged, "{} is not as the migrations made it: {}", None),
-    (("23001",), StoreDamaged, "{} refused what was appended: {}; see: ratings verify", None),  # the guards did
-)  # fmt: skip
+    (("23001",), StoreDamaged, "{} refused the appended events: {}; run: ratings verify", None),  # by the guards
+)
 
 
 def failure(error: BaseException, location: str) -> LedgerError | None:
-    """Return a driver error as one of ours, or None for an error that is a bug."""
+    """Convert a driver's error to one of this program's; None for an error that is a bug."""
     while getattr(error, "sqlstate", None) is None and error.__context__ and hasattr(error.__context__, "sqlstate"):
-        error = error.__context__  # why the connection broke, not that there was nothing left to roll back
+        error = error.__context__  # the reason why the connection broke, rather than the failed rollback
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     state = getattr(error, "sqlstate", None) or "08000"
     if AHEAD in text:

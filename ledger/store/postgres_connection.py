@@ -1,8 +1,9 @@
-"""A psycopg connection that does not wait for ever: a silent server is asked whether it is still there.
+"""A psycopg connection that does not wait for ever: it pings a silent server.
 
-The driver waits as long as the connection lasts, which it does while a server is frozen or a cable is unplugged. After
-some silence the server is asked over a new connection, as `pg_isready` does. One that is busy with a long task answers,
-and is waited for; one that does not answer is given up, and on other connections asked at once until it answers again.
+The driver waits as long as the connection lasts, even while a server is frozen or a cable is unplugged. After some
+silence this connection pings the server over a new connection, as `pg_isready` does. A server that is busy with a long
+task answers, and the wait continues. A server that does not answer is given up; other connections to it then ping it
+immediately until it answers again.
 """
 
 import time
@@ -15,14 +16,14 @@ from psycopg.pq import PGconn, Ping
 
 SILENT_SECONDS = 60.0
 PING_SECONDS = 10
-# the servers, each by what connects to it, that this process gave up and that have not answered since
+# the connection strings of servers that this process gave up and that have not answered since
 _given_up = set[str]()
 
 
 class AnsweringConnection(Connection[Any]):
     """A connection whose statements fail with `OperationalError` when the server no longer answers.
 
-    `can_append` says whether the statement of single appends is prepared, for the catalogue as it was last compared.
+    `can_append` tells whether the statement of single appends is prepared for the catalogue as last compared.
     """
 
     can_append = False
@@ -37,10 +38,10 @@ class AnsweringConnection(Connection[Any]):
 
     def wait(self, gen: Generator[Any, Any, Any], *arguments: Any, **options: Any) -> Any:
         """Consume one of the driver's generators, as `Connection.wait` does. Raises `OperationalError`."""
-        return super().wait(self._asking(gen), *arguments, **options)
+        return super().wait(self._watch_silence(gen), *arguments, **options)
 
-    def _asking(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Yield what the driver does, but checking the clock whenever nothing has come for a moment."""
+    def _watch_silence(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Drive the generator as the driver does, but check the clock whenever no data has arrived for a moment."""
         silent_since = None
         try:
             state = next(gen)
@@ -51,14 +52,14 @@ class AnsweringConnection(Connection[Any]):
                 elif silent_since is None:
                     silent_since = time.monotonic()
                 elif (_given_up and self.info.dsn in _given_up) or time.monotonic() - silent_since >= SILENT_SECONDS:
-                    self._ask()
+                    self._ping_server()
                     silent_since = None
                 state = gen.send(ready)
         except StopIteration as end:
             return end.value
 
-    def _ask(self) -> None:
-        """Give the connection up unless the server answers another one, whatever the answer."""
+    def _ping_server(self) -> None:
+        """Give the connection up unless the server answers on another one; any answer counts."""
         dsn = self.info.dsn
         if PGconn.ping(make_conninfo(dsn, connect_timeout=PING_SECONDS).encode()) == Ping.NO_RESPONSE:
             so_far = "still says nothing" if dsn in _given_up else f"has said nothing for {SILENT_SECONDS:g} s"

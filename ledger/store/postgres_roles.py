@@ -1,4 +1,4 @@
-"""Who may do what to a ledger in PostgreSQL: the documented roles, the statements that make them, and any deviations.
+"""Rights on a ledger in PostgreSQL: the documented roles, the statements that create them, and deviations from them.
 
 A role is recognised by its rights, not by its name: a role that may append is a writer. `find_rights_problems` asks the
 server what each role can really do, however it got there.
@@ -12,19 +12,27 @@ from sqlalchemy import Connection, text
 from ratings_ledger.ledger.store.dialect import NAME, PREFIX, Grants, RightsProblem
 from ratings_ledger.ledger.store.postgres_catalogue import plain_path
 
-# besides reading, what each role may do to which tables; all else is reserved for the owner
+# the rights of each role besides reading; all others are the owner's
 _STANDINGS = [
-    "generations", "generation_ladders", "generation_standings", "live_generation", "runs", "live_history",
-    "history_parts", "history_changes", "history_games", "history_participants",
-]  # fmt: skip
+    "generations",
+    "generation_ladders",
+    "generation_standings",
+    "live_generation",
+    "runs",
+    "live_history",
+    "history_parts",
+    "history_changes",
+    "history_games",
+    "history_participants",
+]
 WRITES: dict[str, dict[str, tuple[str, ...]]] = {
     "writer": {"events": ("INSERT",)},
     "rebuilder": dict.fromkeys(_STANDINGS, ("INSERT", "UPDATE", "DELETE")),
 }
 DOES = {"writer": "append", "rebuilder": "store standings"}
-# what a role sees that must not see any event
+# the views of a role that must not see any event
 DASHBOARD = ("live_changes", "live_games", "live_info", "live_ladders", "live_participants", "live_standings")
-# what nobody but the owner changes
+# tables and views that only the owner changes
 KEPT = ("alembic_version", "events_readable", "ledger_identity")
 
 _READING = ("writer", "rebuilder", "reader")
@@ -35,85 +43,87 @@ ROLES_PAGE = "as docs/postgresql.md has it: ratings grants --sql"
 
 
 def grant_statements(database: str, prefix: str = PREFIX) -> Grants:
-    """Return the statements that make a ledger's roles and give them their rights, for a database of its own."""
+    """Return the statements that create a ledger's roles and grant their rights, for a database of its own."""
     roles = [f"{prefix}{name}" for name in ("owner", *_READING, "dashboard")]
-    owner, readers, used = roles[0], ", ".join(roles[1:4]), ", ".join(roles[1:])
-    named = _quoted(database)
-    writes = [
+    owner, readers, users = roles[0], ", ".join(roles[1:4]), ", ".join(roles[1:])
+    database_name = _quote_name(database)
+    write_grants = [
         f"GRANT {rights} ON {', '.join(f'public.{table}' for table in tables)} TO {prefix}{role}"
         for role in WRITES
-        for rights, tables in _together(WRITES[role])
+        for rights, tables in _group_by_rights(WRITES[role])
     ]
     return Grants(
         [
             *(f"CREATE ROLE {role} LOGIN" for role in roles),
-            f"CREATE DATABASE {named} OWNER {owner} ENCODING 'UTF8' TEMPLATE template0",
+            f"CREATE DATABASE {database_name} OWNER {owner} ENCODING 'UTF8' TEMPLATE template0",
         ],
         [
-            f"REVOKE ALL ON DATABASE {named} FROM PUBLIC",
+            f"REVOKE ALL ON DATABASE {database_name} FROM PUBLIC",
             "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
-            f"GRANT CONNECT ON DATABASE {named} TO {used}",
-            f"GRANT USAGE ON SCHEMA public TO {used}",
+            f"GRANT CONNECT ON DATABASE {database_name} TO {users}",
+            f"GRANT USAGE ON SCHEMA public TO {users}",
             f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {readers}",
             f"ALTER DEFAULT PRIVILEGES FOR ROLE {owner} IN SCHEMA public GRANT SELECT ON TABLES TO {readers}",
-            *writes,
+            *write_grants,
             f"GRANT SELECT ON {', '.join(f'public.{view}' for view in DASHBOARD)} TO {roles[4]}",
         ],
     )
 
 
-def _quoted(name: str, always: bool = False) -> str:
+def _quote_name(name: str, always: bool = False) -> str:
     return name if NAME.fullmatch(name) and not always else '"' + name.replace('"', '""') + '"'
 
 
 def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProblem]]:
-    """Return who asks, and who has a right too many or lacks one."""
+    """Return the current user, and the excess and missing rights of all users."""
     schema = connection.exec_driver_sql(_WHERE).scalar_one()
     with plain_path(connection):
-        who, is_superuser, database = connection.exec_driver_sql(_ASKING).one()
-        server = _Server(connection, schema, database, who)
-    found = [RightsProblem(who, "is a superuser, whom no right and no guard binds", ROLES_PAGE)] if is_superuser else []
-    found += [*server.of_owner(), *server.of_public()]
+        user, is_superuser, database = connection.exec_driver_sql(_ASKING).one()
+        server = _ServerRights(connection, schema, database, user)
+    problems = (
+        [RightsProblem(user, "is a superuser, who bypasses all rights and guards", ROLES_PAGE)] if is_superuser else []
+    )
+    problems += [*server.check_owner(), *server.check_public()]
     for role in server.roles:
-        found += server.of_role(role)
-    return who, found
+        problems += server.check_role(role)
+    return user, problems
 
 
 def read_change_rights(connection: Connection) -> tuple[str, str, bool]:
-    """Return who asks, who may change the tables, and whether whoever asks may, too."""
+    """Return the current user, the owners of the tables, and whether the current user may change them."""
     schema = connection.exec_driver_sql(_WHERE).scalar_one()
     with plain_path(connection):
-        asked = {"schema": schema, "tables": [*tables_named(), *DASHBOARD]}
-        user, owners, may = connection.execute(text(_CHANGING), asked).one()
+        parameters = {"schema": schema, "tables": [*readable_tables(), *DASHBOARD]}
+        user, owners, may = connection.execute(text(_CHANGING), parameters).one()
     return user, ", ".join(owners), may
 
 
 def describe_missing_rights(connection: Connection, role: str) -> str:
-    """Return what whoever asks lacks for doing what a role does, in words; empty if nothing."""
+    """Describe the rights that the current user lacks for the work of a role; empty if none is missing."""
     missing = {
         table: [
             right for right in rights if not connection.execute(text(_MAY), {"table": table, "right": right}).scalar()
         ]
-        for table, rights in _wanted([role]).items()
+        for table, rights in _required_rights([role]).items()
     }
-    told = [f"{rights} on {', '.join(tables)}" for rights, tables in _together(missing)]
-    return f"this user lacks {'; '.join(told)}, which {PREFIX}{role} has, {ROLES_PAGE}" if told else ""
+    listed = [f"{rights} on {', '.join(tables)}" for rights, tables in _group_by_rights(missing)]
+    return f"this user lacks {'; '.join(listed)}, which {PREFIX}{role} has, {ROLES_PAGE}" if listed else ""
 
 
-def _wanted(roles: Iterable[str]) -> dict[str, set[str]]:
-    """Return the rights that the work of these roles needs, by table; all but a dashboard read everything."""
+def _required_rights(roles: Iterable[str]) -> dict[str, set[str]]:
+    """Return the rights that the work of these roles needs, by table; all except dashboards read everything."""
     writes = [(table, rights) for role in roles for table, rights in WRITES[role].items()]
-    wanted = {table: {"SELECT"} for table in (*(table for table, _ in writes), *tables_named(), *DASHBOARD)}
+    required = {table: {"SELECT"} for table in (*(table for table, _ in writes), *readable_tables(), *DASHBOARD)}
     for table, rights in writes:
-        wanted[table].update(rights)
-    return wanted
+        required[table].update(rights)
+    return required
 
 
 _MAY = """SELECT pg_catalog.has_table_privilege(pg_catalog.to_regclass(CAST(:table AS pg_catalog.text)),
   CAST(:right AS pg_catalog.text))"""
 _WHERE = "SELECT relnamespace FROM pg_catalog.pg_class WHERE oid = 'events'::pg_catalog.regclass"
 _ASKING = "SELECT rolname, rolsuper, current_database() FROM pg_roles WHERE rolname = current_user"
-# what roles that are not owners can do, in whatever way; `public` stands for everybody
+# the effective rights of roles that are not owners, however granted; `public` stands for all users
 _TABLES = """WITH ours AS (
   SELECT c.oid, c.relname, c.relowner FROM pg_class c
   WHERE c.relnamespace = :schema AND c.relname = ANY(:tables) AND c.relkind IN ('r', 'v')
@@ -127,7 +137,7 @@ WHERE CASE WHEN roles.oid IS NULL THEN true ELSE NOT pg_has_role(roles.oid, ours
   AND CASE WHEN wanted.privilege = ANY(:of_columns)
       THEN has_any_column_privilege(roles.name, ours.oid, wanted.privilege)
       ELSE has_table_privilege(roles.name, ours.oid, wanted.privilege) END"""
-# who was granted a right on one of our tables: the ledger's roles; all others are the server's
+# the roles with a granted right on one of our tables are the ledger's; all others are the server's
 _GRANTED = """SELECT r.rolname, c.relname, a.privilege_type
 FROM pg_class c
 CROSS JOIN LATERAL (
@@ -153,100 +163,105 @@ _EVERYBODY = """SELECT has_database_privilege('public', current_database(), 'CON
   (SELECT quote_ident(nspname) FROM pg_namespace WHERE oid = :schema)"""
 
 
-class _Server:
-    """What a server says about the rights on the ledger in one of its schemas."""
+class _ServerRights:
+    """The rights on the ledger in one schema of a server."""
 
-    def __init__(self, connection: Connection, schema: int, database: str, who: str) -> None:
-        self.database = _quoted(database)
-        given = {"schema": schema, "tables": [*tables_named(), *DASHBOARD]}
-        owners = connection.execute(text(_OWNERS), given).all()
+    def __init__(self, connection: Connection, schema: int, database: str, user: str) -> None:
+        self.database = _quote_name(database)
+        parameters = {"schema": schema, "tables": [*readable_tables(), *DASHBOARD]}
+        owners = connection.execute(text(_OWNERS), parameters).all()
         self.owners: dict[str, str] = {row[0]: row[1] for row in owners}
         self.owner = Counter(self.owners.values()).most_common(1)[0][0]
-        self.granted = {(*row,) for row in connection.execute(text(_GRANTED), given)}
+        self.granted = {(*row,) for row in connection.execute(text(_GRANTED), parameters)}
         # by role, table and right
         self.can: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-        roles = sorted({who, *(row[0] for row in self.granted)})
-        asked = {**given, "roles": roles, "privileges": list(_PRIVILEGES), "of_columns": list(_OF_COLUMNS)}
-        for role, table, privilege in connection.execute(text(_TABLES), asked):
+        roles = sorted({user, *(row[0] for row in self.granted)})
+        role_parameters = {
+            **parameters,
+            "roles": roles,
+            "privileges": list(_PRIVILEGES),
+            "of_columns": list(_OF_COLUMNS),
+        }
+        for role, table, privilege in connection.execute(text(_TABLES), role_parameters):
             self.can[role][table].add(privilege)
         self.everybody = self.can.pop("public", {})
-        where = {"schema": schema, "owner": _quoted(self.owner, always=True), "roles": roles}
-        self.elsewhere = {row[0]: row[1:] for row in connection.execute(text(_ELSEWHERE), where)}
+        owner_parameters = {"schema": schema, "owner": _quote_name(self.owner, always=True), "roles": roles}
+        self.elsewhere = {row[0]: row[1:] for row in connection.execute(text(_ELSEWHERE), owner_parameters)}
         self.roles = sorted(self.elsewhere)
         *self.open, self.schema = connection.execute(text(_EVERYBODY), {"schema": schema}).one()
 
-    def of_owner(self) -> Iterator[RightsProblem]:
-        """Yield whether everything belongs to one role, which leaves the daily work to others."""
+    def check_owner(self) -> Iterator[RightsProblem]:
+        """Check that all tables belong to one role, which leaves the daily work to others."""
         for name, owner in self.owners.items():
             if owner != self.owner:
-                remedy = f"ALTER TABLE {self.schema}.{name} OWNER TO {_quoted(self.owner)}"
+                remedy = f"ALTER TABLE {self.schema}.{name} OWNER TO {_quote_name(self.owner)}"
                 yield RightsProblem(owner, f"owns {name}, while {self.owner} owns the rest", remedy)
         for role, does in DOES.items():
             if not any(right in WRITES[role].get(table, ()) for _, table, right in self.granted):
-                told = f"owns the ledger and can switch its guards off, and nobody else may {does}"
-                yield RightsProblem(self.owner, told, ROLES_PAGE)
+                message = f"owns the ledger and can switch its guards off, and no other role may {does}"
+                yield RightsProblem(self.owner, message, ROLES_PAGE)
 
-    def of_public(self) -> Iterator[RightsProblem]:
-        """Yield what everybody who can log in to the server may do."""
-        for may, what, right in zip(
-            self.open,
-            ("connect to the database", "make temporary tables, which can stand before ours", "make schemas",
-             f"make objects in the schema {self.schema}"),
-            ("ALL ON DATABASE", "ALL ON DATABASE", "ALL ON DATABASE", f"CREATE ON SCHEMA {self.schema}"),
-            strict=True,
-        ):  # fmt: skip
+    def check_public(self) -> Iterator[RightsProblem]:
+        """Check the rights of PUBLIC, which all users of the server have."""
+        database_rights, schema_right = f"ALL ON DATABASE {self.database}", f"CREATE ON SCHEMA {self.schema}"
+        possible = (
+            ("connect to the database", database_rights),
+            ("make temporary tables, which can stand before ours", database_rights),
+            ("make schemas", database_rights),
+            (f"make objects in the schema {self.schema}", schema_right),
+        )
+        for may, (action, rights) in zip(self.open, possible, strict=True):
             if may:
-                named = f"{right} {self.database}" if right.endswith("DATABASE") else right
-                yield RightsProblem(PUBLIC, f"may {what}", f"REVOKE {named} FROM PUBLIC")
-        for rights, tables in _together(self.everybody):
+                yield RightsProblem(PUBLIC, f"may {action}", f"REVOKE {rights} FROM PUBLIC")
+        for rights, tables in _group_by_rights(self.everybody):
             yield RightsProblem(
-                PUBLIC, f"may {rights} on {', '.join(tables)}", f"REVOKE ALL ON {self._all(tables)} FROM PUBLIC"
+                PUBLIC, f"may {rights} on {', '.join(tables)}", f"REVOKE ALL ON {self._list_tables(tables)} FROM PUBLIC"
             )
 
-    def of_role(self, role: str) -> Iterator[RightsProblem]:
-        """Yield what a role may do that it should not, and what it lacks for its purpose."""
-        # a role is of a kind if it may do something that only a role of this kind may
+    def check_role(self, role: str) -> Iterator[RightsProblem]:
+        """Check a role for excess rights, and for rights that it lacks for its purpose."""
+        # a role is of a kind if it has a right that only this kind of role has
         can = self.can[role]
         kinds = [
             kind
             for kind, tables in WRITES.items()
             if any(can.get(table, set()) & {*may} for table, may in tables.items())
         ]
-        yield from self._too_much(role)
-        yield from self._elsewhere(role, bool(kinds))
+        yield from self._find_excess_rights(role)
+        yield from self._check_other_rights(role, bool(kinds))
         reads = kinds or "SELECT" in can.get("events", ())
         missing = {
             table: rights - can.get(table, set()) - self.everybody.get(table, set())
-            for table, rights in (_wanted(kinds) if reads else {}).items()
+            for table, rights in (_required_rights(kinds) if reads else {}).items()
             if table in self.owners
         }
-        for rights, tables in _together(missing):
-            grant = f"GRANT {rights} ON {self._all(tables)} TO {_quoted(role)}"
+        for rights, tables in _group_by_rights(missing):
+            grant = f"GRANT {rights} ON {self._list_tables(tables)} TO {_quote_name(role)}"
             yield RightsProblem(role, f"lacks {rights} on {', '.join(tables)}", grant)
 
-    def _all(self, tables: Iterable[str]) -> str:
+    def _list_tables(self, tables: Iterable[str]) -> str:
         return ", ".join(f"{self.schema}.{table}" for table in tables)
 
-    def _too_much(self, role: str) -> Iterator[RightsProblem]:
-        over: dict[bool, dict[str, set[str]]] = {True: {}, False: {}}
+    def _find_excess_rights(self, role: str) -> Iterator[RightsProblem]:
+        excess: dict[bool, dict[str, set[str]]] = {True: {}, False: {}}
         for table, rights in sorted(self.can[role].items()):
             allowed = {"SELECT"}.union(*(tables.get(table, ()) for tables in WRITES.values()))
             too_much = rights - allowed - self.everybody.get(table, set())
-            own = {right for right in too_much if (role, table, right) in self.granted}
-            over[True][table], over[False][table] = own, too_much - own
-        for granted, found in over.items():
-            for told, tables in _together(found):
-                revoke = f"REVOKE {told} ON {self._all(tables)} FROM {_quoted(role)}"
+            directly_granted = {right for right in too_much if (role, table, right) in self.granted}
+            excess[True][table], excess[False][table] = directly_granted, too_much - directly_granted
+        for granted, rights_by_table in excess.items():
+            for rights_text, tables in _group_by_rights(rights_by_table):
+                revoke = f"REVOKE {rights_text} ON {self._list_tables(tables)} FROM {_quote_name(role)}"
                 member = f"it comes from a role that {role} is a member of: remove it from that"
-                yield RightsProblem(role, f"may {told} on {', '.join(tables)}", revoke if granted else member)
+                yield RightsProblem(role, f"may {rights_text} on {', '.join(tables)}", revoke if granted else member)
 
-    def _elsewhere(self, role: str, writes: bool) -> Iterator[RightsProblem]:
-        """Rights elsewhere that let a role get more, and rights it needs to get here."""
+    def _check_other_rights(self, role: str, writes: bool) -> Iterator[RightsProblem]:
+        """Check rights outside the tables: those that lead to further rights, and those needed to reach the tables."""
         logs_in, makes_roles, connects, temporary, usage, creates, may_be_owner = self.elsewhere[role]
-        name, own = _quoted(role), any(role == row[0] for row in self.granted)
+        name, own = _quote_name(role), any(role == row[0] for row in self.granted)
         for wrong, what, remedy in (
             (may_be_owner and own, f"may become {self.owner}, who owns the ledger",
-             f"REVOKE {_quoted(self.owner)} FROM {name}"),
+             f"REVOKE {_quote_name(self.owner)} FROM {name}"),
             (makes_roles and writes, "may make roles, and so give itself rights", f"ALTER ROLE {name} NOCREATEROLE"),
             (temporary and writes and not self.open[1], "may make temporary tables, which can stand before ours",
              f"REVOKE TEMPORARY ON DATABASE {self.database} FROM {name}"),
@@ -261,15 +276,15 @@ class _Server:
                 yield RightsProblem(role, what, remedy)
 
 
-def _together(tables: Mapping[str, Collection[str]]) -> Iterator[tuple[str, list[str]]]:
-    """Rights as they are listed, each with the tables it is on; without those that are on none."""
-    found: dict[str, list[str]] = defaultdict(list)
+def _group_by_rights(tables: Mapping[str, Collection[str]]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each list of rights with the tables it applies to, leaving out tables without rights."""
+    tables_by_rights: dict[str, list[str]] = defaultdict(list)
     for table, rights in tables.items():
         if rights:
-            found[", ".join(right for right in _PRIVILEGES if right in rights)].append(table)
-    yield from found.items()
+            tables_by_rights[", ".join(right for right in _PRIVILEGES if right in rights)].append(table)
+    yield from tables_by_rights.items()
 
 
-def tables_named() -> Sequence[str]:
-    """Return the tables and views that a role that reads everything sees, except a dashboard's."""
+def readable_tables() -> Sequence[str]:
+    """Return the tables and views of a role that reads everything, without those of a dashboard."""
     return [*(table for tables in WRITES.values() for table in tables), *KEPT]

@@ -117,8 +117,8 @@ def test_doctor_finds_single_role_for_all(roles: Roles, ratings: Ratings) -> Non
     roles.execute("REASSIGN OWNED BY ROLE_owner TO ROLE_writer", "DROP OWNED BY ROLE_rebuilder")
     told = [(who, what) for who, what, _ in wrong(ratings, roles.writer)]
     who = f"{roles.prefix}writer"
-    assert (who, "owns the ledger and can switch its guards off, and nobody else may append") in told
-    assert (who, "owns the ledger and can switch its guards off, and nobody else may store standings") in told
+    assert (who, "owns the ledger and can switch its guards off, and no other role may append") in told
+    assert (who, "owns the ledger and can switch its guards off, and no other role may store standings") in told
 
 
 def test_doctor_reports_a_superuser(roles: Roles, ratings: Ratings) -> None:
