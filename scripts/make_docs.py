@@ -21,7 +21,7 @@ import click
 from completion_table import completion_table
 from console_blocks import masked, refreshed
 from notebooks import refreshed_notebook
-from public_names import KINDS, first_sentence, names_by_kind, other_names, public_members
+from public_names import KINDS, first_sentence, names_by_kind, other_names, public_members, returned_names
 
 import ratings_ledger
 from ratings_ledger.cli.main import ratings
@@ -308,13 +308,19 @@ def api() -> str:
         "The documentation site, which `make docs-site` builds, has the complete docstrings with all types here; so "
         "has `help(rl.Ledger)` in Python.",
     ]
+    returned = returned_names()
     for kind, names in names_by_kind().items():
-        rows = [f"| `{name}` | {_meaning(name)} |" for name in names]
+        described = [name for name in names if kind != "Answers" or name in returned]
+        rows = [f"| `{name}` | {_meaning(name)} |" for name in described]
         parts += [f"## {kind}", KINDS[kind], "\n".join(["| name | what it is or does |", "|---|---|", *rows])]
         for name in names if kind == "The ledger" else ():
             owner = getattr(ratings_ledger, name)
             rows = [f"| `{member}` | {_in_cell(getattr(owner, member).__doc__)} |" for member in public_members(name)]
             parts += [f"### `{name}`", "\n".join(["| member | what it does |", "|---|---|", *rows])]
+        if names != described:
+            parted = {name: "".join(f" (also `{other}`)" for other in other_names(name)) for name in names}
+            listed = ", ".join(f"`{name}`{others}" for name, others in parted.items() if name not in described)
+            parts += ["### Parts of answers", f"{listed}. Each has its members in `help`, such as `help(rl.Standing)`."]
     return "\n\n".join([*parts, "<!-- end of names -->"]) + "\n"
 
 

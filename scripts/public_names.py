@@ -1,6 +1,7 @@
 """The public names of the library by kind, in the order in which its reference shows them."""
 
 import inspect
+import re
 from collections.abc import Iterator
 from enum import Enum
 from fractions import Fraction
@@ -43,6 +44,19 @@ def first_sentence(text: str | None) -> str:
     paragraph = " ".join(inspect.cleandoc(text or "").partition("\n\n")[0].split())
     sentence, stop, _ = paragraph.partition(". ")
     return sentence + stop.rstrip()
+
+
+def returned_names() -> set[str]:
+    """Return the names of the answers that a method or property of the ledger returns; the others are their parts."""
+    kinds = names_by_kind()
+    types = [_return_type(name, member) for name in kinds["The ledger"] for member in public_members(name)]
+    return {name for name in kinds["Answers"] if any(re.search(rf"\b{name}\b", text) for text in types)}
+
+
+def _return_type(name: str, member: str) -> str:
+    value = vars(getattr(ratings_ledger, name))[member]
+    function = value.fget if isinstance(value, property) else inspect.unwrap(value)
+    return inspect.formatannotation(inspect.signature(function).return_annotation)
 
 
 def _own_name(name: str) -> str:
