@@ -1,12 +1,12 @@
-"""A folder of backups: full exports, each with its head next to it, and a list of those this program made there.
+"""A folder of backups: full exports, each with its head in a small file, and a list of the backups made there.
 
     ratings-backups.json                              the list
     ratings-2026-11-22T031700Z-50577.jsonl.gz         an export, made then, up to that position
     ratings-2026-11-22T031700Z-50577.jsonl.gz.head    50577:9f86d0...
 
-A policy such as 14d,8w,12m decides which old ones are dropped: it keeps the last of each of the latest 14 days, 8 weeks
-and 12 months (UTC) that have any. Only files named in the list are ever dropped, and only if they are unchanged; and
-heads whose backup never got its name, because its process was killed.
+A policy such as 14d,8w,12m decides which old backups are dropped: it keeps the last of each of the latest 14 days, 8
+weeks and 12 months (UTC) that have any. Only unchanged files in the list are dropped, and small files without a backup,
+which a killed process left.
 """
 
 import errno
@@ -51,10 +51,10 @@ class Backup(NamedTuple):
 
 
 class BackupResult(NamedTuple):
-    """What `make_backup` did: the new backup, the names of those it dropped, and how many of this ledger's are kept.
+    """The result of `make_backup`: the new backup, the names of dropped ones, and the number of this ledger's backups.
 
     `lost` are earlier backups whose history the ledger no longer contains, `ahead` those dated after now: with any of
-    these, nothing is dropped. `odd` are those that are missing or changed, with what is wrong.
+    these, nothing is dropped. `odd` are the missing or changed ones, each with a description.
     """
 
     backup: Backup
@@ -65,7 +65,7 @@ class BackupResult(NamedTuple):
     ahead: list[Backup]
 
     def problems(self, folder: Path) -> list[str]:
-        """Return why nothing was dropped, one sentence per backup."""
+        """Describe why nothing was dropped, one sentence per backup."""
         lost = "the ledger does not contain the history of {}, which is {}; nothing was dropped"
         ahead = (
             "{} is dated {}, after this machine's time; nothing was dropped: set the clock, or if it is right, move "
@@ -77,14 +77,14 @@ class BackupResult(NamedTuple):
 
 
 def read_policy(text: str) -> dict[str, int]:
-    """Return how many days (d), weeks (w) and months (m) a text such as 14d,8w,12m keeps. Raises `ValueError`."""
-    found: dict[str, int] = {}
+    """Parse a policy such as 14d,8w,12m: the numbers of days, weeks and months by unit. Raises `ValueError`."""
+    numbers: dict[str, int] = {}
     for part in text.split(","):
         match = _KEEP.fullmatch(part.strip())
-        if match is None or match.group(2) in found:
+        if match is None or match.group(2) in numbers:
             raise ValueError("write how many days, weeks and months to keep, each once, such as 14d,8w,12m")
-        found[match.group(2)] = int(match.group(1))
-    return found
+        numbers[match.group(2)] = int(match.group(1))
+    return numbers
 
 
 _PERIODS: Mapping[str, Callable[[date], tuple[int, ...]]] = {
@@ -95,34 +95,33 @@ _PERIODS: Mapping[str, Callable[[date], tuple[int, ...]]] = {
 
 
 def select_expired(backups: Sequence[Backup], policy: Mapping[str, int]) -> list[Backup]:
-    """Return the backups that a policy does not keep, given all of a ledger's in the order they were made.
+    """Select the backups that a policy does not keep, from all of a ledger's in the order they were made.
 
-    For each day, week or month the one that reaches furthest is kept. Neither the last one made nor the one that
-    reaches furthest of all is ever dropped, whatever their dates say.
+    The policy keeps the backup of each day, week or month that reaches furthest. The last backup, and the one that
+    reaches furthest of all, are never dropped, regardless of their dates.
     """
 
     def reach(number: int) -> tuple[int, int]:
         return backups[number].head.position, number
 
     kept = {len(backups) - 1, max(range(len(backups)), key=reach)} if backups else set()
-    for unit, wanted in policy.items():
+    for unit, number_kept in policy.items():
         best: dict[tuple[int, ...], int] = {}
         for number in sorted(range(len(backups)), key=reach):
             day = (EPOCH + timedelta(microseconds=backups[number].made_at)).date()
             best[_PERIODS[unit](day)] = number
-        kept.update(best[period] for period in sorted(best)[-wanted:])
+        kept.update(best[period] for period in sorted(best)[-number_kept:])
     return [backup for number, backup in enumerate(backups) if number not in kept]
 
 
 def make_backup(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None = None) -> BackupResult:
     """Make a full backup in a folder, creating it if need be, then drop the backups that a policy does not keep.
 
-    It leaves a run. Raises `OSError`, `BadBackupList`, `AlreadyRunning`, and `StoreDamaged` if what would be written
-    is not a backup.
+    It records a run. Raises `OSError`, `BadBackupList`, `AlreadyRunning`, and `StoreDamaged` if the log is damaged.
     """
     with record_run(ledger, "backup", clock) as run:
         make_folder(folder)
-        done = _make(ledger, folder, clock, policy)
+        done = _make_locked(ledger, folder, clock, policy)
         run.position, run.details = done.backup.head.position, {"file": done.backup.file, "dropped": len(done.dropped)}
         if problems := done.problems(folder):
             run.fail(problems[0])
@@ -139,33 +138,40 @@ def make_folder(folder: Path) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
-def _make(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None) -> BackupResult:
-    with _only_one(folder), ledger.reading() as connection:
-        listed = read_list(folder)
-        own = ledger_id(connection)
+def _make_locked(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None) -> BackupResult:
+    with _lock_folder(folder), ledger.reading() as connection:
+        backups = read_list(folder)
+        own_id = ledger_id(connection)
         lost = [
-            one
-            for one in listed
-            if one.ledger_id == own and chain_hash_at(connection, one.head.position) != one.head.chain_hash
+            backup
+            for backup in backups
+            if backup.ledger_id == own_id and chain_hash_at(connection, backup.head.position) != backup.head.chain_hash
         ]
         _drop_orphans(folder)
-        backup = _written(connection, folder, own, now := clock())
-        listed.append(backup)
-        _write_list(folder, listed)
-        odd = [(one.file, what) for one in listed if (what := _oddity(folder, one)) is not None]
-        gone = {name for name, _ in odd}
-        there = [one for one in listed if one.ledger_id == own and one.file not in gone]
-        ahead = [one for one in there if is_ahead(one.made_at, now)]
-        dropped = [] if lost or ahead or policy is None else select_expired(there, policy)
-        for one in dropped:
-            _unlink(folder, one)
+        new_backup = _write_backup(connection, folder, own_id, now := clock())
+        backups.append(new_backup)
+        _write_list(folder, backups)
+        odd = [(backup.file, oddity) for backup in backups if (oddity := _describe_oddity(folder, backup)) is not None]
+        odd_files = {name for name, _ in odd}
+        sound = [backup for backup in backups if backup.ledger_id == own_id and backup.file not in odd_files]
+        ahead = [backup for backup in sound if is_ahead(backup.made_at, now)]
+        dropped = [] if lost or ahead or policy is None else select_expired(sound, policy)
+        for backup in dropped:
+            _delete_backup(folder, backup)
         if odd or dropped:
-            _write_list(folder, [one for one in listed if os.path.lexists(folder / one.file)])
-    return BackupResult(backup, [one.file for one in dropped], len(there) - len(dropped), lost, odd, ahead)
+            _write_list(folder, [backup for backup in backups if os.path.lexists(folder / backup.file)])
+    return BackupResult(
+        backup=new_backup,
+        dropped=[backup.file for backup in dropped],
+        kept=len(sound) - len(dropped),
+        lost=lost,
+        odd=odd,
+        ahead=ahead,
+    )
 
 
 @contextmanager
-def _only_one(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """Hold a folder's lock, which is released when the process ends. Raises `AlreadyRunning`."""
     with open_own(folder / LOCK, "ab") as file:
         try:
@@ -175,8 +181,8 @@ def _only_one(folder: Path) -> Iterator[None]:
         yield
 
 
-def _written(connection: Connection, folder: Path, own: str, now: int) -> Backup:
-    """Write a new backup of all events to disk. The small file is named first, so no backup is ever without it."""
+def _write_backup(connection: Connection, folder: Path, own_id: str, now: int) -> Backup:
+    """Write a new backup of all events to disk. The small file gets its name first, so each backup has one."""
     place = place_at(connection, head(connection).position)
     stem = f"ratings-{format_instant(now)[:19].replace(':', '')}Z-{place.position}"
     names = (f"{stem}{f'-{number}' if number > 1 else ''}.jsonl.gz" for number in count(1))
@@ -193,11 +199,11 @@ def _written(connection: Connection, folder: Path, own: str, now: int) -> Backup
     except BaseException:
         _drop_orphans(folder)
         raise
-    return Backup(name, own, place, now, size)
+    return Backup(name, own_id, place, now, size)
 
 
 def _drop_orphans(folder: Path) -> None:
-    """Delete the small files of this account whose backup never got its name, because its process was killed."""
+    """Delete small files of this account without a backup, which a killed process left."""
     for name in os.listdir(folder):
         backup = name.removesuffix(HEAD)
         if backup != name and _FILE.fullmatch(backup) and not os.path.lexists(folder / backup):
@@ -213,9 +219,7 @@ def _head_text(place: Place) -> bytes:
 
 
 def read_head_beside(file: str) -> Place | None:
-    """Return the head in the small file next to a backup, or None if there is none. Raises `Refused` for any other
-    content.
-    """
+    """Read the head in the small file next to a backup; None without that file. Raises `Refused` for bad content."""
     if not os.path.isfile(f"{file}{HEAD}"):
         return None
     with open(f"{file}{HEAD}", "rb") as small:
@@ -225,19 +229,19 @@ def read_head_beside(file: str) -> Place | None:
     return place
 
 
-def _oddity(folder: Path, backup: Backup) -> str | None:
-    """Return how a file differs from the backup that was made, or None if it does not."""
+def _describe_oddity(folder: Path, backup: Backup) -> str | None:
+    """Describe how a file differs from the recorded backup; None if it does not."""
     try:
-        found = os.lstat(folder / backup.file)
+        status = os.lstat(folder / backup.file)
     except OSError as error:
         return "is gone" if isinstance(error, FileNotFoundError) else str(error.strerror)
-    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
         return "no longer belongs to this account"
-    return None if found.st_size == backup.size else f"has {found.st_size:,} bytes, was made with {backup.size:,}"
+    return None if status.st_size == backup.size else f"has {status.st_size:,} bytes, was made with {backup.size:,}"
 
 
-def _unlink(folder: Path, backup: Backup) -> None:
-    """Delete a backup, then the small file next to it unless that holds something else."""
+def _delete_backup(folder: Path, backup: Backup) -> None:
+    """Delete a backup, then the small file next to it, unless its content is different."""
     (folder / backup.file).unlink()
     small = folder / f"{backup.file}{HEAD}"
     with suppress(OSError):
@@ -248,7 +252,7 @@ def _unlink(folder: Path, backup: Backup) -> None:
 
 
 def read_list(folder: Path) -> list[Backup]:
-    """Return the backups that were made in a folder, in order. Raises `BadBackupList`, `OSError`."""
+    """Read the list of the backups in a folder, in order. Raises `BadBackupList`, `OSError`."""
     path = folder / LIST
     try:
         with open_own(path, "rb") as file:
@@ -256,14 +260,15 @@ def read_list(folder: Path) -> list[Backup]:
     except FileNotFoundError:
         return []
     try:
-        return [_listed(**member) for member in json.loads(text)["backups"]]
+        return [_parse_entry(**member) for member in json.loads(text)["backups"]]
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise BadBackupList(
-            f"{path} is not a list of backups: {quote(str(error))}; move it away, and what it names is never dropped"
+            f"{path} is not a list of backups: {quote(str(error))}; move it away to start a new list; backups in the "
+            "old one are then never dropped"
         ) from None
 
 
-def _listed(file: Any, ledger_id: Any, head: Any, made_at: Any, bytes: Any) -> Backup:  # noqa: A002
+def _parse_entry(file: Any, ledger_id: Any, head: Any, made_at: Any, bytes: Any) -> Backup:  # noqa: A002
     place = read_place(head)
     if not _FILE.fullmatch(file) or place is None or not isinstance(ledger_id, str) or type(bytes) is not int:
         raise ValueError(f"{quote(file)} is not a backup that this program made")
@@ -271,11 +276,14 @@ def _listed(file: Any, ledger_id: Any, head: Any, made_at: Any, bytes: Any) -> B
 
 
 def backup_json(backup: Backup) -> dict[str, Any]:
-    """Return a backup as it is written in the list."""
+    """Return a backup in the form of the list."""
     return {
-        "file": backup.file, "ledger_id": backup.ledger_id, "head": str(backup.head),
-        "made_at": format_instant(backup.made_at), "bytes": backup.size,
-    }  # fmt: skip
+        "file": backup.file,
+        "ledger_id": backup.ledger_id,
+        "head": str(backup.head),
+        "made_at": format_instant(backup.made_at),
+        "bytes": backup.size,
+    }
 
 
 def _write_list(folder: Path, backups: Sequence[Backup]) -> None:

@@ -6,7 +6,7 @@
     '{"by":"ref","data":{"player":"anna"},"id":"player:1","occurred_at":"1970-01-01T00:00:00.000000Z","position":1,\
 "recorded_at":"1970-01-01T00:00:00.000000Z","schema_version":1,"type":"player.registered"}'
     >>> chain_hash(ZERO, leaf_hash(record)).hex()[:16]
-    '4f0a4d4c5a6c9f0a'
+    '9ef87341a4315afe'
 """
 
 import json

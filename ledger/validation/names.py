@@ -1,4 +1,4 @@
-"""Which names are so much alike that one may be the other, mistyped; and which name nobody.
+"""Comparison of names: which may be mistyped forms of others, and which stand for no player.
 
 Bne        is close to the known ben? No: two letters differ.      Jurgen       is close to Jürgen
 Ana Maria  is close to Anamaria                                    mira2        is not close to mira1
@@ -9,8 +9,8 @@ mіrа       is close to mira: і and а are Cyrillic                  мира 
 Names look alike if their characters are hidden, or are drawn like others, as Cyrillic а is like a. Unicode Technical
 Standard 39 says which characters are confusable; `look_alikes.txt` has its data.
 
-A dash in an empty cell, or a word such as bye, stands in the place of a name and names nobody. A player called so would
-be rated: whoever had nobody to play with would win against them, or lose.
+A dash in an empty cell, or a word such as bye, stands for no player. A player with such a name would be rated: each
+player without an opponent would win against them, or lose.
 """
 
 import unicodedata
@@ -25,14 +25,14 @@ _IGNORABLE = (
     range(0xFE00, 0xFE10), range(0xFEFF, 0xFF00), range(0xFFA0, 0xFFA1), range(0xFFF0, 0xFFF9),
     range(0x1BCA0, 0x1BCA4), range(0x1D173, 0x1D17B), range(0xE0000, 0xE1000),
 )  # fmt: skip
-# drawn as a blank, though they are no spaces: the empty pattern of Braille, the null notehead, the filler of Khitan
+# drawn as a blank, though not spaces: the empty pattern of Braille, the null notehead, the filler of Khitan
 _BLANK = (0x2800, 0x1D159, 0x16FE4)
 # these choose a form of the character before them, of an emoji or of a Han or Mongolian letter, and are typed with it
 _SELECTORS = (range(0x180B, 0x1810), range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
 
 def is_hidden(character: str) -> bool:
-    """Return whether a character shows nothing, without being a space.
+    """Tell whether a character is invisible and not a space.
 
     >>> [is_hidden(character) for character in "\\u034f\\u3164\\u2800\\ufe0f a"]
     [True, True, True, True, False, False]
@@ -42,12 +42,12 @@ def is_hidden(character: str) -> bool:
 
 
 def is_selector(character: str) -> bool:
-    """Return whether a character chooses a form of the one before it."""
+    """Tell whether a character selects a form of the one before it."""
     return any(ord(character) in codes for codes in _SELECTORS)
 
 
 def list_look_alike_keys(name: str) -> tuple[str, str]:
-    """Return two texts of which names that look alike share one: the skeleton, and the name as Latin letters.
+    """List two keys of a name, its skeleton and its Latin letters; names that look alike share one of them.
 
     The skeleton is that of UTS 39, without blanks, where capitals count. The other also finds names that differ in
     capitals and accents; it is the skeleton again if the name has a letter that is like none of the Latin ones.
@@ -64,7 +64,7 @@ def list_look_alike_keys(name: str) -> tuple[str, str]:
     name = "".join(name.split())
     skeleton = unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).translate(_prototypes()))
     latin = unicodedata.normalize("NFKD", name).translate(_latin())
-    return skeleton, skeleton if _OTHER in latin else "~" + latin
+    return skeleton, skeleton if _NO_LATIN in latin else "~" + latin
 
 
 def list_odd_characters(name: str, *others: str) -> list[str]:
@@ -75,22 +75,28 @@ def list_odd_characters(name: str, *others: str) -> list[str]:
     """
     if name.isascii():
         return []
-    alike = [other for other in others if not set(list_look_alike_keys(name)).isdisjoint(list_look_alike_keys(other))]
-    odd = (
+    look_alikes = [
+        other for other in others if not set(list_look_alike_keys(name)).isdisjoint(list_look_alike_keys(other))
+    ]
+    odd_characters = (
         character for character in unicodedata.normalize("NFC", name)
-        if is_hidden(character) or (alike and _latin()[ord(character)] != _OTHER and _is_foreign(character))
+        if is_hidden(character) or (look_alikes and _latin()[ord(character)] != _NO_LATIN and _is_foreign(character))
     )  # fmt: skip
-    return [f"U+{ord(character):04X}" for character in dict.fromkeys(odd) if not any(character in o for o in alike)]
+    return [
+        f"U+{ord(character):04X}"
+        for character in dict.fromkeys(odd_characters)
+        if not any(character in o for o in look_alikes)
+    ]
 
 
-# in place of a letter that is like no Latin one
-_OTHER = "\0"
+# stands for a letter that is like no Latin one
+_NO_LATIN = "\0"
 # marks of this class and above are accents
 _ACCENT_CLASS_MIN = 200
 
 
-class _Prototypes(dict[int, str]):
-    """By code: what stands for all characters that are drawn alike; each is looked up once."""
+class _PrototypeTable(dict[int, str]):
+    """A lazy table by code: the prototype of all characters that look alike."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -99,14 +105,14 @@ class _Prototypes(dict[int, str]):
         return self[code]
 
 
-class _Latin(dict[int, str]):
-    """By code: the small Latin letters, digits and signs that a character is drawn like, in small or as a capital."""
+class _LatinTable(dict[int, str]):
+    """A lazy table by code: the small Latin letters, digits and signs that a character looks like."""
 
     def __missing__(self, code: int) -> str:
-        self[code] = self._letters(chr(code))
+        self[code] = self._to_latin(chr(code))
         return self[code]
 
-    def _letters(self, character: str) -> str:
+    def _to_latin(self, character: str) -> str:
         if character.isascii():
             return character.casefold()
         if is_hidden(character) or unicodedata.combining(character) >= _ACCENT_CLASS_MIN:
@@ -116,7 +122,7 @@ class _Latin(dict[int, str]):
             if like.isascii():
                 # these prototypes stand for I and m as well
                 return "i" if like == "l" and variant.isupper() else like.replace("rn", "m").casefold()
-        return _OTHER if _is_foreign(character) else character.casefold()
+        return _NO_LATIN if _is_foreign(character) else character.casefold()
 
 
 def _is_foreign(character: str) -> bool:
@@ -124,25 +130,25 @@ def _is_foreign(character: str) -> bool:
 
 
 @cache
-def _prototypes() -> _Prototypes:
-    found = _Prototypes()
+def _prototypes() -> _PrototypeTable:
+    table = _PrototypeTable()
     for line in (Path(__file__).parent / "look_alikes.txt").read_text(encoding="utf-8").splitlines():
         prototype, _, characters = line.partition("\t")
-        found.update((ord(character), prototype) for character in characters)
-    return found
+        table.update((ord(character), prototype) for character in characters)
+    return table
 
 
 @cache
 def _ascii_prototypes() -> list[tuple[str, str]]:
-    """Return the few of ASCII characters; replacing them one by one takes less time than a translation."""
+    """Return the few prototypes of ASCII characters; replacing these one by one is faster than a translation."""
     return [
         (chr(code), prototype) for code, prototype in _prototypes().items() if code < 0x80 and prototype != chr(code)
     ]
 
 
 @cache
-def _latin() -> _Latin:
-    return _Latin()
+def _latin() -> _LatinTable:
+    return _LatinTable()
 
 
 # names with this many letters are close if they differ by one
@@ -156,7 +162,7 @@ VOWEL_CLASSES = range(10, 36)
 
 
 def fold_name(name: str) -> str:
-    """Return a name without what people often leave out, capitals, accents and blanks, and without what is invisible.
+    """Fold a name: drop capitals, accents and blanks, which people often omit, and invisible characters.
 
     >>> fold_name("María José") == fold_name("mariajose"), fold_name("Jürgen")
     (True, 'jurgen')
@@ -164,12 +170,12 @@ def fold_name(name: str) -> str:
     name = "".join(name.casefold().split())
     if name.isascii():
         return name
-    apart = unicodedata.normalize("NFKD", name).translate(_KEPT)
-    return unicodedata.normalize("NFC", apart).casefold()
+    decomposed = unicodedata.normalize("NFKD", name).translate(_FOLD_TABLE)
+    return unicodedata.normalize("NFC", decomposed).casefold()
 
 
-class _Kept(dict[int, int | None]):
-    """By code: the character itself, or None for an accent, a vowel mark and what is invisible; each looked up once."""
+class _FoldTable(dict[int, int | None]):
+    """A lazy table by code: the character itself, or None for accents, vowel marks and invisible characters."""
 
     def __missing__(self, code: int) -> int | None:
         character = chr(code)
@@ -179,7 +185,7 @@ class _Kept(dict[int, int | None]):
         return self[code]
 
 
-_KEPT = _Kept()
+_FOLD_TABLE = _FoldTable()
 
 
 def find_close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
@@ -190,35 +196,35 @@ def find_close_names(new: Collection[str], known: Iterable[str]) -> Iterator[tup
     digits and the first or the last word of one is at the other end. The time grows with the sum of both lists, not
     with their product.
     """
-    found: dict[str, list[str]] = {}
-    index, halves = dict[str, list[str]](), set[str]()
-    turned, looking = dict[str, list[str]](), dict[str, list[str]]()
-    place = {name: number for number, name in enumerate(new)}
+    close: dict[str, list[str]] = {}
+    by_spelling, halves = dict[str, list[str]](), set[str]()
+    by_rotation, by_look = dict[str, list[str]](), dict[str, list[str]]()
+    order = {name: number for number, name in enumerate(new)}
     for name in new:
-        bare = fold_name(name)
-        halves.update(_halves(bare))
-        for key in _keys(bare):
-            index.setdefault(key, []).append(name)
-        for key in _turned(name):
-            turned.setdefault(key, []).append(name)
+        folded = fold_name(name)
+        halves.update(_half_keys(folded))
+        for key in _spelling_keys(folded):
+            by_spelling.setdefault(key, []).append(name)
+        for key in _rotate_words(name):
+            by_rotation.setdefault(key, []).append(name)
         for key in list_look_alike_keys(name):
-            looking.setdefault(key, []).append(name)
+            by_look.setdefault(key, []).append(name)
     for name in (*known, *new):
-        bare = fold_name(name)
-        others = set(turned.get(bare.replace(",", ""), ()))
+        folded = fold_name(name)
+        others = set(by_rotation.get(folded.replace(",", ""), ()))
         for key in list_look_alike_keys(name):
-            if key in looking:
-                others.update(looking[key])
-        if not halves.isdisjoint(_halves(bare)):
-            sharing = {other for key in _keys(bare) for other in index.get(key, ())} - {name}
-            others.update(other for other in sharing if _close(bare, fold_name(other)))
+            if key in by_look:
+                others.update(by_look[key])
+        if not halves.isdisjoint(_half_keys(folded)):
+            sharing = {other for key in _spelling_keys(folded) for other in by_spelling.get(key, ())} - {name}
+            others.update(other for other in sharing if _differ_by_one_slip(folded, fold_name(other)))
         for other in others:
-            # of two new ones, the later is reported
-            if place.get(name, -1) < place[other]:
-                found.setdefault(other, []).append(name)
+            # of two new names, the later is reported
+            if order.get(name, -1) < order[other]:
+                close.setdefault(other, []).append(name)
     for name in new:
-        if name in found:
-            yield name, found[name]
+        if name in close:
+            yield name, close[name]
 
 
 def find_similar_names(new: Collection[str], others: Iterable[str]) -> dict[str, list[str]]:
@@ -227,23 +233,23 @@ def find_similar_names(new: Collection[str], others: Iterable[str]) -> dict[str,
     Two letters changed places, or there is one more or one fewer, in names of at least `ALIKE_MIN` letters.
     """
     texts = {fold_name(name): name for name in new}
-    place = {name: number for number, name in enumerate(new)}
+    order = {name: number for number, name in enumerate(new)}
     slips: dict[str, set[str]] = {}
     for text, name in texts.items():
-        for slip in (*_swapped(text), *_shortened(text)):
+        for slip in (*_swap_letters(text), *_drop_letters(text)):
             slips.setdefault(slip, set()).add(name)
-    found: dict[str, list[str]] = {}
+    similar: dict[str, list[str]] = {}
     for other in others:
         text = fold_name(other)
-        hits = slips.get(text, set()) | {texts[shorter] for shorter in _shortened(text) if shorter in texts}
-        for name in hits:
-            # of two new ones, the later is reported
-            if place.get(other, -1) < place[name]:
-                found.setdefault(name, []).append(other)
-    return found
+        matches = slips.get(text, set()) | {texts[shorter] for shorter in _drop_letters(text) if shorter in texts}
+        for name in matches:
+            # of two new names, the later is reported
+            if order.get(other, -1) < order[name]:
+                similar.setdefault(name, []).append(other)
+    return similar
 
 
-def _swapped(name: str) -> Iterator[str]:
+def _swap_letters(name: str) -> Iterator[str]:
     """Yield a name with two neighbouring letters swapped."""
     for place in range(len(name) - 1) if len(name) >= ALIKE_MIN else ():
         pair = name[place : place + 2]
@@ -251,58 +257,56 @@ def _swapped(name: str) -> Iterator[str]:
             yield name[:place] + pair[::-1] + name[place + 2 :]
 
 
-def _shortened(name: str) -> Iterator[str]:
+def _drop_letters(name: str) -> Iterator[str]:
     """Yield a name with one letter left out."""
     for place, letter in enumerate(name) if len(name) > ALIKE_MIN else ():
         if not letter.isdigit():
             yield name[:place] + name[place + 1 :]
 
 
-def _halves(name: str) -> tuple[str, ...]:
-    """Texts of which names that are equal or one letter apart share one: a letter changes only one half of a name, and
-    two neighbours that change places leave the shorter first half or the shorter last one as it was.
+def _half_keys(name: str) -> tuple[str, ...]:
+    """Return keys of which equal names and names one letter apart share one: a letter changes only one half, and
+    two swapped neighbours leave the shorter first half or the shorter last one unchanged.
 
-    Most names share none with the new ones, and need no `_keys`.
+    Most names share none with the new ones, and need no `_spelling_keys`.
     """
     size = len(name)
     start, end = size - size // 2, size - size // 2 - 1
     return f"{name[: (size - 1) // 2]}-", f"{name[: (size + 1) // 2]}-", f"-{name[start:]}", f"-{name[max(end, 0) :]}"
 
 
-def _turned(name: str) -> set[str]:
-    """Return a name with its last word first, and with its first word last; without blanks and commas, as in Smith,
-    Eva.
-    """
+def _rotate_words(name: str) -> set[str]:
+    """Return a name with its last word first and with its first word last, without blanks and commas (Smith, Eva)."""
     words = unicodedata.normalize("NFKC", name).replace(",", " ").split()
     if len(words) < 2 or any(map(str.isdigit, name)):
         return set()
     return {fold_name("".join([words[-1], *words[:-1]])), fold_name("".join([*words[1:], words[0]]))}
 
 
-def _keys(name: str) -> list[str]:
-    """Texts of which names one letter apart share one: the name itself, and with each letter but no digit left out.
+def _spelling_keys(name: str) -> list[str]:
+    """Return keys of which names one letter apart share one: the name itself, and it without each of its letters.
 
     Names with two neighbours swapped share the one without either of these.
     """
     if len(name) < LETTERS_MIN:
         return [name]
-    # of a letter that is repeated it does not matter which is left out
+    # omitting either of two equal neighbours gives the same key
     shorter = (name[:place] + name[place + 1 :] for place, letter in enumerate(name) if not letter.isdigit())
     return [name, *dict.fromkeys(shorter)]
 
 
-def _close(one: str, other: str) -> bool:
-    if one == other:
+def _differ_by_one_slip(left: str, right: str) -> bool:
+    if left == right:
         return True
-    if min(sum(map(str.isalpha, one)), sum(map(str.isalpha, other))) < LETTERS_MIN or abs(len(one) - len(other)) > 1:
+    if min(sum(map(str.isalpha, left)), sum(map(str.isalpha, right))) < LETTERS_MIN or abs(len(left) - len(right)) > 1:
         return False
-    pairs = enumerate(zip(one, other, strict=False))
-    start = next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
-    if len(one) == len(other):
-        changed = 2 if one[start : start + 2] == other[start : start + 2][::-1] else 1
-        rest, differing = one[start + changed :] == other[start + changed :], one[start] + other[start]
+    pairs = enumerate(zip(left, right, strict=False))
+    start = next((place for place, (a, b) in pairs if a != b), min(len(left), len(right)))
+    if len(left) == len(right):
+        changed = 2 if left[start : start + 2] == right[start : start + 2][::-1] else 1
+        rest, differing = left[start + changed :] == right[start + changed :], left[start] + right[start]
     else:
-        longer, shorter = (one, other) if len(one) > len(other) else (other, one)
+        longer, shorter = (left, right) if len(left) > len(right) else (right, left)
         rest, differing = longer[start + 1 :] == shorter[start:], longer[start]
     return rest and not any(map(str.isdigit, differing))
 
@@ -324,7 +328,7 @@ _EMPTY_KINDS = ("Sm", "Sc", "Sk", "Zs")
 
 
 def is_dash(text: str) -> bool:
-    """Tell whether a cell has something, but nothing that names anybody: only punctuation and signs.
+    """Tell whether a cell holds only punctuation and signs, which name no player.
 
     >>> [is_dash(text) for text in ("-", "–", "?", "...", "", "x", "7", "🦊", "-x-")]
     [True, True, True, True, False, False, False, False, False]
@@ -336,7 +340,7 @@ def is_dash(text: str) -> bool:
 
 
 def is_nobody(name: str) -> bool:
-    """Tell whether a name is a word for nobody, or shows nothing at all.
+    """Tell whether a name is a word for no player, such as bye, or invisible.
 
     >>> [is_nobody(name) for name in ("BYE", "(bye)", "no one", "\ufe0f", "Byers", "Nina")]
     [True, True, True, True, False, False]

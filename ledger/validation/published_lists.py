@@ -1,7 +1,7 @@
-"""Published lists in the log: which there are, what they say, and why a new one may be refused.
+"""Published lists in the log: their rows, the latest ones, and the reasons to refuse a new one.
 
-A list's rows are found by its digest: for each part, the last one recorded before the list. A list is a ladder's at an
-`as_of`, or as it stood when it was published; of several, the last live one counts.
+The digest of a list leads to its rows: for each part, the last one recorded before the list. A list shows a ladder at
+an `as_of`, or at its publication; of several, the last live one counts.
 """
 
 from collections.abc import Iterable
@@ -33,46 +33,59 @@ class PublishedList(NamedTuple):
     row_count: int
     parts: int
     games: int
-    own: bool  # its as_of was not asked for: it has none, or that is the instant it was published
+    own: bool  # the publisher gave no `as_of`: it is absent, or the instant of publication
 
     @property
     def of(self) -> tuple[str, int | None]:
-        """Return what it is a list of: its ladder, and the `as_of` asked for."""
+        """Return the key of the list: its ladder, and the `as_of` that the publisher gave."""
         return self.ladder, None if self.own else self.as_of
 
 
 def published_lists(connection: Connection, until: int, ladder: str | None = None) -> list[PublishedList]:
     """Return all live published lists up to a position, or those of one ladder, in log order."""
     subject = None if ladder is None else f"ladder:{ladder}"
-    found = read_live(connection, until=until, type_name="list.published", subject=subject)
-    records = read_records_at(connection, [event.position or 0 for event in found])
+    list_events = read_live(connection, until=until, type_name="list.published", subject=subject)
+    records = read_records_at(connection, [event.position or 0 for event in list_events])
     return [
-        _published(event, position, records[position]) for event, position in zip(found, sorted(records), strict=True)
+        _build_list(event, position, records[position])
+        for event, position in zip(list_events, sorted(records), strict=True)
     ]
 
 
-def _published(event: KnownEvent, position: int, record: str) -> PublishedList:
-    told, data = parse_object(record.encode()), event.data
+def _build_list(event: KnownEvent, position: int, record: str) -> PublishedList:
+    members, data = parse_object(record.encode()), event.data
     return PublishedList(
-        position, event.event_id, told["recorded_at"], told["by"], data["ladder"], _as_of(data), data["known_at"],
-        data["ruleset"], data["digest"], data["row_count"], data["parts"], data.get("games", 0),
-        _own(data, event.occurred_at),
-    )  # fmt: skip
+        position=position,
+        event_id=event.event_id,
+        recorded_at=members["recorded_at"],
+        by=members["by"],
+        ladder=data["ladder"],
+        as_of=_as_of(data),
+        known_at=data["known_at"],
+        ruleset=data["ruleset"],
+        digest=data["digest"],
+        row_count=data["row_count"],
+        parts=data["parts"],
+        games=data.get("games", 0),
+        own=_has_default_as_of(data, event.occurred_at),
+    )
 
 
 def _as_of(data: dict[str, Any]) -> int | None:
     return parse_instant(data["as_of"]) if "as_of" in data else None
 
 
-def _own(data: dict[str, Any], occurred_at: int) -> bool:
-    """Tell whether a list's `as_of` was not asked for."""
+def _has_default_as_of(data: dict[str, Any], occurred_at: int) -> bool:
+    """Tell whether the publisher of a list gave no `as_of`."""
     return _as_of(data) in (None, occurred_at)
 
 
 def latest_lists(lists: Iterable[PublishedList]) -> list[PublishedList]:
-    """Return the lists that count, of lists in log order: the last of each ladder and `as_of`, by both."""
-    last = {one.of: one for one in lists}
-    return sorted(last.values(), key=lambda one: (one.ladder, one.as_of is None, one.as_of or 0))
+    """Return the last list of each ladder and `as_of`, sorted by both; `lists` are in log order."""
+    last = {published.of: published for published in lists}
+    return sorted(
+        last.values(), key=lambda published: (published.ladder, published.as_of is None, published.as_of or 0)
+    )
 
 
 def published_rows(events: EventLookup, digest: str, parts: int, before: int = 2**62) -> list[dict[str, Any]]:
@@ -88,7 +101,7 @@ def published_rows(events: EventLookup, digest: str, parts: int, before: int = 2
 
 
 def refuse_list(events: EventLookup, data: dict[str, Any], occurred_at: int, position: int) -> None:
-    """Raises `Refused` (bad-list, list-exists) if a list cannot be published at an instant and a position."""
+    """Raise `Refused` (bad-list, list-exists) if a list cannot be published at an instant and a position."""
     name = quote(data["ladder"])
     if data["known_at"] >= position:
         raise Refused("bad-list", f"{name} is known at {data['known_at']}, which is not before its own {position}")
@@ -98,36 +111,36 @@ def refuse_list(events: EventLookup, data: dict[str, Any], occurred_at: int, pos
     if len(rows) != data["row_count"] or compute_digest(data["ruleset"], rows) != data["digest"]:
         raise Refused("bad-list", f"the rows of {name} do not have the digest that the list names")
     if len({row["player"] for row in rows}) < len(rows):
-        raise Refused("bad-list", f"somebody is on {name} twice")
-    last, own = None, _own(data, occurred_at)
+        raise Refused("bad-list", f"a player is on {name} twice")
+    last, is_default = None, _has_default_as_of(data, occurred_at)
     for event in events.about(f"ladder:{data['ladder']}"):
-        if event.type != "list.published" or _own(event.data, event.occurred_at) != own:
+        if event.type != "list.published" or _has_default_as_of(event.data, event.occurred_at) != is_default:
             continue
-        if (own or _as_of(event.data) == _as_of(data)) and is_live(events, event):
+        if (is_default or _as_of(event.data) == _as_of(data)) and is_live(events, event):
             last = event
     if last is not None and last.data["digest"] == data["digest"]:
-        where = "" if last.position is None else f" at position {last.position}"
-        raise Refused("list-exists", f"{data['ladder']} is already published with the same content{where}")
+        place = "" if last.position is None else f" at position {last.position}"
+        raise Refused("list-exists", f"{data['ladder']} is already published with the same content{place}")
 
 
 def refuse_list_schedule(events: EventLookup, data: dict[str, Any]) -> None:
-    """Raises `Refused` (schedule-exists) if a ladder is scheduled already."""
+    """Raise `Refused` (schedule-exists) if a ladder is scheduled already."""
     for event in events.about(f"schedule:{data['ladder']}"):
         if event.type == "list.scheduled" and is_live(events, event):
             remedy = "" if event.position is None else f"; to end that: ratings undo {event.position}"
-            told = f"{data['ladder']} is already published every {event.data['every']}{remedy}"
-            raise Refused("schedule-exists", told)
+            message = f"{data['ladder']} is already published every {event.data['every']}{remedy}"
+            raise Refused("schedule-exists", message)
 
 
 def scheduled_ladders(connection: Connection, until: int) -> dict[str, str]:
-    """Return the ladders that are published again and again, by name, with how often, as of a position."""
-    found = read_live(connection, until=until, type_name="list.scheduled")
-    return {event.data["ladder"]: event.data["every"] for event in found}
+    """Return the ladders that are published periodically as of a position, with the period by name."""
+    schedules = read_live(connection, until=until, type_name="list.scheduled")
+    return {event.data["ladder"]: event.data["every"] for event in schedules}
 
 
 def refuse_rows_withdrawn(events: EventLookup, data: dict[str, Any]) -> None:
-    """Raises `Refused` (still-needed) if rows belong to a live list."""
+    """Raise `Refused` (still-needed) if rows belong to a live list."""
     for event in events.about(f"ladder:{data['ladder']}"):
-        named = event.type == "list.published" and event.data["digest"] == data["digest"]
-        if named and is_live(events, event):
+        is_list_of_rows = event.type == "list.published" and event.data["digest"] == data["digest"]
+        if is_list_of_rows and is_live(events, event):
             raise Refused("still-needed", f"the published list {quote(event.event_id)} consists of these rows; void it")

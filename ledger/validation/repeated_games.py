@@ -1,7 +1,7 @@
-"""A game that a table brings again: whether it now stands like that, after corrections and renames, or what differs.
+"""Repeated games: comparison of a game in a table with the recorded game after its corrections and renames.
 
-A sheet in which a mistake was fixed after `ratings correct` says what the ledger says. So it is not a conflict, though
-the game's first record says something else.
+A sheet that was corrected after `ratings correct` agrees with the ledger. So its game is no conflict, although the
+game's first record differs.
 """
 
 import re
@@ -21,42 +21,43 @@ SECOND = 1_000_000  # microseconds
 
 
 def check_repeated_game(log: EventLookup, people: Identities, draft: Draft, conflict: Rejection) -> Rejection | None:
-    """None if the game now stands as the draft says, else the refusal, saying what differs.
+    """Return None if the recorded game now equals the draft, else a refusal with the differences.
 
-    `conflict` is the refusal based on the game's first record; only a game's `id-conflict` is looked at.
+    `conflict` is the refusal based on the game's first record; only a game's `id-conflict` is compared.
     """
     if conflict.code != "id-conflict" or draft.type != "game.recorded" or draft.event_id != draft.subject:
         return conflict
     game = live_game(log.about(draft.subject))
     if game is None:
         return conflict
-    there, here = people.present(game.data), people.present(parse_object(draft.data.encode()))
+    recorded, repeated = people.present(game.data), people.present(parse_object(draft.data.encode()))
     if game.voided:
         return conflict._replace(
-            message=f"the game {quote(here['game_id'])} is recorded, and voided at position {game.last.position}"
+            message=f"the game {quote(repeated['game_id'])} is recorded, and voided at position {game.last.position}"
         )
-    if is_same_time(draft.occurred_at, game.occurred_at) and normalise_game(there) == normalise_game(here):
+    if is_same_time(draft.occurred_at, game.occurred_at) and normalise_game(recorded) == normalise_game(repeated):
         return None
-    told = _difference(there, game.occurred_at, here, draft.occurred_at)
+    difference = _describe_difference(recorded, game.occurred_at, repeated, draft.occurred_at)
     return conflict._replace(
-        message=f"the game {quote(here['game_id'])} is already recorded with different content: {told}"
+        message=f"the game {quote(repeated['game_id'])} is already recorded with different content: {difference}"
     )
 
 
-def is_same_time(here: int, there: int) -> bool:
-    """Tell whether a table means the time of a game that is there: it may be moved behind others of the same time."""
-    return 0 <= there - here < SECOND
+def is_same_time(stated: int, recorded: int) -> bool:
+    """Tell whether a table gives the time of a recorded game, which may have been moved after others of that time."""
+    return 0 <= recorded - stated < SECOND
 
 
 def is_of_another_day(log: EventLookup, draft: Draft) -> bool:
     """Tell whether the game that has a draft's id was played on another day."""
     game = live_game(log.about(draft.subject))
-    return game is not None and _day(game.occurred_at) != _day(draft.occurred_at)
+    return game is not None and _format_day(game.occurred_at) != _format_day(draft.occurred_at)
 
 
 def describe_way_back(void: KnownEvent, file: str, is_compared: bool) -> str:
-    """Return what to do about a game of a file, if it has one, that has the id of a voided one: first that counts
-    again. Then either the file is compared with what it gave before, or its games are corrected.
+    """Describe the remedy for a game with the id of a voided one: reinstate that game, then sync or correct the file.
+
+    `file` is empty for a game that comes from no file.
     """
     alone = f"ratings reinstate {shlex.quote(void.data['game_id'])} --reason TEXT, for this game alone"
     compared, corrected = f"import {shlex.quote(file)} --sync", f"correct --file {shlex.quote(file)} --reason TEXT"
@@ -67,9 +68,10 @@ def describe_way_back(void: KnownEvent, file: str, is_compared: bool) -> str:
 def describe_ways_out(
     is_by_day: bool, is_edited: bool, is_of_another_day: bool = False, column: str | None = None
 ) -> str:
-    """Return what to do about a game of a table that has the id of another, depending on whether the id is made of a
-    day, whether a table of that name gave the other, which it may be, edited, and whether it is of another day;
-    `column` is where the table has its ids.
+    """Describe the remedies for a game of a table that has the id of another game.
+
+    `is_by_day` tells whether ids number the games of a day, `is_edited` whether a table of that name recorded the other
+    game, and `is_of_another_day` whether the days differ; `column` is the table's column of ids.
     """
     if is_of_another_day and not is_by_day:
         drop = f": --map {shlex.quote(f'{column}=')} drops that column, and numbers games by day" if column else ""
@@ -116,7 +118,7 @@ _SET = re.compile(r"(\d{1,3}):(\d{1,3})(\(\d{1,2}\))?", re.ASCII)
 
 
 def describe_sets(game: dict[str, Any]) -> str:
-    """Return the sets of a game of two sides, that of the better place first; nothing if it has none.
+    """Describe the sets of a game of two sides, the better place first; empty if it has none.
 
     >>> seats = [{"player": "anna", "score": 0}, {"player": "ben", "score": 2}]
     >>> describe_sets({"participants": seats, "extra": {"scores": "7:11 9:11"}})
@@ -127,9 +129,9 @@ def describe_sets(game: dict[str, Any]) -> str:
 
 
 def keep_sets(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """Return a corrected game with the sets of the old one, which go with the places as scores do.
+    """Return a corrected game with the sets of the old one, which follow the places as scores do.
 
-    It has none if its places have other scores than the sets led to.
+    It has no sets if the scores of its places have changed.
     """
     if not (sets := describe_sets(old)):
         return new
@@ -146,40 +148,44 @@ def _is_first_behind(game: dict[str, Any]) -> bool:
 
 
 def _turn_sets(text: str) -> str:
-    """Return sets as seen from the other side; a text that is no sets as it is."""
+    """Turn sets to the other side's view; return other texts unchanged."""
     parts = [_SET.fullmatch(part) for part in text.split()]
     return " ".join(f"{part[2]}:{part[1]}{part[3] or ''}" for part in parts if part) if all(parts) else text
 
 
 def _scores_by_place(game: dict[str, Any]) -> list[tuple[int, str]]:
-    return sorted((place, str(one.get("score"))) for place, one in zip(places(game), game["participants"], strict=True))
+    return sorted(
+        (place, str(player.get("score"))) for place, player in zip(places(game), game["participants"], strict=True)
+    )
 
 
 def _with_notes(text: str, *notes: str | None) -> str:
-    """Append the notes that are there to a text: `text (note, note)`."""
+    """Append the notes that are not empty to a text: `text (note, note)`."""
     joined = ", ".join(filter(None, notes))
     return f"{text} ({joined})" if joined else text
 
 
 def normalise_game(game: dict[str, Any]) -> str:
-    """Return what a game says; the order of its participants says nothing."""
+    """Return a canonical text of a game, independent of the order of its participants."""
     ordered = sorted(game["participants"], key=lambda participant: str(participant["player"]))
     return meaning("game.recorded", 0, {**game, "participants": ordered})
 
 
-def _day(instant: int) -> str:
+def _format_day(instant: int) -> str:
     return format_instant(instant)[: len("2024-11-22")]
 
 
-def _difference(there: dict[str, Any], then: int, here: dict[str, Any], now: int) -> str:
+def _describe_difference(recorded: dict[str, Any], recorded_at: int, repeated: dict[str, Any], repeated_at: int) -> str:
     played = ["", ""]
-    if then != now:
-        tell = _day if _day(then) != _day(now) else format_instant
-        played = [f"played {tell(then)}", f"played {tell(now)}"]
-    if describe_result(there) != describe_result(here):
-        told = zip((describe_result(there), describe_result(here)), played, strict=True)
-        return "there {}; here {}".format(*(f"{result}, {when}" if when else result for result, when in told))
-    if then != now:
+    if recorded_at != repeated_at:
+        format_time = _format_day if _format_day(recorded_at) != _format_day(repeated_at) else format_instant
+        played = [f"played {format_time(recorded_at)}", f"played {format_time(repeated_at)}"]
+    if describe_result(recorded) != describe_result(repeated):
+        results = zip((describe_result(recorded), describe_result(repeated)), played, strict=True)
+        return "there {}; here {}".format(*(f"{result}, {when}" if when else result for result, when in results))
+    if recorded_at != repeated_at:
         return f"there {played[0]}, here {played[1]}"
-    members = sorted(name for name in {*there, *here} - {"participants"} if there.get(name) != here.get(name))
+    members = sorted(
+        name for name in {*recorded, *repeated} - {"participants"} if recorded.get(name) != repeated.get(name)
+    )
     return f"the {', '.join(members) or 'participants'} differ" + ("s" if len(members) == 1 else "")

@@ -1,5 +1,7 @@
-"""Whether a new event fits what the log holds and what waits before it: revisions, identities, ladders;
-and whether each event of a whole log does."""
+"""Validation of new events against the log and the events that wait before them: revisions, identities, ladders.
+
+The same checks validate each event of a whole log against those before it.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -44,7 +46,7 @@ from ratings_ledger.ledger.validation.identities import (
     players_of,
 )
 
-# events appended by others that can change the outcome for one's own
+# types of events that, appended by others, can change the outcome for waiting events
 WATCHED = tuple(name for name, kind in TYPES.items() if kind.is_watched)
 
 
@@ -53,32 +55,32 @@ EARLIEST = parse_instant("1900-01-01T00:00:00Z")
 
 
 class LadderChecks(Protocol):
-    """What the ladders say about a new event. The ledger knows nothing about them."""
+    """The checks of a new event by the ladders, which the ledger itself does not know."""
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """Raises `Refused` if they cannot take the event; otherwise it counts for what comes after it."""
+        """Raise `Refused` if a ladder cannot accept the event; otherwise it counts for later events."""
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
-        """Raises `Refused` if an event cannot be withdrawn; otherwise it is gone for what comes after it."""
+        """Raise `Refused` if an event cannot be withdrawn; otherwise it does not count for later events."""
 
     def refuse_unknown_game(self, game: str) -> None:
-        """Raises `Refused` (unknown-game) if there are rulesets, and none scores games of this name."""
+        """Raise `Refused` (unknown-game) if there are rulesets, and none scores games of this name."""
 
 
 class NoLadderChecks:
-    """No ladders, so no objections."""
+    """The checks of a ledger without ladders, which accept every event."""
 
     def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """Take every event."""
+        """Accept every event."""
 
     def release(self, type_name: str, data: dict[str, Any]) -> None:
-        """Let every event go."""
+        """Accept every withdrawal."""
 
     def refuse_unknown_game(self, game: str) -> None:
-        """Take every game."""
+        """Accept every game."""
 
 
-# makes the checks as of a position
+# creates the checks as of a position
 LadderChecksAt = Callable[[Connection, int], LadderChecks]
 
 
@@ -88,7 +90,7 @@ def skip_ladder_checks(connection: Connection, position: int) -> LadderChecks:
 
 
 class WaitingEvents(EventLookup, Protocol):
-    """What waits to be appended, which can also be searched by name."""
+    """The events that wait to be appended, which can also be searched by name."""
 
     @property
     def count(self) -> int:
@@ -99,7 +101,7 @@ class WaitingEvents(EventLookup, Protocol):
 
 
 class Validator:
-    """Validates new events one after the other, and again if others append in the meantime."""
+    """A validator of new events, one after the other, and again if others append meanwhile."""
 
     def __init__(
         self,
@@ -113,12 +115,12 @@ class Validator:
         """Read what the checks need.
 
         Args:
-            connection: a connection to the ledger.
-            waiting: what waits to be appended.
-            ladders: makes what the ladders say.
-            seen: the position of the log's head, at which they are made.
-            now: the current time, if games at unlikely dates are to be refused.
-            until: up to where the log counts, by default all of it.
+            connection: A connection to the ledger.
+            waiting: The events that wait to be appended.
+            ladders: Creates the checks of the ladders.
+            seen: The position of the log's head, at which the checks are created.
+            now: The current time, if games at unlikely dates are refused.
+            until: The last position of the log that counts, by default the head.
         """
         self._ladders_of = ladders
         self._now = now
@@ -138,7 +140,7 @@ class Validator:
 
     @property
     def _clubs(self) -> Identities:
-        if self._club_identities is None:  # few logs rename any
+        if self._club_identities is None:  # loaded late, as few logs rename clubs
             self._club_identities = club_identities(self._connection, self.seen)
         return self._club_identities
 
@@ -147,31 +149,31 @@ class Validator:
         refuse_stale(self._events, draft)
         supersedes, game = find_superseded(self._events, draft.type, data)
         if draft.type == "game.corrected" and game is not None:
-            self._refuse_unlikely(draft.occurred_at)
+            self._refuse_unlikely_date(draft.occurred_at)
             corrected, played_at = corrected_game(data, game.occurred_at)
             if played_at != game.occurred_at:
-                self._refuse_unlikely(played_at)
-            self._new("game.recorded", played_at, corrected)
+                self._refuse_unlikely_date(played_at)
+            self._admit("game.recorded", played_at, corrected)
         elif draft.type == "game.reinstated" and game is not None:
             self._refuse_game(game.data)
         elif draft.type == "event.voided":
-            self._void(data["id"])
+            self._withdraw(data["id"])
         elif draft.type == "import.recorded":
             refuse_batch(draft.position, data, self.seen + self._waiting.count + 1)
         elif draft.type != "game.voided":
             if draft.type == "game.recorded":
-                self._refuse_unlikely(draft.occurred_at)
-            self._new(draft.type, draft.occurred_at, data)
+                self._refuse_unlikely_date(draft.occurred_at)
+            self._admit(draft.type, draft.occurred_at, data)
         return supersedes
 
     def recheck(
         self, connection: Connection, before: Head, fresh: Sequence[tuple[int, Draft]]
     ) -> list[tuple[int, Rejection]]:
-        """Under the lock: which drafts must be refused, since others appended after what was seen."""
-        others = before.position != self.seen
-        self._outdated |= others and has_events_after(connection, self.seen, WATCHED)
+        """Validate drafts again under the lock, if others appended meanwhile; return the refused ones."""
+        has_moved = before.position != self.seen
+        self._outdated |= has_moved and has_events_after(connection, self.seen, WATCHED)
         far_reaching = any(TYPES[draft.type].is_far for _, draft in fresh)
-        if not (self._outdated or (others and far_reaching)):
+        if not (self._outdated or (has_moved and far_reaching)):
             return []
         refused = []
         batch = DraftBatch()
@@ -183,17 +185,17 @@ class Validator:
                 refused.append((index, problem.rejection()))
         return refused
 
-    def _refuse_unlikely(self, played_at: int) -> None:
-        """Raises `Refused` (unlikely-date) for a game that nobody can have played yet, or hardly anybody remembers."""
-        if self._now is not None and (why := explain_unlikely_date(played_at, self._now)):
-            raise Refused("unlikely-date", f"{why} (--any-date takes it)")
+    def _refuse_unlikely_date(self, played_at: int) -> None:
+        """Raise `Refused` (unlikely-date) for a game in the future, or too long ago to be likely."""
+        if self._now is not None and (reason := explain_unlikely_date(played_at, self._now)):
+            raise Refused("unlikely-date", f"{reason} (--any-date takes it)")
 
     def refuse_unknown_game(self, game: str) -> None:
-        """Raises `Refused` (unknown-game) if there are rulesets, and none scores games of this name."""
+        """Raise `Refused` (unknown-game) if there are rulesets, and none scores games of this name."""
         self._ladders.refuse_unknown_game(game)
 
-    def _new(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """An event, or a game as corrected, comes into force."""
+    def _admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """Check an event, or a game as corrected, that comes into force."""
         if type_name == "game.recorded":
             self._refuse_game(data)
         elif type_name == "player.renamed":
@@ -201,7 +203,7 @@ class Validator:
         elif type_name == "club.renamed":
             self._rename_club(data["club"], data["new_club"])
         elif type_name in leagues.TYPES:
-            data = self._league_step(type_name, data)
+            data = self._check_league_step(type_name, data)
         elif type_name == "list.scheduled":
             published_lists.refuse_list_schedule(self._events, data)
         elif type_name == "list.published":
@@ -209,16 +211,16 @@ class Validator:
         try:
             self._ladders.admit(type_name, occurred_at, data)
         except Refused:
-            if type_name == "player.renamed":  # it counts for nothing that follows
+            if type_name == "player.renamed":  # it must not count for later events
                 self._identities.remove(data["player"])
             raise
 
-    def _void(self, event_id: str) -> None:
+    def _withdraw(self, event_id: str) -> None:
         root, was_live = find_withdrawn(self._events, event_id)
         if not was_live:
-            # a publication is back in force, whatever has been published since
+            # a publication comes back into force even if others followed it
             if root.type not in published_lists.TYPES:
-                self._new(root.type, root.occurred_at, root.data)
+                self._admit(root.type, root.occurred_at, root.data)
             return
         if root.type in leagues.TYPES:
             self._leagues.clear()
@@ -239,12 +241,12 @@ class Validator:
             if (league := self._leagues[name]) is not None:
                 leagues.refuse_game(league, game, self._identities.current)
 
-    def _league_step(self, type_name: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Return the event with what ladders need to know: the league's game, and when the player finished games."""
+    def _check_league_step(self, type_name: str, data: dict[str, Any]) -> dict[str, Any]:
+        """Check a step of a league; return its data with the league's game and the player's finished games."""
         name = data["league"]
         self._leagues.clear()
         if type_name == "league.created":
-            leagues.refuse_created(self._events, name, self._naming({name}))
+            leagues.refuse_created(self._events, name, self._read_naming({name}))
             return data
         league = leagues.require_league(self._events, name)
         if type_name == "league.scheduled":
@@ -252,49 +254,49 @@ class Validator:
             return data
         leagues.refuse_joined(league, data["player"], self._identities.current)
         ids = self._identities.ids(data["player"])
-        return data | {"game": league.game, "finished": finished_games(self._naming(ids), self._events, ids)}
+        return data | {"game": league.game, "finished": finished_games(self._read_naming(ids), self._events, ids)}
 
     def _rename(self, player: str, new_player: str) -> None:
         self._identities.refuse_rename(player, new_player, partial(self._position_of_rename, "player"))
-        some, others = self._identities.ids(player), self._identities.ids(new_player)
-        named = [event for event in self._naming(some) if players_of(event) & some]
-        if not named:
+        own_ids, other_ids = self._identities.ids(player), self._identities.ids(new_player)
+        player_events = [event for event in self._read_naming(own_ids) if players_of(event) & own_ids]
+        if not player_events:
             hint = self._events.similar("player", player)
             raise Refused("player-unknown", f"nothing is recorded about {quote(player)}; see: ratings games{hint}")
-        if (game_id := find_meeting(named, self._events, some, others)) is not None:
+        if (game_id := find_meeting(player_events, self._events, own_ids, other_ids)) is not None:
             raise Refused(
                 "players-met",
                 f"{quote(player)} and {quote(new_player)} met in {quote(game_id)}, so they are two people; if that "
                 "game is wrong, correct it first",
             )
-        leagues.refuse_one_person(self._events, named, others)
+        leagues.refuse_one_person(self._events, player_events, other_ids)
         self._identities.add(player, new_player)
 
     def _rename_club(self, club: str, new_club: str) -> None:
-        """Clubs may have met: several players of a game may be of one club."""
+        """Rename a club. Both names may occur in one game, as several of its players may be of one club."""
         self._clubs.refuse_rename(club, new_club, partial(self._position_of_rename, "club"))
         ids = self._clubs.ids(club)
-        if not any(clubs_of(event) & ids for event in self._naming(ids)):
-            raise Refused("club-unknown", f"nobody has played for {quote(club)}; see: ratings games")
+        if not any(clubs_of(event) & ids for event in self._read_naming(ids)):
+            raise Refused("club-unknown", f"no player has played for {quote(club)}; see: ratings games")
         self._clubs.add(club, new_club)
 
-    def _position_of_rename(self, what: str, name: str) -> int | None:
-        """Return where the live rename of a player or a club is recorded; None if it waits to be, too."""
-        for event in self._naming({name}):
-            if event.type == f"{what}.renamed" and event.data[what] == name and is_live(self._events, event):
+    def _position_of_rename(self, kind: str, name: str) -> int | None:
+        """Return the position of the live rename of a player or a club; None if it is not recorded yet."""
+        for event in self._read_naming({name}):
+            if event.type == f"{kind}.renamed" and event.data[kind] == name and is_live(self._events, event):
                 return event.position
         return None
 
-    def _naming(self, names: set[str]) -> Iterator[KnownEvent]:
+    def _read_naming(self, names: set[str]) -> Iterator[KnownEvent]:
         yield from read_naming(self._connection, sorted(names), self._until)
         yield from self._waiting.naming(sorted(names))
 
 
-# Whether each event of a log fits those before it, as an import would have validated it at that point. `verify` and
-# `--restore` both ask here, so that one accepts exactly what the other is silent about. What an option of the import
-# can allow does not matter, nor what depends on rules from packages.
+# Validation of each event of a log against those before it, as an import at that point would have validated it. Both
+# `verify` and `--restore` use it, so that a restore accepts exactly the logs in which `verify` finds nothing. Checks
+# that an option of the import waives do not count, nor do those of rules from packages.
 
-# almost all records end like this; the members of a record are in order
+# the end of almost all records; the members of a record are in a fixed order
 PLAIN_END = '"type":"game.recorded"}'
 
 
@@ -303,20 +305,20 @@ def misfits(
     until: int,
     ladders: LadderChecksAt = skip_ladder_checks,
 ) -> Iterator[tuple[int, Refused]]:
-    """(position, why) of each event up to a position that does not fit those before it.
+    """Yield (position, refusal) of each event up to a position that does not fit those before it.
 
-    A record that is not a valid event is left out, as in a replay.
+    Records that are not valid events are left out, as in a replay.
     """
-    before, wrong = _Before(connection, until), False
+    before, has_misfit = _EarlierEvents(connection, until), False
     validator = Validator(connection, before, ladders, seen=0, until=0)
-    gone = withdrawn_ids(connection, until)
+    withdrawn = withdrawn_ids(connection, until)
     for page in read_records(connection, until=until):
         for position, record in page:
             if record.endswith(PLAIN_END) and position not in before.games:
                 continue
             event = next(read_known_events([(position, record)]), None)
-            # a withdrawn list claims nothing
-            if event is None or (event.type == "list.published" and event.event_id in gone):
+            # a withdrawn list has no claims to check
+            if event is None or (event.type == "list.published" and event.event_id in withdrawn):
                 continue
             before.until = position - 1
             try:
@@ -324,71 +326,71 @@ def misfits(
                     Draft(event.event_id, event.type, 0, "", event.occurred_at, "", position=position), event.data
                 )
             except Refused as problem:
-                wrong = True
+                has_misfit = True
                 yield position, problem
             except (LookupError, ValueError, AssertionError):
-                if not wrong:
+                if not has_misfit:
                     raise
                 yield position, Refused("restore-mismatch", "it depends on an event that does not fit")
 
 
-class _Before(Log):
-    """The events before a given one in a log, as if they were waiting before it (`validator.WaitingEvents`).
+class _EarlierEvents(Log):
+    """The events before a position of a log, as if they were waiting before it (see `WaitingEvents`).
 
-    `games` are the positions of games that involve a rename or a league that was created.
+    `games` are the positions of games whose players were renamed, or whose league was created.
     """
 
     def __init__(self, connection: Connection, until: int) -> None:
         super().__init__(connection, until=0)
         self.games: set[int] = set()
-        # where the names that are asked for occur: those of renames and of leagues
+        # the positions of the names that the checks look up: those of renames and of leagues
         self._places: dict[str, list[int]] = {}
-        renames = _data(connection, until, "player.renamed")
+        renames = _read_data(connection, until, "player.renamed")
         ids = {name for data in renames for name in (data["player"], data["new_player"])}
-        renames = _data(connection, until, "club.renamed")
+        renames = _read_data(connection, until, "club.renamed")
         clubs = {name for data in renames for name in (data["club"], data["new_club"])}
-        leagues = {data["league"] for data in _data(connection, until, "league.created")}
-        sought = ids | clubs | leagues
-        # unless a name needs escaping, a record that has it has it between quotation marks; other records are not read
-        every = any(dump(name) != f'"{name}"' for name in sought)
-        for page in read_records(connection, until=until) if sought else ():
-            naming = (row for row in page if every or not sought.isdisjoint(row[1].split('"')))
-            for event in read_known_events(naming):
-                self._note(event, ids, leagues)
+        leagues = {data["league"] for data in _read_data(connection, until, "league.created")}
+        names = ids | clubs | leagues
+        # a name stands between quotation marks in its records, unless it needs escaping; other records are not parsed
+        reads_all = any(dump(name) != f'"{name}"' for name in names)
+        for page in read_records(connection, until=until) if names else ():
+            rows = (row for row in page if reads_all or not names.isdisjoint(row[1].split('"')))
+            for event in read_known_events(rows):
+                self._index_names(event, ids, leagues)
                 for name in clubs_of(event) & clubs:
                     self._places.setdefault(name, []).append(event.position or 0)
 
-    def _note(self, event: KnownEvent, ids: set[str], leagues: set[str]) -> None:
-        named = players_of(event) & ids
+    def _index_names(self, event: KnownEvent, ids: set[str], leagues: set[str]) -> None:
+        renamed = players_of(event) & ids
         data = event.data["game"] if event.type == "game.corrected" else event.data
         label = str(data.get("league", "")) if event.type.startswith("game.") else ""
-        if event.type == "game.recorded" and (len(named) > 1 or label in leagues):
+        if event.type == "game.recorded" and (len(renamed) > 1 or label in leagues):
             self.games.add(event.position or 0)
-        for name in named | ({label} & leagues):
+        for name in renamed | ({label} & leagues):
             self._places.setdefault(name, []).append(event.position or 0)
 
     @property
     def count(self) -> int:
-        """Return how many events there are before."""
+        """Return the number of earlier events."""
         return self.until
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """Yield the events that have one of these names, which must be a renamed player's or club's, or a league's."""
+        """Yield the events with one of these names, each of a renamed player or club, or of a league."""
         places = {position for name in names for position in self._places.get(name, ()) if position <= self.until}
         yield from read_known_events(sorted(read_records_at(self.connection, sorted(places)).items()))
 
 
-def _data(connection: Connection, until: int, type_name: str) -> list[dict[str, str]]:
-    found = read_where(connection, until=until, type_name=type_name)
-    return [event.data for event in read_events_of_type(type_name, found)]
+def _read_data(connection: Connection, until: int, type_name: str) -> list[dict[str, str]]:
+    rows = read_where(connection, until=until, type_name=type_name)
+    return [event.data for event in read_events_of_type(type_name, rows)]
 
 
 def explain_unlikely_date(played_at: int, now: int) -> str | None:
-    """Return why hardly any game was played then, given the current time; or None."""
+    """Explain why a game at this time is unlikely, given the current time; None if it is likely."""
     if EARLIEST <= played_at <= now + DAY:
         return None
     if played_at < EARLIEST:
-        why = "lies before 1900; is the century missing?"
+        reason = "lies before 1900; is the century missing?"
     else:
-        why = f"lies ahead: this machine's clock says {format_instant(now)[:19]}Z"
-    return f"{format_instant(played_at)[:19]}Z {why}"
+        reason = f"lies ahead: this machine's clock says {format_instant(now)[:19]}Z"
+    return f"{format_instant(played_at)[:19]}Z {reason}"
