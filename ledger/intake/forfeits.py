@@ -1,8 +1,8 @@
-"""Forfeits: games that were decided without being played, because a side or both did not come.
+"""Forfeits: games that were decided without play, because one side or both did not come.
 
-A reader of any format notes one in the game's `extra.forfeit`, from the point of view of the participants in their
-order: the first came (+:-), the second came (-:+), or neither did (-:-). Such games are recorded and shown, but no
-ladder counts them, unless the import says otherwise. Where nobody came, nobody won, and the game is never rated.
+The readers of all formats store a forfeit in the game's `extra.forfeit`, in the order of the participants: the first
+came (+:-), the second came (-:+), or neither did (-:-). Such games are recorded and shown, but no ladder counts them
+unless the import has `--forfeits rated`. A game to which neither side came has no winner and is never rated.
 """
 
 from typing import Any
@@ -11,12 +11,12 @@ FORFEIT = "forfeit"
 UNRATED, RATED = "unrated", "rated"
 FORFEITS = (UNRATED, RATED)
 FIRST_CAME, SECOND_CAME, NOBODY_CAME = "+:-", "-:+", "-:-"
-# the places of both sides, by what is noted
+# the places of both sides, by the kind of forfeit
 PLACES = {FIRST_CAME: (1, 2), SECOND_CAME: (2, 1), NOBODY_CAME: (1, 1)}
 
 
 def settle_forfeit(event: Any, forfeits: str | None) -> bool:
-    """Make a game that was not played an unrated one, unless forfeits are rated; return whether it was not played.
+    """Mark a forfeit as unrated, unless forfeits are rated; return whether the game is a forfeit.
 
     >>> event = {"data": {"extra": {"forfeit": "+:-"}}}
     >>> settle_forfeit(event, None), event["data"]["rated"]
@@ -32,12 +32,12 @@ def settle_forfeit(event: Any, forfeits: str | None) -> bool:
 
 
 def describe_forfeits(count: int, forfeits: str | None) -> str:
-    """Return what an import says about the games that were not played.
+    """Describe the forfeits of an import.
 
     >>> describe_forfeits(2, None)
     '2 forfeits, recorded but not rated; --forfeits rated rates those that somebody won'
     """
-    counted = f"{count:,} forfeit{'s' * (count > 1)}"
+    number_text = f"{count:,} forfeit{'s' * (count > 1)}"
     if forfeits == RATED:
-        return f"{counted}, rated where somebody won"
-    return f"{counted}, recorded but not rated; --forfeits rated rates those that somebody won"
+        return f"{number_text}, rated where somebody won"
+    return f"{number_text}, recorded but not rated; --forfeits rated rates those that somebody won"
