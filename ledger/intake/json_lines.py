@@ -7,20 +7,18 @@ from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.exports import mark_last_lines
 
 LINE_BYTES_MAX = 1 << 20
-# how many blank lines a file may have, and how far to look for the end of a line that is too long
+# how many blank lines a file may have, and how many bytes to skip in search of the end of a long line
 BLANK_LINES_MAX, SKIPPED_BYTES = 100_000, 100_000_000
 
 
 def json_events(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused, None, None] | None]:
-    """Yield the lines of a file; None for the last line of an export, which is no event but means that there may be
-    none.
-    """
+    """Yield the lines of a file, with None for the last line of an export, which allows a file without events."""
     for number, line in mark_last_lines(numbered_lines(file)):
         yield None if line is None else (number, line, None, None)
 
 
 def numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | Refused]]:
-    """Yield the numbered lines that are not blank; for a line that is too long, only the refusal."""
+    """Yield the numbered lines that are not blank, with a refusal in place of a line that is too long."""
     number = blank = 0
     while line := file.readline(LINE_BYTES_MAX + 2):
         number += 1
