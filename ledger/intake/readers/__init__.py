@@ -1,8 +1,7 @@
-"""The readers of files by what they recognise: this program's own, and those that other packages register.
+"""The readers of files: this program's own, and those that other packages register.
 
-A reader takes an opened file and yields what is in it, one event at a time, with where it comes from. A package
-registers one as an entry point in the group `ratings.readers`. What a game is, and whether it can be, is checked behind
-all of them alike.
+A reader takes an opened file and yields its events one at a time, each with its place. A package registers a reader as
+an entry point in the group `ratings.readers`. The events of all readers pass the same checks afterwards.
 """
 
 import json
@@ -31,24 +30,23 @@ from ratings_ledger.ledger.rejections import Refused, quote
 ENTRY_POINT_GROUP = "ratings.readers"
 ARCHIVE, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-LOOKED_BYTES = 100_000_000
-# what is neither, though people have tables in it, by how it begins
-OTHERS = {b"<": "XML or HTML", b"%PDF": "a PDF"}
+SEARCHED_BYTES = 100_000_000
+# other formats in which people keep tables, by their first bytes
+OTHER_FORMATS = {b"<": "XML or HTML", b"%PDF": "a PDF"}
 _HTML = re.compile(rb"<!doctype html|<html|<table|<meta|<head", re.IGNORECASE)
 
-# names of files that are tables of text, whoever else may read such files
+# endings of files that are tables of text, even if a package's reader also claims them
 TABLES = (".csv", ".tsv")
-# what a package may raise to end more than its reader
+# exceptions of a package that end more than its reader
 INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
 NEEDED = {"name": "a text", "is_of": "a function", "read": "a function", "tables": "True or False"}
 
 
 def reader_of(name: str, start: bytes) -> tuple[Reader, list[str]]:
-    """Return the reader for a file of that name that begins so, and what is wrong with those of packages that were
-    asked.
+    """Find the reader for a file by its name and first bytes; also return messages about broken readers of packages.
 
-    Raises `Refused` (bad-reader) if one of these cannot be asked, so that the file may be its, unless another
-    recognises it, or its name says that it is a table.
+    Raises `Refused` (bad-reader) if a broken reader might be the right one: no other reader recognises the file, and
+    its name is not that of a table.
     """
     broken = list[str]()
     for reader in READERS:
@@ -56,10 +54,10 @@ def reader_of(name: str, start: bytes) -> tuple[Reader, list[str]]:
             return reader, broken
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         try:
-            reader = _loaded(entry)
-            with _told_of(reader.name):
+            reader = _load_reader(entry)
+            with _report_failures(reader.name):
                 if reader.is_of(name, start):
-                    return reader._replace(read=partial(_contained, reader)), broken
+                    return reader._replace(read=partial(_read_guarded, reader)), broken
         except Refused as problem:
             broken.append(problem.message)
     if broken and not name.lower().endswith(TABLES):
@@ -67,83 +65,88 @@ def reader_of(name: str, start: bytes) -> tuple[Reader, list[str]]:
     return CSV, broken
 
 
-def _loaded(entry: EntryPoint) -> Reader:
-    """Return a package's reader. Raises `Refused` (bad-reader)."""
+def _load_reader(entry: EntryPoint) -> Reader:
+    """Load a package's reader. Raises `Refused` (bad-reader)."""
     try:
-        found = entry.load()
+        reader = entry.load()
     except BaseException as error:
         if isinstance(error, INTERRUPTIONS):
             raise
-        why = error if isinstance(error, ImportError) else _in_words(error)
-        told = f"the reader {entry.name} of {entry.value} cannot be loaded: {why}"
-        raise Refused("bad-reader", told) from None
-    if not isinstance(found, Reader):
+        reason = error if isinstance(error, ImportError) else _describe_error(error)
+        message = f"the reader {entry.name} of {entry.value} cannot be loaded: {reason}"
+        raise Refused("bad-reader", message) from None
+    if not isinstance(reader, Reader):
         raise Refused("bad-reader", f"the entry point {entry.name} ({entry.value}) does not lead to a Reader")
-    for member, fits in (("name", isinstance(found.name, str)), ("is_of", callable(found.is_of)),
-                         ("read", callable(found.read)), ("tables", isinstance(found.tables, bool))):  # fmt: skip
-        if not fits:
-            told = f"the reader {entry.name} of {entry.value} has the {member} {getattr(found, member)!r}"
-            raise Refused("bad-reader", f"{told}; {NEEDED[member]} is needed")
-    return found
+    validity = {
+        "name": isinstance(reader.name, str),
+        "is_of": callable(reader.is_of),
+        "read": callable(reader.read),
+        "tables": isinstance(reader.tables, bool),
+    }
+    for member, is_valid in validity.items():
+        if not is_valid:
+            message = f"the reader {entry.name} of {entry.value} has the {member} {getattr(reader, member)!r}"
+            raise Refused("bad-reader", f"{message}; {NEEDED[member]} is needed")
+    return reader
 
 
 @contextmanager
-def _told_of(name: str, *passed: type[Exception]) -> Iterator[None]:
-    """Makes whatever a package's reader raises a `Refused` with its name, also where it tries to end the program.
+def _report_failures(name: str, *passed: type[Exception]) -> Iterator[None]:
+    """Convert exceptions of a package's reader to `Refused` with its name, even attempts to end the program.
 
-    What is `passed` stays as it is.
+    Exceptions of the types `passed` pass through.
     """
     try:
         yield
     except BaseException as error:
         if isinstance(error, (*INTERRUPTIONS, MemoryError, *passed)):
             raise
-        raise Refused("bad-reader", f"the reader {name} failed: {_in_words(error)}") from None
+        raise Refused("bad-reader", f"the reader {name} failed: {_describe_error(error)}") from None
 
 
-def _in_words(error: BaseException) -> str:
-    """Return an error of a package, in words."""
+def _describe_error(error: BaseException) -> str:
+    """Describe an error of a package."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _contained(reader: Reader, opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Yield what a package's reader yields. Raises `Refused` also where it fails, or yields other things."""
-    with _told_of(reader.name, LedgerError, OSError):
-        for found in reader.read(opened, options):
-            if found is not None and not isinstance(found, str | TableRead | ReadAs | TableOptions):
-                for wrong in _misfits(found):
-                    raise Refused("bad-reader", f"the reader {reader.name} yielded {wrong}")
-            yield found
+def _read_guarded(reader: Reader, opened: Opened, options: TableOptions) -> Iterator[Read]:
+    """Yield the entries of a package's reader. Raises `Refused` if it fails, or yields invalid entries."""
+    with _report_failures(reader.name, LedgerError, OSError):
+        for entry in reader.read(opened, options):
+            if entry is not None and not isinstance(entry, str | TableRead | ReadAs | TableOptions):
+                for misfit in _describe_misfits(entry):
+                    raise Refused("bad-reader", f"the reader {reader.name} yielded {misfit}")
+            yield entry
 
 
-def _misfits(found: Any) -> Iterator[str]:
-    """Yield what keeps something from being an event as readers yield them, and what would be right."""
-    if not isinstance(found, tuple | list) or len(found) != 4:
-        yield f"{quote(found)}; a tuple of line, event, source and game id is needed"
+def _describe_misfits(entry: Any) -> Iterator[str]:
+    """Yield the defects of an entry that is no event, each with the required form."""
+    if not isinstance(entry, tuple | list) or len(entry) != 4:
+        yield f"{quote(entry)}; a tuple of line, event, source and game id is needed"
         return
-    line, event, source, rows_of = found
+    line, event, source, rows_of = entry
     if not isinstance(line, int) or line < 1:
         yield f"the line {quote(line)}; a number from 1 is needed"
-    where = f"in line {quote(line)}"
+    place = f"in line {quote(line)}"
     if not isinstance(event, bytes | dict | Refused):
-        yield f"the event {quote(event)} {where}; a dict, the bytes of a JSON object or a Refused is needed"
+        yield f"the event {quote(event)} {place}; a dict, the bytes of a JSON object or a Refused is needed"
     if rows_of is not None and not isinstance(rows_of, str):
-        yield f"the game id {quote(rows_of)} {where}; a text or None is needed"
+        yield f"the game id {quote(rows_of)} {place}; a text or None is needed"
     if source is not None and not isinstance(source, str) and not callable(source):
         try:
             json.dumps(source)
         except (TypeError, ValueError):
-            yield f"the source {quote(source)} {where}; None, a text or what JSON can hold is needed"
+            yield f"the source {quote(source)} {place}; None, a text or what JSON can hold is needed"
 
 
 def _looks_like_json(name: str, start: bytes) -> bool:
-    by_content = _without_mark(start)[:1] in (b"{", b"[")
+    by_content = _strip_byte_order_mark(start)[:1] in (b"{", b"[")
     return by_content or Path(name).suffix in (".jsonl", ".ndjson", ".json")
 
 
 def _is_other_json(name: str, start: bytes) -> bool:
-    """Tell whether a file is JSON, but with one value over several lines, or a list of objects."""
-    text = _without_mark(start)
+    """Tell whether a file is JSON with one value over several lines, or a list of objects, instead of JSON Lines."""
+    text = _strip_byte_order_mark(start)
     first = text.partition(b"\n")[0].rstrip()
     return (b"\n" in text and first in (b"{", b"[")) or (
         first.startswith((b"[{", b"[ {")) and Path(name).suffix != ".jsonl"
@@ -151,21 +154,27 @@ def _is_other_json(name: str, start: bytes) -> bool:
 
 
 def _refuse_json(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Refuse JSON that is not JSON Lines, with what it is, as far as its beginning says."""
-    start = _without_mark(opened.content.read(4_096))
+    """Refuse JSON that is not JSON Lines, and name its form as far as its beginning shows it."""
+    start = _strip_byte_order_mark(opened.content.read(4_096))
     if b'"pgn"' in start and b"chess.com" in start:
-        what = "games of Chess.com's API as JSON"
-        right = "fetch the same address with /pgn at its end, and import that"
+        actual_form = "games of Chess.com's API as JSON"
+        remedy = "fetch the same address with /pgn at its end, and import that"
     elif start.startswith(b"["):
-        what, right = "a list in JSON, not JSON Lines", "write each event in a line of its own: jq -c '.[]' FILE"
+        actual_form, remedy = (
+            "a list in JSON, not JSON Lines",
+            "write each event in a line of its own: jq -c '.[]' FILE",
+        )
     else:
-        what, right = "one JSON object over several lines, not JSON Lines", "write each event in one line: jq -c . FILE"
-    raise Refused("bad-json", f"it is {what}; {right}")
+        actual_form, remedy = (
+            "one JSON object over several lines, not JSON Lines",
+            "write each event in one line: jq -c . FILE",
+        )
+    raise Refused("bad-json", f"it is {actual_form}; {remedy}")
     yield
 
 
 def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Those of spreadsheets, whose reader needs more than others and is loaded when there is one."""
+    """Read a spreadsheet; its reader is loaded only here, because it needs more modules."""
     from tempfile import NamedTemporaryFile
 
     from ratings_ledger.ledger.intake.tables.sheets import sheet_events
@@ -174,7 +183,7 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
         yield from sheet_events(opened.path, options)
         return
     with NamedTemporaryFile() as file:
-        # what is wrong with the content is said of the file that has it, not of this one
+        # errors about the content must name the original file, not this copy
         while piece := opened.content.read(1 << 20):
             with name_file_in_errors(file.name):
                 file.write(piece)
@@ -184,24 +193,24 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
 
 
 def _refuse_old(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Files of old Office programs; those with a password look the same from outside."""
-    if ENCRYPTED in opened.content.read(LOOKED_BYTES):
+    """Refuse files of old Office programs; new files with a password have the same container."""
+    if ENCRYPTED in opened.content.read(SEARCHED_BYTES):
         raise Refused("bad-spreadsheet", PROTECTED)
     raise Refused("is-a-spreadsheet", "it has the old format of Excel; save it as .xlsx")
     yield
 
 
-def _without_mark(start: bytes) -> bytes:
+def _strip_byte_order_mark(start: bytes) -> bytes:
     return start.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
 def _refuse_other(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Files that hold a table for people to look at."""
-    start = _without_mark(opened.content.read(4_096))
-    told = next(told for begin, told in OTHERS.items() if start.startswith(begin))
+    """Refuse files that show a table to people, such as PDF."""
+    start = _strip_byte_order_mark(opened.content.read(4_096))
+    description = next(description for begin, description in OTHER_FORMATS.items() if start.startswith(begin))
     if _HTML.search(start):
-        told = "an HTML page, which sites and programs save under names such as .xls and .csv"
-    raise Refused("is-a-spreadsheet", f"it is {told}; {SAVE}")
+        description = "an HTML page, which sites and programs save under names such as .xls and .csv"
+    raise Refused("is-a-spreadsheet", f"it is {description}; {SAVE}")
     yield
 
 
@@ -209,10 +218,14 @@ OTHER_JSON = Reader("other JSON", _is_other_json, _refuse_json, tables=False)
 JSON = Reader("json", _looks_like_json, lambda opened, options: json_events(opened.content), tables=False)
 SHEETS = Reader("spreadsheet", lambda name, start: start.startswith(ARCHIVE), _read_sheet, tables=True)
 OLD = Reader("old spreadsheet", lambda name, start: start.startswith(OLD_OFFICE), _refuse_old, tables=True)
-OTHER = Reader("other", lambda name, start: _without_mark(start).startswith((*OTHERS,)), _refuse_other, tables=True)
+OTHER = Reader(
+    "other", lambda name, start: _strip_byte_order_mark(start).startswith((*OTHER_FORMATS,)), _refuse_other, tables=True
+)
 READERS = (SHEETS, OLD, PGN_OF_SITE, PGN, TRF, BG_STATS, LICHESS, OTHER_JSON, JSON, OTHER)
-# whatever else it is, it may be a table
+# the fallback: any other file may be a table
 CSV = Reader(
-    "csv", lambda name, start: True, lambda opened, options: table_events(opened.content, options, LINE_BYTES_MAX),
+    "csv",
+    lambda name, start: True,
+    lambda opened, options: table_events(opened.content, options, LINE_BYTES_MAX),
     tables=True,
-)  # fmt: skip
+)
