@@ -4,7 +4,7 @@
      "plays":[{"uuid":"6f1c...","gameRefId":1,"playDate":"2024-11-22 20:05:00","playerScores":[
          {"playerRefId":1,"score":"3+7","winner":true},{"playerRefId":2,"score":"8","winner":false}]}]}
 
-A play has its uuid as the id of its game, so an edited play is compared with what was recorded of it.
+The uuid of a play is the id of its game, so an edited play is compared with the recorded game.
 """
 
 import json
@@ -28,7 +28,7 @@ _SIGNS = (b'"playerScores"', b'"gameRefId"', b'"isAnonymous"', b'"highestWins"',
 
 
 class _Seat(NamedTuple):
-    """What a play says of a player, or of a side of several."""
+    """A player in a play, or a side of several players."""
 
     players: list[str]
     team: str | None
@@ -38,15 +38,15 @@ class _Seat(NamedTuple):
 
 
 class _Export:
-    """Makes events of the plays of an export, and counts what of it is left out."""
+    """A converter of the plays of an export to events, which counts the plays left out."""
 
     def __init__(self, data: dict[str, Any], options: TableOptions) -> None:
         self.left_out = LeftOut()
-        self._games, self._players = _by_id(data, "games"), _by_id(data, "players")
+        self._games, self._players = _index_by_id(data, "games"), _index_by_id(data, "players")
         self._shared, self._options = Shared.of(options), options
 
     def event(self, play: Any) -> dict[str, Any] | None:
-        """Return the event of a play; None if it is left out. Raises `Refused`."""
+        """Convert a play to an event; None if it is left out. Raises `Refused`."""
         if not isinstance(play, dict) or not isinstance(play.get("uuid"), str):
             raise Refused("missing-member", f"{quote(play)} has no uuid")
         game = self._games.get(play.get("gameRefId"))
@@ -64,7 +64,7 @@ class _Export:
         if participants is None:
             self.left_out.add("without a winner, scores or ranks")
             return None
-        is_scored = all("score" in one for one in participants)
+        is_scored = all("score" in participant for participant in participants)
         data = {
             "game": game["name"],
             **self._shared.members,
@@ -86,25 +86,28 @@ class _Export:
     def _seats(self, play: dict[str, Any]) -> list[_Seat] | None:
         """Return the sides of a play; None if it is left out. Raises `Refused`."""
         scores = play.get("playerScores")
-        if not isinstance(scores, list) or not all(isinstance(one, dict) for one in scores):
+        if not isinstance(scores, list) or not all(isinstance(entry, dict) for entry in scores):
             raise Refused("missing-member", f"play {play['uuid']} has no playerScores")
         seats = []
-        for one in scores:
-            player = self._players.get(one.get("playerRefId"))
+        for entry in scores:
+            player = self._players.get(entry.get("playerRefId"))
             name = None if player is None else player.get("name")
             if player is None or not isinstance(name, str):
-                told = f"playerRefId {quote(one.get('playerRefId'))} is no player of the export"
-                raise Refused("bad-value", f"play {play['uuid']}: {told}")
+                message = f"playerRefId {quote(entry.get('playerRefId'))} is no player of the export"
+                raise Refused("bad-value", f"play {play['uuid']}: {message}")
             if player.get("isAnonymous") is True and name not in self._options.aliases:
                 self.left_out.add("with an anonymous player, unless --aliases says who it is")
                 return None
-            team, rank = one.get("team"), one.get("rank")
+            team, rank = entry.get("team"), entry.get("rank")
             seats.append(
                 _Seat(
-                    [name], team if isinstance(team, str) and team else None, _score(play, name, one.get("score")),
-                    one.get("winner") is True, rank if isinstance(rank, int) and not isinstance(rank, bool) else 0,
+                    players=[name],
+                    team=team if isinstance(team, str) and team else None,
+                    score=_parse_score(play, name, entry.get("score")),
+                    is_winner=entry.get("winner") is True,
+                    rank=rank if isinstance(rank, int) and not isinstance(rank, bool) else 0,
                 )
-            )  # fmt: skip
+            )
         if len(seats) < 2:
             self.left_out.add("of one player alone")
             return None
@@ -123,20 +126,22 @@ class _Export:
             return None
         return [
             _Seat(
-                [name for seat in side for name in seat.players], team,
-                _agreed([seat.score for seat in side if seat.score is not None]),
-                any(seat.is_winner for seat in side), _agreed([seat.rank for seat in side]) or 0,
+                players=[name for seat in side for name in seat.players],
+                team=team,
+                score=_common_value([seat.score for seat in side if seat.score is not None]),
+                is_winner=any(seat.is_winner for seat in side),
+                rank=_common_value([seat.rank for seat in side]) or 0,
             )
             for team, side in sides.items()
-        ]  # fmt: skip
+        ]
 
 
-def _agreed(values: list[Any]) -> Any:
-    """Return what all of them are, or None."""
+def _common_value(values: list[Any]) -> Any:
+    """Return the value that all have in common, or None."""
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
-def _by_id(data: dict[str, Any], name: str) -> dict[Any, dict[str, Any]]:
+def _index_by_id(data: dict[str, Any], name: str) -> dict[Any, dict[str, Any]]:
     """Return the games or players of an export by their ids. Raises `Refused`."""
     rows = data.get(name)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -144,24 +149,24 @@ def _by_id(data: dict[str, Any], name: str) -> dict[Any, dict[str, Any]]:
     return {row["id"]: row for row in rows if isinstance(row.get("id"), int)}
 
 
-def _score(play: dict[str, Any], name: str, score: Any) -> Decimal | None:
-    """Return a score, which is text and may be a sum. Raises `Refused` (bad-decimal)."""
+def _parse_score(play: dict[str, Any], name: str, score: Any) -> Decimal | None:
+    """Parse a score, which is text and may be a sum. Raises `Refused` (bad-decimal)."""
     text = "" if score is None else str(score).replace(" ", "")
     if not text:
         return None
     if not _SUM.fullmatch(text):
-        told = f"the score {quote(score)} of {quote(name)} is no number and no sum such as 3+20+5"
-        raise Refused("bad-decimal", f"play {play['uuid']}: {told}")
+        problem = f"the score {quote(score)} of {quote(name)} is no number and no sum such as 3+20+5"
+        raise Refused("bad-decimal", f"play {play['uuid']}: {problem}")
     return sum((Decimal(part.replace(",", ".")) for part in _PART.findall(text)), Decimal(0))
 
 
 def _participants(seats: list[_Seat], is_low: bool) -> list[dict[str, Any]] | None:
-    """Return the participants of a game; None if nothing says who was better.
+    """Return the participants of a game; None if ranks, winners and scores are missing.
 
-    Ranks count first, then winners, then scores. Scores are kept where they do not contradict that: a winner with fewer
+    Ranks count first, then winners, then scores. Scores are kept unless they contradict the places: a winner with fewer
     points than others was chosen by hand.
     """
-    # the lower, the better
+    # lower is better
     scores = [seat.score if is_low else -seat.score for seat in seats if seat.score is not None]
     has_scores = len(scores) == len(seats)
     if all(seat.rank > 0 for seat in seats):
@@ -174,19 +179,20 @@ def _participants(seats: list[_Seat], is_low: bool) -> list[dict[str, Any]] | No
         return None
     pairs = sorted(zip(keys, scores, strict=True)) if has_scores else []
     is_kept = has_scores and all(better[1] <= worse[1] for better, worse in pairwise(pairs))
-    found = []
+    participants = []
     for seat, key in zip(seats, keys, strict=True):
-        place = 1 + sum(len(other.players) for other, theirs in zip(seats, keys, strict=True) if theirs < key)
+        better = (other for other, other_key in zip(seats, keys, strict=True) if other_key < key)
+        place = 1 + sum(len(other.players) for other in better)
         for name in seat.players:
-            one: dict[str, Any] = {"player": name, "place": place}
+            participant: dict[str, Any] = {"player": name, "place": place}
             if seat.team is not None:
-                one["team"] = seat.team
+                participant["team"] = seat.team
             if is_kept and seat.score is not None:
-                one["score"] = (
+                participant["score"] = (
                     int(seat.score) if seat.score == seat.score.to_integral_value() else f"{seat.score.normalize():f}"
                 )
-            found.append(one)
-    return found
+            participants.append(participant)
+    return participants
 
 
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
