@@ -1,9 +1,9 @@
-"""NDJSON of Lichess: a game in each line, as the site exports those of a player or a tournament.
+"""NDJSON of Lichess: one game per line, the site's export of a player or a tournament.
 
     {"id":"q7ZvsdUF","rated":true,"variant":"standard","createdAt":1732302307000,"lastMoveAt":1732302607000,
      "status":"mate","winner":"white","players":{"white":{"user":{"name":"anna"}},"black":{"user":{"name":"ben"}}}}
 
-A game has the id that it has in PGN of the site, so that both may be imported.
+A game has the same id as in the site's PGN, so both exports may be imported.
 """
 
 import json
@@ -25,22 +25,22 @@ _PLACES = {"white": (1, 2), "black": (2, 1), None: (1, 1)}
 _CAME = {"white": FIRST_CAME, "black": SECOND_CAME}
 _DRAWN = frozenset({"draw", "stalemate", "insufficientMaterialClaim", "outoftime", "timeout"})
 _UNFINISHED = frozenset({"created", "started", "aborted", "unknownFinish"})
-# somebody lost without playing, or was found to cheat
+# a player lost without playing, or by cheating
 _NOT_PLAYED = frozenset({"noStart", "cheat"})
-# members that each game has, and no event of this program
+# members of every game that no event of this program has
 _MEMBERS = (b'"id"', b'"rated"', b'"variant"', b'"players"')
 
 
 class _LichessFile:
-    """Makes events of the games of one file, and counts what of it is left out."""
+    """A converter of the games of a file to events, which counts the games left out."""
 
     def __init__(self, options: TableOptions) -> None:
         self.left_out = LeftOut()
         self._shared = Shared.of(options)
 
     def event(self, line: bytes) -> dict[str, Any] | None:
-        """Return the event of a game; None if it is left out. Raises `Refused`."""
-        game = _object(line)
+        """Convert a game to an event; None if it is left out. Raises `Refused`."""
+        game = _parse_game(line)
         status, winner = game.get("status"), game.get("winner")
         if status in _UNFINISHED:
             self.left_out.add("aborted or unfinished")
@@ -50,16 +50,16 @@ class _LichessFile:
             raise Refused(
                 "bad-value", f"id: {quote(game_id)} is not that of a game of Lichess, which has 8 letters or digits"
             )
-        names = [_name(game, colour) for colour in ("white", "black")]
+        names = [_player_name(game, colour) for colour in ("white", "black")]
         if None in names:
-            self.left_out.add("with the computer or somebody without an account")
+            self.left_out.add("with the computer or a player without an account")
             return None
         if winner not in _PLACES or not isinstance(status, str) or (winner is None and status not in _DRAWN):
             raise Refused("bad-value", f"winner: {quote(winner)} does not go with the status {quote(status)}")
         data = {"game": "chess", **self._shared.members, "game_id": SITE + game_id}
         if "game" not in self._shared.members and (variant := game.get("variant", "standard")) != "standard":
-            told = f"variant: {quote(variant)} is not standard chess, so it needs a name as a game"
-            raise Refused("bad-value", f"{told}: put such games in a file of their own, with --set game=NAME")
+            problem = f"variant: {quote(variant)} is not standard chess, so it needs a name as a game"
+            raise Refused("bad-value", f"{problem}: put such games in a file of their own, with --set game=NAME")
         data["participants"] = [
             {"player": name, "place": place} for name, place in zip(names, _PLACES[winner], strict=True)
         ]
@@ -68,22 +68,22 @@ class _LichessFile:
         if game.get("rated") is not True:
             data["rated"] = False
             self.left_out.add("that was casual", "recorded but not rated")
-        at = self._shared.occurred_at or _instant(game)
+        at = self._shared.occurred_at or _parse_start(game)
         return {"type": "game.recorded", "occurred_at": at, "data": data}
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def _parse_game(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)
+        game = json.loads(line)
     except (ValueError, RecursionError):
         raise Refused("bad-json", f"{quote(line[:60])} is not a JSON object") from None
-    if not isinstance(found, dict):
-        raise Refused("bad-json", f"{quote(found)} is not a JSON object")
-    return found
+    if not isinstance(game, dict):
+        raise Refused("bad-json", f"{quote(game)} is not a JSON object")
+    return game
 
 
-def _name(game: dict[str, Any], colour: str) -> str | None:
-    """Return the name of a player; None for the computer and for somebody without an account. Raises `Refused`."""
+def _player_name(game: dict[str, Any], colour: str) -> str | None:
+    """Return the name of a player; None for the computer or a player without an account. Raises `Refused`."""
     players = game.get("players")
     player = players.get(colour) if isinstance(players, dict) else None
     if not isinstance(player, dict):
@@ -97,8 +97,8 @@ def _name(game: dict[str, Any], colour: str) -> str | None:
     return name
 
 
-def _instant(game: dict[str, Any]) -> str:
-    """Return when a game began, in whole seconds as in PGN, which has no other time. Raises `Refused` (bad-time)."""
+def _parse_start(game: dict[str, Any]) -> str:
+    """Return the start of a game in whole seconds, as in PGN. Raises `Refused` (bad-time)."""
     at = game.get("createdAt")
     try:
         if not isinstance(at, int) or isinstance(at, bool):
