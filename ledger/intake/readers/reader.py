@@ -1,4 +1,4 @@
-"""What a reader of files is, and what it yields."""
+"""The interface of a reader of files, and the entries that it yields."""
 
 from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
@@ -9,20 +9,20 @@ from ratings_ledger.ledger.rejections import Refused
 
 
 class ReadAs(NamedTuple):
-    """How a file of another program is read, in words, and whether its games are numbered by day from here on."""
+    """A note on how a file of another program is read, and whether its games are numbered by day from here on."""
 
     told: str
     is_numbered: bool = False
 
 
-# (line, event or refusal, its source, the game id if it was put together from rows); a sentence about the file; how a
-# table or a file of another program was read, and the options to read the next one alike; or None for a line that is no
-# event, but means that there may be none
+# an event: (line, event or refusal, its source, the game id if it was composed of rows); a sentence about the file; how
+# a table or a file of another program was read; the options to read the next file alike; or None for a line that is no
+# event, but allows a file without events
 Read = tuple[int, bytes | dict[str, Any] | Refused, Any, str | None] | str | TableRead | ReadAs | TableOptions | None
 
 
 class Opened(NamedTuple):
-    """A file: its name, its content, uncompressed, and its path if that is the content itself."""
+    """An opened file: its name, its uncompressed content, and its path if the file is not compressed."""
 
     name: str
     content: IO[bytes]
@@ -30,10 +30,10 @@ class Opened(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """What reads a kind of file: whether a file is of that kind, by its name and how it begins; and what is in it.
+    """A reader of one kind of file, which recognises it by its name and first bytes, and yields its entries.
 
-    A reader of tables has names typed by people: those that are close to others are asked about, unless they are names
-    of `accounts`, which a program keeps apart.
+    A reader of tables yields names that people typed: the import asks about names close to others, unless they are
+    names of `accounts`, which a program keeps distinct.
     """
 
     name: str
