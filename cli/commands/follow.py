@@ -11,7 +11,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_new
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.following import Line, answers, batches
+from ratings_ledger.ledger.intake.following import Line, batches, import_and_answer
 from ratings_ledger.ledger.intake.intake import ImportPolicy, OnStored, Reject
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.notes import LeagueNotes
@@ -44,7 +44,7 @@ def follow(db: str, policy: ImportPolicy) -> int:
     with _ended_by_signals() as stopped:
         for batch in batches(sys.stdin.fileno(), stopped):
             try:
-                found = answers(ledger, batch, import_batch)
+                found = import_and_answer(ledger, batch, import_batch)
             except LedgerError:
                 _note_unanswered(batch)
                 raise
