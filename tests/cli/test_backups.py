@@ -480,7 +480,7 @@ def test_concurrent_backup_does_nothing(full: str, tmp_path: Path, ratings: Rati
     """A backup does nothing while another one is running in the same folder."""
     folder = tmp_path / "backups"
     folder.mkdir()
-    with backup_folder._only_one(folder):
+    with backup_folder._lock_folder(folder):
         told = ratings("backup", "make", folder, db=full)
     assert ("is running" in told.stderr, names(folder)) == (True, [])
     assert told.exit_code not in (0, 2, 3)

@@ -15,7 +15,7 @@ from followers import following
 from sqlalchemy import make_url
 
 from ratings_ledger import Refused, Rejection
-from ratings_ledger.ledger.intake.following import BATCH_EVENTS, _Lines, answers, batches
+from ratings_ledger.ledger.intake.following import BATCH_EVENTS, _LineSplitter, batches, import_and_answer
 from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.store import appending
 from ratings_ledger.ledger.store.log import head as store_head
@@ -146,8 +146,8 @@ def test_chunk_size_does_not_change_lines() -> None:
     """Input cut into chunks of any size gives the same lines, overlong ones included."""
     text = b"\xef\xbb\xbfone\r\n\n  \ntwo\n" + b"x" * (1 << 20) + b"\n" + b"y" * ((1 << 20) + 1) + b"\nlast\n"
     for size in (61, 4_096, len(text)):
-        lines = _Lines()
-        found = [line for start in range(0, len(text), size) for line in lines.of(text[start : start + size])]
+        lines = _LineSplitter()
+        found = [line for start in range(0, len(text), size) for line in lines.split(text[start : start + size])]
         told = [(number, line.code if isinstance(line, Refused) else len(line)) for number, line in found]
         assert told == [(1, 3), (4, 3), (5, 1 << 20), (6, "line-too-long"), (7, 4)]
 
@@ -229,7 +229,7 @@ def test_repeat_of_refused_line_is_appended(db: str, ratings: Ratings, monkeypat
     monkeypatch.setattr("ratings_ledger.ledger.intake.intake.append", refused_once)
     terms = ImportPolicy("test", keep_going=True)
     line = galactic("g-1", "anna", "ben").encode()
-    told = answers(
+    told = import_and_answer(
         store, [(1, line), (2, line)],
         lambda items, reject, settled: Intake(store, items, terms, reject=reject, on_stored=settled).append(),
     )  # fmt: skip

@@ -72,7 +72,7 @@ def found_after(ledger: Ledger, statements: Iterable[str]) -> list[str]:
     with ledger.engine.connect() as connection, connection.begin() as transaction:
         do(connection, *statements)
         do(connection, f"SET LOCAL ROLE {READER}", "SET TRANSACTION READ ONLY")
-        findings = verification._schema(connection)
+        findings = verification._check_schema(connection)
         try:
             while True:
                 told.append(next(findings).message)

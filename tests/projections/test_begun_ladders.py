@@ -55,8 +55,8 @@ def test_many_new_ladders_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPa
         pairs.append((one, other))
         return close(one, other)
 
-    close = close_names._close
-    monkeypatch.setattr(close_names, "_close", noted)
+    close = close_names._differ_by_one_slip
+    monkeypatch.setattr(close_names, "_differ_by_one_slip", noted)
     new = begun(*(f"group number {number}" for number in range(2_000)), "group nunber 7")
     there = {(f"club number {number}",) for number in range(2_000)}
     assert likes(new, there) == {"r/group nunber 7": "r/group number 7"}
