@@ -149,7 +149,7 @@ class Snapshot(SnapshotReader):
 
         Args:
             is_player: with False, a game is meant as well, with the only ladder on which it counts. Several on which
-                it did the same are as good as one; a note names them.
+                it did the same are as good as one.
 
         Raises `BadArgument` if several ladders may be meant.
         """
@@ -162,7 +162,7 @@ class Snapshot(SnapshotReader):
 
         with self.survey() as survey:
             own, of_game = ladders_meant(survey, one, is_player)
-        if of_game and (ladder := same_on([self.explain(name, one) for name in of_game], self.note)):
+        if of_game and (ladder := same_on(self.explain(name, one) for name in of_game)):
             return one, ladder
         return one, choose_only_ladder(own, f" that {quote(one)} is on", self.as_of)
 
@@ -440,7 +440,7 @@ class Snapshot(SnapshotReader):
     # -- what was published and decided; of the coordinates only `known_at` counts, unless a method says otherwise
 
     def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
-        """Return the list of a ladder that was published last, or last for `as_of`, from its events.
+        """Return the published list of a ladder, of the latest time or for `as_of`, from its events.
 
         Raises `Unknown` (list-unknown) if none was, `StoreDamaged`.
         """
@@ -471,7 +471,7 @@ class Snapshot(SnapshotReader):
         """Compare a published list with the same list as known now.
 
         Args:
-            position: that of the publication; by default the last one of the ladder, or its last for `as_of`.
+            position: that of the publication; by default that of the latest time, or the last for `as_of`.
 
         Raises `Unknown` (list-unknown) if none was published, `RulesetUnusable`, `StoreDamaged`.
         """

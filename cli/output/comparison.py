@@ -4,7 +4,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import print_effects
 from ratings_ledger.projections.diff.comparison import Difference, Differences, Effect
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladders import distinct_ladders, short_name
 
 # of so many ladders without a difference, the names are shown
 NAMED_MAX = 5
@@ -26,7 +26,8 @@ def print_differences(found: Differences) -> None:
     if not found.ladders:
         render.echo(f"No ladder differs between {found.asked[0]} and {found.asked[1]}.")
     same = [short_name(one.ladder) for one in found.ladders if not one.rows] if len(found.ladders) > 1 else []
-    shown = [one for one in found.ladders if one.rows or not same]
+    seen = distinct_ladders(row for one in found.ladders for row in one.rows)
+    shown = [one for one in found.ladders if one.ladder in seen or not (one.rows or same)]
     for number, one in enumerate(shown):
         render.echo("\n" * bool(number), nl=False)
         render.echo(short_name(one.ladder))

@@ -8,7 +8,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.html_pages import Page, PagePart
 from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 
 # how many of one player's causes are listed singly
 CAUSES_TOLD = 4
@@ -22,7 +22,9 @@ def concerned(found: Decisions) -> int:
 def decisions_page(found: Decisions) -> Page:
     """Return what was decided, what each decision did, and whose points changed by what."""
     first, last = map(found.times.stated, found.recorded)
-    ladders = render.count(len({share.ladder for share in found.shares if share.is_decided}), "ladder")
+    ladders = render.count(
+        len({share.ladder for share in drop_duplicate_ladders(found.shares) if share.is_decided}), "ladder"
+    )
     summary = (
         f"Recorded from {first} to {last}: {render.count(len(found.decisions), 'decision')}, and "
         f"{render.count(found.games, 'game')}. Decisions changed the points of "
@@ -36,7 +38,7 @@ def decisions_page(found: Decisions) -> Page:
         header = ("", "ladder", "players", "gained most", "lost most")
         parts.append(PagePart("What each decision did", (), header, list(_effects(found)), ("players",)))
     by_ladder: dict[str, list[Share]] = defaultdict(list)
-    for share in found.shares:
+    for share in drop_duplicate_ladders(found.shares):
         by_ladder[share.ladder].append(share)
     parts += [_ladder(name, them) for name, them in by_ladder.items() if any(share.is_decided for share in them)]
     parts += [
@@ -60,7 +62,7 @@ def _decision(one: Decision, times: Times) -> tuple[str, str, str, str]:
 def _effects(found: Decisions) -> Iterator[tuple[str, ...]]:
     """Yield a row for each ladder that a decision affects."""
     reached: dict[tuple[int, str], list[tuple[Fraction, str]]] = defaultdict(list)
-    for share in found.shares:
+    for share in drop_duplicate_ladders(found.shares):
         for cause, amount in share.amounts.items():
             if cause is not None:
                 reached[cause, share.ladder].append((amount, share.player))

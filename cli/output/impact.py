@@ -9,29 +9,31 @@ from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.diff.period_impacts import PeriodImpact
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 
 SHOWN_CHANGES = 40
 
 
 def print_impact(found: Impact) -> None:
     """Print ladder after ladder with its players, if they are few, else how far it reaches; then published lists."""
-    if not found.changes:
+    changes = drop_duplicate_ladders(found.changes)
+    if not changes:
         render.echo(nothing_told(found.failed))
-    elif len(found.changes) <= SHOWN_CHANGES:
+    elif len(changes) <= SHOWN_CHANGES:
         swapped = {one.ladder: one.swapped for one in found.ladders}
-        for ladder, concerned in groupby(found.changes, key=lambda effect: effect.ladder):
+        for ladder, concerned in groupby(changes, key=lambda effect: effect.ladder):
             render.echo(f"\n{short_name(ladder)}")
             print_effects([*concerned])
             if pairs := swapped.get(ladder):
                 render.echo(f"{render.count(pairs, 'pair')} of players in another order")
     else:
         render.echo()
-        print_radii(found.ladders[:SHOWN_CHANGES])
-        if (more := len(found.ladders) - SHOWN_CHANGES) > 0:
+        ladders = drop_duplicate_ladders(found.ladders)
+        print_radii(ladders[:SHOWN_CHANGES])
+        if (more := len(ladders) - SHOWN_CHANGES) > 0:
             render.echo(f"... and {render.count(more, 'more ladder')}")
         render.echo("\nWho is affected: --format json")
-    for one in () if found.periods is ABSENT else found.periods:
+    for one in () if found.periods is ABSENT else drop_duplicate_ladders(found.periods):
         for line in _tell_periods(one, found.times):
             render.hanging(line, 2)
     for reason in () if found.reasons is ABSENT else found.reasons:

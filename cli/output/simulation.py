@@ -1,12 +1,14 @@
 """How a simulation looks: all games under other rulesets beside the ledger as it is, as tables and as CSV."""
 
+from dataclasses import replace
+
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import nothing_told, print_differing, print_effects, print_radii
 from ratings_ledger.projections.diff.comparison import TOP, Effect
 from ratings_ledger.projections.diff.predictions import Quality
 from ratings_ledger.projections.diff.what_if import SimulatedLadder, Simulation, Variant
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladders import distinct_ladders, short_name
 
 MOVES = 5  # how many of the largest gains and losses are shown
 DETAILED = 4  # how many ladders are shown in detail
@@ -41,6 +43,10 @@ def print_simulation(found: Simulation) -> None:
         _print_variants(found.variants)
         return
     (variant,) = found.variants
+    seen = distinct_ladders(
+        (one.radius for one in variant.ladders), (effect for one in variant.ladders for effect in one.changes)
+    )
+    variant = replace(variant, ladders=tuple(one for one in variant.ladders if one.radius.ladder in seen))
     differing = [one for one in variant.ladders if one.differs]
     if not differing:
         render.echo(f"\n{nothing_told(found.failed)}")

@@ -8,8 +8,8 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import AXES, heading
 from ratings_ledger.projections.queries.players import PlayerStatistics
 from ratings_ledger.projections.queries.results import members
-from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow, drop_duplicate_ladders
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow
+from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 
 
 def print_ladders_csv(found: AllLadders | AllLists) -> None:

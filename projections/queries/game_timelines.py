@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -40,6 +40,7 @@ from ratings_ledger.projections.queries.results import (
 from ratings_ledger.projections.queries.survey import LadderRow, Survey, all_ladders
 from ratings_ledger.projections.replay.eligibility import why_not_counted
 from ratings_ledger.projections.replay.ladders import (
+    drop_duplicate_ladders,
     parse_name,
     partition_values,
 )
@@ -251,11 +252,7 @@ def ladders_meant(seen: Survey, one: str, is_player: bool) -> tuple[Sequence[Lad
     return own, () if of_game is None else [row.ladder for row in own] or there
 
 
-def same_on(found: Sequence[GameExplanation], note: Callable[[str], None]) -> str | None:
-    """Return the first ladder on which a game is explained, if it did the same on all of them; a note says so."""
-    first, *others = found
-    if any(replace(one, ladder=first.ladder) != first for one in others):
-        return None
-    if others:
-        note(f"it is the same on {' and '.join(one.ladder for one in others)}")
-    return first.ladder
+def same_on(found: Iterable[GameExplanation]) -> str | None:
+    """Return the ladder on which a game is explained, if it did the same on all of them."""
+    first, *others = drop_duplicate_ladders(found)
+    return None if others else first.ladder

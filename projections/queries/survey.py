@@ -29,22 +29,10 @@ from ratings_ledger.projections.queries.ladders_at import (
 from ratings_ledger.projections.queries.published import PublicationRow
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, Failed, Result, RowSequence
 from ratings_ledger.projections.queries.standings import Standings, build_standings, describe_open_period
-from ratings_ledger.projections.replay.ladders import ALL, Stream, parse_name, short_name
+from ratings_ledger.projections.replay.ladders import Stream, drop_duplicate_ladders, parse_name, short_name
 from ratings_ledger.projections.replay.partition import by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.rulesets.versions import is_running, period_of
-
-
-def drop_duplicate_ladders(rows: Collection[LadderRow]) -> list[LadderRow]:
-    """Return the ladders that people see: without elo-chess/2 while elo-chess/all has no game of another size."""
-    sizes = {row.ladder: (row.games, row.players) for row in rows}
-
-    def is_double(row: LadderRow) -> bool:
-        ruleset_id, _, value = row.ladder.partition("/")
-        is_size = re.fullmatch(r"\d+(-\d+)?", value, re.ASCII) is not None
-        return is_size and sizes.get(f"{ruleset_id}/{ALL}") == sizes[row.ladder]
-
-    return [row for row in rows if not is_double(row)]
 
 
 def choose_only_ladder(there: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, quote
@@ -250,6 +251,38 @@ def short_name(ladder: str) -> str:
     """
     ruleset_id, _, value = ladder.partition("/")
     return ruleset_id if value == ALL else ladder
+
+
+class OnLadder(Protocol):
+    """A row, a dataclass, that is about one ladder."""
+
+    @property
+    def ladder(self) -> str:
+        """Return the whole name of the ladder."""
+
+
+Row = TypeVar("Row", bound=OnLadder)
+
+
+def drop_duplicate_ladders(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that people see: without those of elo-chess/2 where those of elo-chess/all say the same."""
+    rows, contents = [*rows], defaultdict[str, list[Any]](list)
+    for row in rows:
+        contents[row.ladder].append(replace(cast("Any", row), ladder=""))
+
+    def is_double(ladder: str) -> bool:
+        ruleset_id, values = parse_name(ladder)
+        whole = f"{ruleset_id}/{ALL}"
+        is_size = len(values) == 1 and re.fullmatch(r"\d+(-\d+)?", values[0], re.ASCII) is not None
+        return is_size and whole in contents and contents[whole] == contents[ladder]
+
+    doubles = {ladder for ladder in contents if is_double(ladder)}
+    return [row for row in rows if row.ladder not in doubles]
+
+
+def distinct_ladders(*tables: Iterable[OnLadder]) -> set[str]:
+    """Return the ladders that people see in several tables: no table tells a double from the whole."""
+    return {row.ladder for table in tables for row in drop_duplicate_ladders(table)}
 
 
 _VALUE_FORMS = {"month": r"\d{4}-(0[1-9]|1[0-2])", "year": r"\d{4}", "players": r"[1-9]\d*"}

@@ -1,5 +1,8 @@
 """The pages of changes: what one event did to everybody's points."""
 
+from dataclasses import replace
+
+from ratings_ledger.projections.replay.ladders import distinct_ladders
 from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit
@@ -15,8 +18,11 @@ DID = {
 def change_page(visit: Visit, position: int) -> Page:
     """Return what the event at a position did. Raises as `Snapshot.event_impact` does."""
     found = visit.view.event_impact(position)
+    plain = [replace(one, gains=(), losses=(), others=()) for one in found.ladders]
+    seen = distinct_ladders(found.rows, plain)
     told = {
-        "found": found, "standing": visit.standing, "ladders": {row.ladder for row in visit.ladders.rows},
+        "found": found, "concerned": [one for one in found.ladders if one.ladder in seen],
+        "standing": visit.standing, "ladders": {row.ladder for row in visit.ladders.rows},
         "lists": visit.lists, "has_game": found.game_id is not None and visit.view.has_game(found.game_id),
     }  # fmt: skip
     what = DID.get(found.type, f"position {found.position}")

@@ -8,6 +8,7 @@ from itertools import groupby
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.projections.diff.other_results import has_other_results
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
+from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders
 from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page, known_at_last
 from ratings_ledger.web.visits import Visit
@@ -31,7 +32,8 @@ def page_of_story(visit: Visit, found: GameTimeline) -> Page:
     found = known_at_last(found, found.last)
     found = replace(found, ladders=tuple(known_at_last(one, found.last) for one in found.ladders))
     title = f"Game {found.game_id}"
-    shown = {"found": found, "telling": visit.telling, "has_clock": found.game_id in visit.clocks,
+    shown = {"found": found, "ladders": drop_duplicate_ladders(found.ladders),
+             "telling": visit.telling, "has_clock": found.game_id in visit.clocks,
              "places": not found.voided and len(found.data["participants"]) <= OTHERWISE_MAX
              and has_other_results(found.data)}  # fmt: skip
     return Page(addresses.game(found.game_id), "game", title, found, found.times, shown, None, visit.query)
@@ -51,7 +53,7 @@ def otherwise_page(visit: Visit, game_id: str) -> Page:
     found = known_at_last(found, found.last)
     shown = {
         "found": found, "participants": found.data["participants"], "standing": visit.standing,
-        "ladders": [(ladder, [*rows]) for ladder, rows in groupby(found.rows, lambda row: row.ladder)],
+        "ladders": [(ladder, [*rows]) for ladder, rows in groupby(drop_duplicate_ladders(found.rows), lambda row: row.ladder)],
     }  # fmt: skip
     title = f"Game {game_id} with another result"
     return Page(

@@ -14,7 +14,7 @@ from ratings_ledger.projections.diff.statements import Statement
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.history import Change, Course, History, Ranks
 from ratings_ledger.projections.queries.players import Profile
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import Point, steps
@@ -51,7 +51,7 @@ def person_page(visit: Visit, player: str) -> Page:
     lasts += [found.last] if found.last else []  # nobody has one who was only given points
     last = max(lasts, key=lambda one: one.position)
     found = known_at_last(found, last)
-    told = {"found": found, "last": last}
+    told = {"found": found, "last": last, "ladders": drop_duplicate_ladders(found.rows)}
     return Page(addresses.player(player), "person", player, found, found.times, told, "rows", visit.query)
 
 

@@ -33,7 +33,7 @@ from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.queries.published import PublicationRow
 from ratings_ledger.projections.queries.ruleset_states import RulesetState
 from ratings_ledger.projections.queries.standings import Standing, Standings
-from ratings_ledger.projections.replay.ladders import short_name
+from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import steps
@@ -221,7 +221,7 @@ def _not_on_it(now: Visit, last: Standings, player: str, ids: Sequence[str]) -> 
         if found is not None:
             began = f"; it began at {last.times.second(found.course[0].occurred_at)}" if found.course else ""
             return f"{quote(player)} had nothing on {short_name(ladder)} by {last.times.second(last.at.until)}{began}"
-    there = [row.ladder for row in now.people.get(now.view.person(player).player, ())]
+    there = [row.ladder for row in drop_duplicate_ladders(now.people.get(now.view.person(player).player, ()))]
     more = f" and {len(there) - LADDERS_LISTED:,} more" if len(there) > LADDERS_LISTED else ""
     return f"{quote(player)} is not on {short_name(ladder)}; they are on {', '.join(there[:LADDERS_LISTED])}{more}"
 

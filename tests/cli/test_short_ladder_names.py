@@ -82,6 +82,25 @@ def test_ladders_of_sizes_are_listed_once_sizes_differ(db: str, ratings: Ratings
     assert ratings("standings", db=db).exit_code == 2
 
 
+def test_changes_are_told_once_until_ladders_differ(db: str, ratings: Ratings) -> None:
+    """What a correction changes, and what differs since, is shown for the ladder of a size only where it differs."""
+    three = placing("g-3", "anna", "ben", "cleo", game="chess")
+    corrections = {
+        "correct": ["correct", "g-1", "ben", "anna", "--reason", "wrong way round", "--dry-run"],
+        "diff": ["diff", "2", "now"],
+        "whatif": ["whatif", "elo-chess", "--set", "params.k_total=16"],
+    }
+    shown = {name: ratings(*command, db=db).stdout for name, command in corrections.items()}
+    assert ["elo-chess/2" in text for text in shown.values()] == [False] * 3, shown
+    assert all("elo-chess\n" in text for text in shown.values()), shown
+    told = json.loads(ratings(*corrections["correct"], "--format", "json", db=db).stdout)
+    assert {change["ladder"] for change in told["changes"]} == {"elo-chess/2", "elo-chess/all"}
+
+    take_in(ratings, db, event("game.recorded", "2024-03-03T12:00:00Z", **three))
+    shown = {name: ratings(*command, db=db).stdout for name, command in corrections.items()}
+    assert ["elo-chess/2" in text for text in shown.values()] == [True] * 3, shown
+
+
 def test_group_called_all_has_the_same_short_name(copied: Callable[..., str], ratings: Ratings) -> None:
     """A ladder that people see under a short name can be named by it, also that of a group called all."""
     db = copied(chess)

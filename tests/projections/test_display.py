@@ -19,6 +19,7 @@ from ratings_ledger import ExactNumber
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.display import ROWS_SHOWN
 from ratings_ledger.projections.queries.results import Result, RowSequence
+from ratings_ledger.projections.replay.ladders import distinct_ladders, drop_duplicate_ladders
 
 NAMES = ["<script>alert(1)</script>", "Ольга & Łukasz", "美咲", 'O"Hara', "ʻŌlelo", "مريم"]
 SEQUENCES: dict[str, Callable[[rl.Ledger, rl.View], RowSequence[Any]]] = {
@@ -284,3 +285,30 @@ def test_formats_that_floats_lack_are_refused(spec: str) -> None:
     """A specification that no number has is a `ValueError` that shows one."""
     with pytest.raises(ValueError, match=r"invalid format specifier .* write, for example, '\.2f'"):
         format(ExactNumber(1, 3), spec)
+
+
+@pytest.mark.parametrize(
+    ("rows", "seen"),
+    [
+        ([("elo/all", 1), ("elo/2", 1)], ["elo/all"]),
+        ([("elo/2", 1), ("elo/2", 2), ("elo/all", 1), ("elo/all", 2)], ["elo/all", "elo/all"]),
+        ([("elo/2", 1), ("elo/all", 1), ("elo/all", 2)], ["elo/2", "elo/all", "elo/all"]),
+        ([("elo/all", 1), ("elo/3-4", 1), ("elo/2", 2)], ["elo/all", "elo/2"]),
+        ([("elo/2", 1)], ["elo/2"]),
+        ([("elo/all", 1), ("glicko/2", 1)], ["elo/all", "glicko/2"]),
+        ([("catan-elo/all", 1), ("catan-elo/basic", 1)], ["catan-elo/all", "catan-elo/basic"]),
+        ([], []),
+    ],
+)  # fmt: skip
+def test_double_is_hidden_where_it_says_the_same(rows: list[tuple[str, int]], seen: list[str]) -> None:
+    """Rows of a ladder of one size are left out exactly where those of the ladder of all sizes say the same."""
+    table = [rl.PersonRow("anna", ladder, rank, ExactNumber(7), 1) for ladder, rank in rows]
+    assert [row.ladder for row in drop_duplicate_ladders(table)] == seen
+
+
+def test_a_second_table_tells_a_double_from_the_whole() -> None:
+    """A ladder of one size that differs in one of several tables is seen in all."""
+    alike = [rl.PersonRow("anna", ladder, 1, ExactNumber(7), 1) for ladder in ("elo/2", "elo/all")]
+    unlike = [rl.PersonRow("ben", ladder, rank, ExactNumber(7), 1) for ladder, rank in (("elo/2", 1), ("elo/all", 2))]
+    assert distinct_ladders(alike) == {"elo/all"}
+    assert distinct_ladders(alike, unlike) == {"elo/2", "elo/all"}
