@@ -154,7 +154,9 @@ def new_path(value: str, endings: Collection[str], told: str) -> Path:
     return path
 
 
-as_of_option = click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
+as_of_option = click.option(
+    "--as-of", metavar="TIME", help="Only what was played up to then; a date, month or year means its end."
+)
 
 known_at_option = click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
 

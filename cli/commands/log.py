@@ -13,7 +13,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
 @command()
 @click.argument("subject", metavar="[GAME or PLAYER]", type=to_nfc, required=False)
 @click.option("--since", metavar="TIME|POSITION",
-              help="Only what was recorded from then on; a date means its start.")  # fmt: skip
+              help="Only what was recorded from then on; a date or month means its start.")  # fmt: skip
 @click.option("--by", metavar="NAME", help="Only what NAME recorded.")
 @click.option("--type", "types", metavar="TYPE", multiple=True,
               help="Only events of this type, such as game.voided; repeatable.")  # fmt: skip
@@ -37,7 +37,9 @@ def log(
 @click.argument("game_id", metavar="[GAME]", type=to_nfc, required=False)
 @click.option("--game", metavar="NAME", help="Only games of this name, such as catan.")
 @click.option("--player", metavar="ID", type=to_nfc, help="Only games that this player took part in.")
-@click.option("--since", metavar="TIME", help="Only what was played from then on; a date means its start.")
+@click.option(
+    "--since", metavar="TIME", help="Only what was played from then on; a date, month or year means its start."
+)
 @click.option("--by", metavar="NAME", help="Only games that NAME recorded.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="Only the newest N; 0: all.")
 @as_of_option

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ratings_ledger.cli.arguments.command import OneOf, command
+from ratings_ledger.cli.arguments.options import as_of_option
 from ratings_ledger.cli.arguments.views import view_of
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render
@@ -31,7 +32,7 @@ SCHEDULED = "list.scheduled"
 
 @command()
 @click.argument("ladder", type=to_nfc, required=False)
-@click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
+@as_of_option
 @click.option(
     "--due", "all_due", is_flag=True,
     help="Publish all lists of months and years that are over and were never published.",

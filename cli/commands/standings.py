@@ -22,7 +22,7 @@ SPARKED_ROWS = 200
 
 @command(name="standings")
 @click.argument("ladder", type=to_nfc, required=False)
-@click.option("--as-published", is_flag=True, help="The last published list, or the one for --as-of if that is given.")
+@click.option("--as-published", is_flag=True, help="The published list of the latest time, or the one for --as-of.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N rows.")
 @click.option("--player", "players", metavar="ID", multiple=True, type=to_nfc, help="Only this player; repeatable.")
 @axes

@@ -8,7 +8,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.engines import workers_options
-from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.arguments.options import as_of_option, format_option
 from ratings_ledger.cli.arguments.views import open_for_command, view_of
 from ratings_ledger.cli.output.progress import progress
 from ratings_ledger.cli.output.render import emit
@@ -43,7 +43,7 @@ def _settings(context: click.Context, parameter: click.Parameter, values: tuple[
 @click.option("--ladder", "ladders", metavar="LADDER", multiple=True, type=to_nfc, help="Only this one; repeatable.")
 @click.option("--set", "settings", metavar="KEY=V1,V2...", multiple=True, callback=_settings,
               help="Other values for a key of it, each tried; without a value the key is left out.")  # fmt: skip
-@click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
+@as_of_option
 @click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
 @workers_options
 @format_option

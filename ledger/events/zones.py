@@ -1,6 +1,7 @@
 """Time zones by name, always from the tzdata package, so that no digest depends on the host's files."""
 
 import re
+from calendar import monthrange
 from datetime import date, datetime, time, timedelta
 from functools import cache
 from importlib import resources
@@ -74,23 +75,33 @@ def read_instant(text: str, zone_name: str | None) -> int:
 
 
 def read_until(text: str, zone_name: str) -> int:
-    """Parse an instant that ends a range: a date means its last microsecond in the zone."""
-    if (day := _parse_date(text)) is None:
+    """Parse an instant that ends a range: a date, a month or a year means its last microsecond in the zone."""
+    if (days := _parse_days(text)) is None:
         return read_instant(text, zone_name)
-    if day == date.max:
+    last = days[1]
+    if last == date.max:
         return INSTANT_MAX
-    return day_start(day + timedelta(days=1), zone_name) - 1
+    return day_start(last + timedelta(days=1), zone_name) - 1
 
 
 def read_from(text: str, zone_name: str) -> int:
-    """Parse an instant that begins a range: a date means its first microsecond in the zone."""
-    day = _parse_date(text)
-    return read_instant(text, zone_name) if day is None else day_start(day, zone_name)
+    """Parse an instant that begins a range: a date, a month or a year means its first microsecond in the zone."""
+    days = _parse_days(text)
+    return read_instant(text, zone_name) if days is None else day_start(days[0], zone_name)
 
 
 def day_start(day: date, zone_name: str) -> int:
     """Return the first instant of a day in a zone (after the gap, if clocks change at midnight)."""
     return to_microseconds(datetime.combine(day, time(), tzinfo=load_zone(zone_name)))
+
+
+def _parse_days(text: str) -> tuple[date, date] | None:
+    """Return the first and the last day of what a text names: a date, a month or a year; None if none of these."""
+    if _WITHOUT_DAY.fullmatch(text) is None:
+        day = _parse_date(text)
+        return None if day is None else (day, day)
+    year, month = int(text[:4]), int(text[5:] or 0)
+    return date(year, month or 1, 1), date(year, month or 12, monthrange(year, month or 12)[1])
 
 
 def _parse_date(text: str) -> date | None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.canonical import parse_instant, parse_object
+from ratings_ledger.ledger.events.canonical import parse_instant, parse_object, parse_record_instant
 from ratings_ledger.ledger.events.published_lists import compute_digest
 from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, is_live
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -85,6 +85,17 @@ def latest_lists(lists: Iterable[PublishedList]) -> list[PublishedList]:
     last = {published.of: published for published in lists}
     return sorted(
         last.values(), key=lambda published: (published.ladder, published.as_of is None, published.as_of or 0)
+    )
+
+
+def select_newest_list(lists: Iterable[PublishedList]) -> PublishedList:
+    """Return the list of the latest time, of lists in log order; of several for one time, the last published.
+
+    So a list of an older month that was published again later does not stand for the ladder. A list of a whole month or
+    year has no time of its own; it counts as of when it was published.
+    """
+    return max(
+        lists, key=lambda one: (parse_record_instant(one.recorded_at) if one.as_of is None else one.as_of, one.position)
     )
 
 

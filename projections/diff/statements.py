@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.rejections import count
-from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
+from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists, select_newest_list
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.attribution import AttributedCause, with_events
 from ratings_ledger.projections.diff.path import attribute
@@ -135,13 +135,17 @@ def statement_of(
 
 
 def _last_list(connection: Connection, ladders: Ladders, ladder: str) -> tuple[PublishedList | None, int]:
-    """Return the list of a ladder published last, of what was played by then, and up to when it is compared."""
+    """Return the published list of the latest time up to `as_of`, and up to when it is compared."""
     ruleset = ladders.versions(ladder)[0].ruleset
-    for published in reversed(published_lists(connection, ladders.facts.position, ladder)):
-        until = compared_at(published, ruleset)
-        if until is not None and (ladders.as_of is None or until <= ladders.as_of):
-            return published, until
-    return None, 0
+    lists = {
+        published: until
+        for published in published_lists(connection, ladders.facts.position, ladder)
+        if (until := compared_at(published, ruleset)) is not None and (ladders.as_of is None or until <= ladders.as_of)
+    }
+    if not lists:
+        return None, 0
+    newest = select_newest_list(lists)
+    return newest, lists[newest]
 
 
 def _shown(connection: Connection, published: PublishedList, ladders: Ladders, player: str) -> Fraction | None:

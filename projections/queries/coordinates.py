@@ -1,6 +1,7 @@
 """Coordinates of an answer on the three axes, and how users write and read points in time.
 
     2024-12-31            the end of that day in a zone, or its start for an option that means a start
+    2024-12, 2024         the end of that month or year, or its start; a number is a position where one may stand
     2024-12-31T12:00Z     that instant
     217                   a position in the log, for options about what was known
 
@@ -173,7 +174,7 @@ def load_times(connection: Connection) -> Times:
 
 
 def resolve_known_at(connection: Connection, known_at: str | int | None, time_zone: str | None, note: Note) -> int:
-    """Return the log position for `known_at`; a date means its end in a zone, by default the ledger's.
+    """Return the log position for `known_at`; a date or month means its end in a zone, by default the ledger's.
 
     Raises `BadArgument`.
     """
@@ -202,7 +203,8 @@ def resolve_known_at(connection: Connection, known_at: str | int | None, time_zo
 
 
 def resolve_since(connection: Connection, since: str | None) -> int:
-    """Return the log position just before the first event from `since` on; a date means its start in the ledger's zone.
+    """Return the log position just before the first event from `since` on; a date or month means its start in the
+    ledger's zone.
 
 
     Raises `BadArgument`.
@@ -225,9 +227,9 @@ def _behind_end(end: int, text: str) -> str:
 
 
 def parse_since(since: str, time_zone: str, nor: str = "", argument: str = "since") -> int:
-    """Return the instant for `since`, or another argument, in a zone; a date means its start. Raises `BadArgument`.
+    """Return the instant for `since`, or another argument, in a zone; a date, month or year means its start.
 
-    `nor` names the other accepted forms in the message.
+    `nor` names the other accepted forms in the message. Raises `BadArgument`.
     """
     try:
         return read_from(since, time_zone)
@@ -236,7 +238,10 @@ def parse_since(since: str, time_zone: str, nor: str = "", argument: str = "sinc
 
 
 def parse_as_of(as_of: str | None, time_zone: str, argument: str = "as_of") -> int | None:
-    """Return the instant for `as_of`, or another argument, in a zone; a date means its end. Raises `BadArgument`."""
+    """Return the instant for `as_of`, or another argument, in a zone; a date, month or year means its end.
+
+    Raises `BadArgument`.
+    """
     return None if as_of is None else _end(as_of, time_zone, argument)
 
 

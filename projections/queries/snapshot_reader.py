@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import RuleFailed, Unknown
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
+from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists, select_newest_list
 from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import (
@@ -296,7 +296,7 @@ class SnapshotReader:
             suffix = suffix if published_at is None else f" at position {published_at}"
             message = f"no list of {short_name(ladder)}{suffix} has been published; see: ratings publish --help"
             raise Unknown("list-unknown", message)
-        return lists[-1]
+        return select_newest_list(lists)
 
     def note(self, text: str) -> None:
         """Report a remark once."""

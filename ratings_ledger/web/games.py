@@ -53,7 +53,10 @@ def otherwise_page(visit: Visit, game_id: str) -> Page:
     found = known_at_last(found, found.last)
     shown = {
         "found": found, "participants": found.data["participants"], "standing": visit.standing,
-        "ladders": [(ladder, [*rows]) for ladder, rows in groupby(drop_duplicate_ladders(found.rows), lambda row: row.ladder)],
+        "ladders": [
+            (ladder, [*rows])
+            for ladder, rows in groupby(drop_duplicate_ladders(found.rows), lambda row: row.ladder)
+        ],
     }  # fmt: skip
     title = f"Game {game_id} with another result"
     return Page(

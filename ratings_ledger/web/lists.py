@@ -24,8 +24,8 @@ def lists_page(visit: Visit) -> Page:
 
 
 def list_page(visit: Visit, ladder: str, position: int | None = None) -> Page:
-    """Return the list of a ladder published at a position, or last, or last for `as_of`, beside the same list as known
-    now.
+    """Return the list of a ladder published at a position, or that of the latest time or for `as_of`, beside the same
+    list as known now.
 
     Raises as `Snapshot.list_beside` does.
     """

@@ -21,8 +21,9 @@ OPENAPI = "openapi.json"
 LADDER_PARTS = 5  # a ruleset, and at most four values of its partition
 SEGMENT = "^([a-z0-9-]|~[0-9a-f]{2})+(~~[0-9a-f]{32})?$"
 TOLD = {
-    "as_of": "What was played up to then: a date, which means its end, or a time, such as 2024-12-31T12:00Z.",
-    "known_at": "What was recorded up to then: a position of the log, a date, which means its end, or a time.",
+    "as_of": "What was played up to then: a date, month or year, which means its end, or a time, such as "
+    "2024-12-31T12:00Z.",
+    "known_at": "What was recorded up to then: a position of the log, a date or month, which means its end, or a time.",
     "rules": "A version, ID@VERSION, that scores all games of its ruleset.",
     "active_since": "Only who played from then on: a date, which means its start, or a time.",
     "about": "Only events about this game or player, or the one of this id.",

@@ -251,25 +251,38 @@ def test_voided_game_is_not_the_first(ledger_url: str, ratings: Ratings) -> None
     assert "note: the first game was at 2024-01-03 12:00:00 UTC\n" in noted
 
 
-@pytest.mark.parametrize(("moment", "day"), [("2024", "2024-12-31"), ("1800", "1800-12-31"), ("2024-02", "2024-02-01")])
-def test_day_is_asked_for(moment: str, day: str, db: str, ratings: Ratings) -> None:
-    """A year or a month alone is refused with how a day is written, also where a number is a position."""
-    lacks = f"'{moment}' lacks the day; write year-month-day, such as {day}"
-    position = f"the log ends at position 24, before {moment}; for a year, name a day, such as {day}"
-    in_log = position if moment.isdigit() else lacks
-    asked = {
-        ("ladders", "--as-of", moment): lacks,
-        ("games", "--since", moment): lacks,
-        ("diff", f"as-of={moment}", "now"): lacks,
-        ("ladders", "--known-at", moment): in_log,
-        ("log", "--since", moment): in_log,
-        ("diff", moment, "now"): in_log,
-    }
-    for command, told in asked.items():
+@pytest.mark.parametrize(
+    ("moment", "first", "last"),
+    [("2024", "2024-01-01", "2024-12-31"), ("2024-01", "2024-01-01", "2024-01-31"),
+     ("2024-02", "2024-02-01", "2024-02-29")],
+)  # fmt: skip
+def test_month_or_year_is_its_end_or_start(moment: str, first: str, last: str, db: str, ratings: Ratings) -> None:
+    """A month or a year means its last day where something ends, and its first where something begins."""
+    for command, day in {
+        ("ladders", "--as-of", moment): last,
+        ("standings", ALL, "--as-of", moment): last,
+        ("games", "--as-of", moment): last,
+        ("games", "--since", moment): first,
+        ("diff", f"as-of={moment}", "now"): last,
+    }.items():
+        month, dated = (
+            ratings(*(part.replace(moment, text) for part in command), "--format", "json", db=db)
+            for text in (moment, day)
+        )
+        assert (month.exit_code, month.stdout) == (0, dated.stdout), month
+
+
+@pytest.mark.parametrize(("moment", "day"), [("2024", "2024-12-31"), ("1800", "1800-12-31")])
+def test_day_is_asked_for_where_a_number_is_a_position(moment: str, day: str, db: str, ratings: Ratings) -> None:
+    """A year where a position may stand, or a month or year as a moment, is refused with how a day is written."""
+    told = f"the log ends at position 24, before {moment}; for a year, name a day, such as {day}"
+    for command in (("ladders", "--known-at", moment), ("log", "--since", moment), ("diff", moment, "now")):
         result = ratings(*command, db=db)
         assert (result.exit_code, result.stdout, told in result.stderr) == (2, "", True), result
-    adjusted = ratings("adjust", ALL, "anna", "5", "--reason", "x", "--at", moment, db=db)
-    assert (adjusted.exit_code, f"bad-time: {lacks}\n" in adjusted.stderr) == (1, True)
+    for text, such in ((moment, day), ("2024-02", "2024-02-01")):
+        adjusted = ratings("adjust", ALL, "anna", "5", "--reason", "x", "--at", text, db=db)
+        lacks = f"bad-time: '{text}' lacks the day; write year-month-day, such as {such}\n"
+        assert (adjusted.exit_code, lacks in adjusted.stderr) == (1, True), adjusted
 
 
 @pytest.mark.slow_cases

@@ -46,3 +46,37 @@ def test_schedule_is_withdrawn(db: str, ratings: Ratings) -> None:
     assert ratings("undo", "--yes", db=db).exit_code == 0
     assert ratings("publish", "--due", db=db).stdout.startswith("No list is due.")
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
+
+
+@pytest.mark.ledger(make=chess, store="sqlite")
+def test_month_is_published_by_its_name(db: str, ratings: Ratings) -> None:
+    """`--as-of` a month or a year publishes its end, which is then no longer due; one that is not over is refused."""
+    for text in ("2024-03", "2023"):
+        done = ratings("publish", "elo-chess", "--as-of", text, db=db)
+        assert (done.exit_code, "list-empty" in done.stderr) == ((0, False) if text == "2024-03" else (1, True)), done
+    assert published(ratings, db) == ["2024-03-31T23:59:59.999999Z"]
+    running = ratings("publish", "elo-chess", "--as-of", "9999", db=db)
+    assert (running.exit_code, "list-running: 9999-12-31T23:59:59Z is still to come" in running.stderr) == (1, True)
+    assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
+    assert ratings("publish", "--due", db=db).exit_code == 0
+    assert published(ratings, db)[1] == "2024-04-30T23:59:59.999999Z"
+    month, day = (
+        ratings("standings", "elo-chess", "--as-published", "--as-of", text, db=db)
+        for text in ("2024-04", "2024-04-30")
+    )
+    assert month == day
+
+
+@pytest.mark.ledger(make=chess, store="sqlite")
+def test_list_of_the_latest_month_is_shown(db: str, ratings: Ratings) -> None:
+    """An older month that is published again does not stand for the ladder; its own time shows it."""
+    for text in ("2024-03", "2024-05"):
+        assert ratings("publish", "elo-chess", "--as-of", text, db=db).exit_code == 0
+    latest = ratings("standings", "elo-chess", "--as-published", db=db)
+    assert (latest.stderr, "played up to 2024-05-31" in latest.stdout) == ("", True), latest
+    assert ratings("correct", "g-3", "ben", "anna", "--reason", "wrong way round", db=db).exit_code == 0
+    assert ratings("publish", "elo-chess", "--as-of", "2024-03", db=db).exit_code == 0
+    again = ratings("standings", "elo-chess", "--as-published", db=db)
+    assert again.stdout == latest.stdout
+    march = ratings("standings", "elo-chess", "--as-published", "--as-of", "2024-03-31", db=db)
+    assert (march.stderr, march.stdout.index("ben") < march.stdout.index("anna")) == ("", True)

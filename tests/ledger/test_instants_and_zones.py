@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import EPOCH, INSTANT_MAX, INSTANT_MIN, format_instant, parse_instant
-from ratings_ledger.ledger.events.zones import day_start, load_zone, read_instant, read_until
+from ratings_ledger.ledger.events.zones import day_start, load_zone, read_from, read_instant, read_until
 
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
@@ -164,6 +164,30 @@ def test_accepted_local_time_round_trips(value: datetime, zone_name: str) -> Non
 def test_date_ends_at_its_last_microsecond(text: str, zone_name: str, utc: str) -> None:
     """A date used as an end is its last microsecond in the given zone."""
     assert format_instant(read_until(text, zone_name)) == utc
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("2024-02", "2024-02-01", "2024-02-29"),
+        ("2010-12", "2010-12-01", "2010-12-31"),
+        ("2010", "2010-01-01", "2010-12-31"),
+        ("9999", "9999-01-01", "9999-12-31"),
+    ],
+)
+@pytest.mark.parametrize("zone_name", ["UTC", "Europe/Berlin", "Pacific/Kiritimati"])
+def test_month_and_year_are_their_days(text: str, first: str, last: str, zone_name: str) -> None:
+    """A month or a year begins with its first day and ends with its last one, in the given zone."""
+    assert read_from(text, zone_name) == read_from(first, zone_name)
+    assert read_until(text, zone_name) == read_until(last, zone_name)
+
+
+@pytest.mark.parametrize("text", ["2024-13", "2024-00", "0000", "24-02", "2024-2", "20240", "2024-02-", "2024/02"])
+def test_neither_month_nor_year(text: str) -> None:
+    """What looks like a month or a year, and is none, is refused."""
+    for read in (read_from, read_until):
+        with pytest.raises(Refused, match="is not a time"):
+            read(text, "UTC")
 
 
 @pytest.mark.parametrize(
