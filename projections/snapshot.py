@@ -148,8 +148,7 @@ class Snapshot(SnapshotReader):
         """Return a player and a ladder, given in either order, or with the only ladder that the player is on.
 
         Args:
-            is_player: with False, a game is meant as well, with the only ladder on which it counts. Several on which
-                it did the same are as good as one.
+            is_player: with False, a game may be meant, with the only ladder on which it counts, apart from duplicates.
 
         Raises `BadArgument` if several ladders may be meant.
         """
