@@ -1,4 +1,4 @@
-"""Alembic's way into the migrations, on the connection that `ledger.store.upgrading` hands over, else on RATINGS_DB."""
+"""Alembic's entry point: run the migrations on the connection from `ledger.store.upgrading`, else on RATINGS_DB."""
 
 import os
 
@@ -10,15 +10,16 @@ from ratings_ledger.ledger.store.opening import connect
 from ratings_ledger.ledger.store.schema import metadata
 
 
-def migrate(connection: Connection) -> None:
-    # SQLite can roll back DDL, so a migration is whole or absent on both stores
+def run_migrations(connection: Connection) -> None:
+    """Run the migrations in one transaction on a connection."""
+    # SQLite can roll back DDL, so both stores apply a migration completely or not at all
     context.configure(connection=connection, target_metadata=metadata, transactional_ddl=True)
     with context.begin_transaction():
         context.run_migrations()
 
 
-if (given := context.config.attributes.get("connection")) is not None:
-    migrate(given)
+if (given_connection := context.config.attributes.get("connection")) is not None:
+    run_migrations(given_connection)
 else:
-    with connect(os.environ.get("RATINGS_DB", "sqlite:///ratings.db"), create=True).writing() as opened:
-        migrate(opened)
+    with connect(os.environ.get("RATINGS_DB", "sqlite:///ratings.db"), create=True).writing() as new_connection:
+        run_migrations(new_connection)

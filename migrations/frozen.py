@@ -1,4 +1,4 @@
-"""The SQL that migrations execute, frozen as it was when they were written: what the program's code says may change."""
+"""The SQL of the migrations, frozen when they were written, because the program's own SQL may change later."""
 
 from pathlib import Path
 
@@ -9,11 +9,11 @@ _NAME = "\n-- name: "
 
 
 def statements(file: str, kind: str) -> dict[str, str]:
-    """Return the statements of a kind by the names of what they make, in the order of the file.
+    """Return the statements of a kind by the names of the objects they create, in the order of the file.
 
     Args:
         file: The file in `sql`; `{}` in its name stands for the store.
-        kind: What they make: view, guard, function, append or comment.
+        kind: The kind of object: view, guard, function, append or comment.
     """
     text = (_FOLDER / f"{file.format(op.get_bind().dialect.name)}.sql").read_text(encoding="utf-8")
     sections = (section.partition("\n") for section in text.split(_NAME)[1:])
@@ -24,11 +24,11 @@ def statements(file: str, kind: str) -> dict[str, str]:
 def execute(*texts: str) -> None:
     """Execute statements exactly as they are written."""
     for text in texts:
-        # a driver of PostgreSQL reads a % as the place of a value; SQLite's takes it as it is
+        # PostgreSQL's driver reads % as a placeholder, SQLite's does not
         is_plain = op.get_bind().dialect.name == "sqlite"
         op.get_bind().exec_driver_sql(text if is_plain else text.replace("%", "%%"))
 
 
 def replace_functions(*functions: str) -> None:
-    """Replace functions that a database has already by these."""
+    """Replace existing functions of a database."""
     execute(*(text.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION", 1) for text in functions))

@@ -2,7 +2,7 @@
 
     python scripts/check_release.py v0.2.0
 
-Prints what is wrong, one reason per line, and ends with 1 if there is any.
+It prints one reason per line against the release, and then exits with 1.
 """
 
 import re
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# nobody can own a name below these, so they stand for an address that is not known yet
+# reserved domains, which stand for an address that is not known yet
 RESERVED = (".example", ".invalid", ".test", "example.com", "example.org", "example.net")
 
 

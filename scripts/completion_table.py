@@ -47,7 +47,7 @@ HELP_MAX = 60
 
 
 def completion_table(commands: Iterable[tuple[str, click.Command]]) -> str:
-    """The text of the table of some commands, each with its name, such as `ratings rules list`."""
+    """Return the table of some commands as text, each with its name, such as `ratings rules list`."""
     lines = []
     for path, command in commands:
         arguments = [one for one in command.params if isinstance(one, click.Argument)]
@@ -61,7 +61,7 @@ def completion_table(commands: Iterable[tuple[str, click.Command]]) -> str:
 
 
 def kind_of(path: str, parameter: click.Parameter) -> str:
-    """What completes a parameter of a command."""
+    """Return the kind of completion for a parameter of a command."""
     own, name = OF_COMMAND.get(path.partition(" ")[2].partition(" ")[0], {}), str(parameter.name)
     if isinstance(parameter.type, click.Choice):
         return " ".join(f"={choice}" for choice in parameter.type.choices)
@@ -71,6 +71,6 @@ def kind_of(path: str, parameter: click.Parameter) -> str:
 
 
 def _short(text: str | None) -> str:
-    """The beginning of a help text, up to its first sentence."""
+    """Return the first sentence of a help text."""
     first = " ".join((text or "").split("\n\n")[0].split()).split(". ")[0].split(":  ")[0].rstrip(".")
     return first if len(first) <= HELP_MAX else first[: HELP_MAX - 1].rsplit(" ", 1)[0] + "…"

@@ -1,17 +1,17 @@
-"""The console blocks of a documentation page: run in a folder of their own, and the output shown brought up to date.
+"""Run the console blocks of a documentation page in a folder of their own, and update the output that it shows.
 
     ```console
     $ ratings standings club-catan-elo/all
     club-catan-elo/all: 36 games ...
     ```
 
-A line that begins with `$ ratings` is run. The lines below it are its complete output; a command without lines below it
-is run all the same. `# exit 1` after a command is its exit code, and `< FILE` gives it a file on standard input.
-Everything else stays as it is.
+A line that begins with `$ ratings` is a command. The lines below it are its complete output; a command without output
+lines runs, too. `# exit 1` after a command is its exit code, and `< FILE` is its standard input. Everything else stays
+unchanged.
 
-A block with a title, such as ```` ```toml title="house-elo-2.toml" ````, is a file, and is written first. A folder of
-such files can be a package: `$ pip install ./FOLDER` installs it, without a network, for the commands below it, which
-run in processes of their own until `$ pip uninstall`.
+A block with a title, such as ```` ```toml title="house-elo-2.toml" ````, is a file that is written first. A folder of
+such files can be a package: `$ pip install ./FOLDER` installs it, without a network. The commands below it then run in
+processes of their own until `$ pip uninstall`.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ _FILE = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```$', re.DOTALL | re.MULTIL
 _PYTHON = re.compile(r"```pycon\n(.*?)```", re.DOTALL)
 _PROMPTS = ("$ ratings ", "$ pip ")
 _EXIT = re.compile(r"# exit (\d+)$")
-# what differs from run to run: hashes, ids, recording times, durations
+# texts that differ between runs: hashes, ids, recording times, durations
 _VOLATILE = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "HASH"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "ID"),
@@ -48,8 +48,8 @@ class Unexpected(Exception):
     """A command did not end as the page says."""
 
 
-def refreshed(page: Path, folder: Path, root: Path) -> str:
-    """The page's text with the output that its commands print now. Raises `Unexpected`.
+def refresh_page(page: Path, folder: Path, root: Path) -> str:
+    """Return the page's text with the current output of its commands. Raises `Unexpected`.
 
     They run in `folder`, which gets a copy of the project's examples and the page's own files; the commands of a page
     next to the examples run there.
@@ -57,9 +57,9 @@ def refreshed(page: Path, folder: Path, root: Path) -> str:
     shutil.copytree(root / "examples", folder / "examples")
     text = page.read_text(encoding="utf-8")
     shell = Shell(folder / "installed")
-    with _in(folder / "examples" if page.parent == root / "examples" else folder) as here:
+    with _change_folder(folder / "examples" if page.parent == root / "examples" else folder) as here:
         write_files(text, here)
-        return _BLOCK.sub(lambda match: f"```console\n{_rerun(match.group(1), shell)}```", text)
+        return _BLOCK.sub(lambda match: f"```console\n{_run_block(match.group(1), shell)}```", text)
 
 
 def write_files(text: str, folder: Path) -> None:
@@ -69,15 +69,15 @@ def write_files(text: str, folder: Path) -> None:
         (folder / name).write_text(content, encoding="utf-8")
 
 
-def masked(text: str) -> str:
-    """A text with everything that differs from run to run replaced, for comparison."""
+def mask_volatile(text: str) -> str:
+    """Replace all texts that differ between runs, for comparison."""
     for pattern, name in _VOLATILE:
         text = pattern.sub(name, text)
     return text
 
 
-def failed_examples(text: str) -> str:
-    """Run the Python that a page shows, in the working folder, and return what does not give what stands below it."""
+def run_examples(text: str) -> str:
+    """Run the Python examples of a page in the working folder, and return the failures."""
     examples = "\n".join(_PYTHON.findall(text))
     problems: list[str] = []
     result = doctest.DocTestRunner(verbose=False).run(
@@ -88,12 +88,12 @@ def failed_examples(text: str) -> str:
     return "".join(problems)
 
 
-def _rerun(block: str, shell: "Shell") -> str:
-    found: list[str] = []
+def _run_block(block: str, shell: "Shell") -> str:
+    updated: list[str] = []
     lines = block.splitlines()
     while lines:
         line = lines.pop(0)
-        found.append(line)
+        updated.append(line)
         if not line.startswith(_PROMPTS):
             continue
         shown = []
@@ -102,48 +102,49 @@ def _rerun(block: str, shell: "Shell") -> str:
         printed = shell.run(line).rstrip("\n").splitlines()
         if any(shown):
             shown = [*printed, *[""] * (not shown[-1])]
-        found += shown
-    return "".join(f"{line}\n" for line in found)
+        updated += shown
+    return "".join(f"{line}\n" for line in updated)
 
 
 class Shell:
-    """Runs the commands of a page: here, or in processes while something is installed in the folder `packages`."""
+    """A runner of a page's commands, in this process or, while a package is installed in `packages`, in new ones."""
 
     def __init__(self, packages: Path) -> None:
         self._packages = packages
         self._installed = packages.exists()
 
     def run(self, line: str) -> str:
-        """What a command prints, on both streams. Raises `Unexpected` if it does not end as the page says."""
+        """Run a command and return its output on both streams. Raises `Unexpected` for another exit code."""
         expected = int(match.group(1)) if (match := _EXIT.search(line)) else 0
         program, *arguments = shlex.split(line.removeprefix("$ "), comments=True)
-        given = b""
+        stdin_bytes = b""
         if "<" in arguments:
-            given = Path(arguments.pop()).read_bytes()
+            stdin_bytes = Path(arguments.pop()).read_bytes()
             arguments.remove("<")
         if program == "pip":
-            code, output = self._pip(*arguments)
+            code, output = self._run_pip(*arguments)
         elif self._installed:
-            code, output = self._spawn("-m", "ratings_ledger", *arguments, given=given)
+            code, output = self._spawn("-m", "ratings_ledger", *arguments, stdin_bytes=stdin_bytes)
         else:
-            code, output = _invoke(arguments, given)
+            code, output = _invoke(arguments, stdin_bytes)
         if code != expected:
             raise Unexpected(f"{line}\nended with {code}:\n{output}")
         return output
 
-    def _pip(self, verb: str, name: str) -> tuple[int, str]:
+    def _run_pip(self, verb: str, name: str) -> tuple[int, str]:
         self._installed = verb == "install"
         if not self._installed:
             return 0, ""
         return self._spawn(
-            "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation",
-            "--no-index", "--target", str(self._packages), name,
-        )  # fmt: skip
+            *("-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
+            *("--no-deps", "--no-build-isolation", "--no-index"),
+            *("--target", str(self._packages), name),
+        )
 
-    def _spawn(self, *arguments: str, given: bytes = b"") -> tuple[int, str]:
+    def _spawn(self, *arguments: str, stdin_bytes: bytes = b"") -> tuple[int, str]:
         done = subprocess.run(
             [sys.executable, *arguments],
-            input=given,
+            input=stdin_bytes,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={**os.environ, "PYTHONPATH": str(self._packages), "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"},
@@ -152,12 +153,12 @@ class Shell:
         return done.returncode, done.stdout.decode()
 
 
-def _invoke(arguments: list[str], given: bytes) -> tuple[int, str]:
+def _invoke(arguments: list[str], stdin_bytes: bytes) -> tuple[int, str]:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n", write_through=True)
     with (
         contextlib.redirect_stdout(stream),
         contextlib.redirect_stderr(stream),
-        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(given), encoding="utf-8")),
+        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin_bytes), encoding="utf-8")),
     ):
         code = invoke(arguments)
         sys.stdout.flush()
@@ -165,12 +166,12 @@ def _invoke(arguments: list[str], given: bytes) -> tuple[int, str]:
 
 
 @contextlib.contextmanager
-def _in(folder: Path) -> Iterator[Path]:
-    before, named = os.getcwd(), os.environ.pop("RATINGS_DB", None)
+def _change_folder(folder: Path) -> Iterator[Path]:
+    folder_before, ledger_url = os.getcwd(), os.environ.pop("RATINGS_DB", None)
     os.chdir(folder)
     try:
         yield folder
     finally:
-        os.chdir(before)
-        if named is not None:
-            os.environ["RATINGS_DB"] = named
+        os.chdir(folder_before)
+        if ledger_url is not None:
+            os.environ["RATINGS_DB"] = ledger_url

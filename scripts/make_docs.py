@@ -19,8 +19,8 @@ from typing import Any
 
 import click
 from completion_table import completion_table
-from console_blocks import masked, refreshed
-from notebooks import refreshed_notebook
+from console_blocks import mask_volatile, refresh_page
+from notebooks import refresh_notebook
 from public_names import KINDS, first_sentence, names_by_kind, other_names, public_members, returned_names
 
 import ratings_ledger
@@ -97,12 +97,12 @@ def _options(command: click.Command, context: click.Context) -> Iterator[tuple[c
 
 
 def _short_help(command: click.Command, context: click.Context, shared: list[tuple[str, str]]) -> list[str]:
-    """The help of a command without its shared options, and the names of these."""
-    left_out = [(option, record) for option, record in _options(command, context) if record in shared]
-    kept = [option for option in command.params if option not in [option for option, _ in left_out]]
+    """Return the help of a command without its shared options, and the names of these."""
+    omitted = [(option, record) for option, record in _options(command, context) if record in shared]
+    lines = [option for option in command.params if option not in [option for option, _ in omitted]]
     short = copy(command)
-    short.params, short.add_help_option = kept, False
-    names = [f"`{_shared_name(record)}`" for _, record in left_out]
+    short.params, short.add_help_option = lines, False
+    names = [f"`{_shared_name(record)}`" for _, record in omitted]
     return [_help(short, context), *([f"Also: {', '.join(names)}."] if names else [])]
 
 
@@ -217,7 +217,7 @@ def _system_pages(rule: str) -> str:
 
 
 def _docstring(text: str | None) -> str:
-    """A docstring as Markdown: indented text is code."""
+    """Return a docstring as Markdown: indented text is code."""
     paragraphs = cleandoc(text or "").split(PARAGRAPH)
     return "\n\n".join(f"```text\n{_dedented(part)}\n```" if part.startswith("    ") else part for part in paragraphs)
 
@@ -251,7 +251,7 @@ COLUMNS_FROM, COLUMNS_TO = "<!-- columns: written by `make docs` from the code -
 
 
 def columns() -> str:
-    """All columns, by game type, as tables."""
+    """Return all columns as tables by game type."""
     kinds = {"Every game type": COMMON_COLUMNS} | {
         f"Kind `{name}`": columns for name, columns in COLUMNS_OF.items() if columns
     }
@@ -265,7 +265,7 @@ def columns() -> str:
 
 
 def with_columns(text: str) -> str:
-    """A page with the columns as the code has them."""
+    """Return a page with the current columns of the code."""
     before, _, rest = text.partition(COLUMNS_FROM)
     _, _, after = rest.partition(COLUMNS_TO)
     return f"{before}{COLUMNS_FROM}{columns()}{COLUMNS_TO}{after}"
@@ -277,7 +277,7 @@ VIEWS_FROM, VIEWS_TO = "<!-- views: written by `make docs` from the code -->\n",
 
 
 def views() -> str:
-    """All views with their columns, as tables."""
+    """Return all views with their columns, as tables."""
     parts = []
     for name, (meaning, columns) in MEANINGS.items():
         rows = "\n".join(f"| `{column}` | {told} |" for column, told in columns.items())
@@ -286,7 +286,7 @@ def views() -> str:
 
 
 def with_views(text: str) -> str:
-    """A page with the views as the code has them."""
+    """Return a page with the current views of the code."""
     before, _, rest = text.partition(VIEWS_FROM)
     _, _, after = rest.partition(VIEWS_TO)
     return f"{before}{VIEWS_FROM}{views()}{VIEWS_TO}{after}"
@@ -337,7 +337,7 @@ PAGES = {"api.md": api, "cli.md": cli, "rejections.md": refusals, "rules.md": ru
 
 
 def pages_with_commands() -> list[Path]:
-    """The pages whose console blocks are run."""
+    """Return the pages whose console blocks are run."""
     pages = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted(FOLDER.rglob("*.md"))]
     return [page for page in pages if "```console" in page.read_text(encoding="utf-8")]
 
@@ -365,20 +365,20 @@ def main() -> None:
     for path, written in ((ADDING_A_RULE, with_columns), (SQL, with_views)):
         path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
     for path in NOTEBOOKS:
-        _write_changed(path, refreshed_notebook(path))
+        _write_changed(path, refresh_notebook(path))
     for path in pages_with_commands():
         if path == RULE_FIX and not CLUB_GAMES.exists():
             continue
         with tempfile.TemporaryDirectory() as folder:
             if path == RULE_FIX:
                 write_club_games(Path(folder))
-            now = refreshed(path, Path(folder), ROOT)
+            now = refresh_page(path, Path(folder), ROOT)
         _write_changed(path, now)
 
 
 def _write_changed(path: Path, now: str) -> None:
     """Write what a page shows now; one that differs only in hashes and times is left as it is."""
-    if masked(now) != masked(path.read_text(encoding="utf-8")):
+    if mask_volatile(now) != mask_volatile(path.read_text(encoding="utf-8")):
         path.write_text(now, encoding="utf-8")
         sys.stdout.write(f"{path.relative_to(ROOT)}\n")
 

@@ -65,14 +65,14 @@ def main() -> None:
 
 
 def ratings(database: str, *arguments: str) -> str:
-    """What a command prints."""
+    """Run a command and return its output."""
     command = [sys.executable, "-m", "ratings_ledger", "--db", database, *arguments]
     environment = {**os.environ, "COLUMNS": "80", "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
 def take_terminal(browser: Browser, printed: str) -> None:
-    """The picture of a command with what it printed, as in a terminal."""
+    """Take a picture of a command and its output, as in a terminal."""
     tab = browser.new_page(viewport={"width": 1280, "height": 800})
     lines = [f"<b>$ ratings {escape(' '.join(EXPLAINED))}</b>", escape(printed)]
     tab.set_content(TERMINAL.format("\n".join(lines).rstrip()))

@@ -42,7 +42,7 @@ EPOCH = datetime(1899, 12, 30)
 
 
 def property_of(name: str, value: Any) -> Any:
-    """A named argument, as the office wants it."""
+    """Return a named argument in the form of the office suite."""
     found = PropertyValue()
     found.Name, found.Value = name, value
     return found
@@ -50,7 +50,7 @@ def property_of(name: str, value: Any) -> Any:
 
 @contextmanager
 def office() -> Iterator[Any]:
-    """The desktop of an office that is started for this, with a profile of its own."""
+    """Start an office suite with a profile of its own, and provide its desktop."""
     folder = Path(tempfile.mkdtemp())
     pipe = f"sheets-{folder.name}"
     command = ["soffice", "--headless", "--norestore", "--nologo", f"-env:UserInstallation={(folder / 'p').as_uri()}"]
@@ -76,7 +76,7 @@ def office() -> Iterator[Any]:
 
 
 def _secret(password: str, suffix: str) -> list[Any]:
-    """The arguments that protect a file by a password, in the way of its format."""
+    """Return the arguments that protect a file of some format by a password."""
     if suffix == ".ods":
         return [property_of("Password", password)]
     values = NamedValue("OOXPassword", password), NamedValue("CryptoType", "Standard")
@@ -225,7 +225,7 @@ def faults(book: Book) -> None:
 
 
 def members(book: Book) -> None:
-    """A column for each player, with fractions, blanks, and notes beside the table."""
+    """Fill a sheet with a column per player, fractions, blanks, and notes beside the table."""
     book.fill(
         [["Datum", "Anna", "Jürgen", "Łukasz", None, "Bemerkung"], [FIRST, 10, 7.5, None], [SECOND, None, 8, 8.25],
          [THIRD, 6, 10, 9, None, "bei Anna"]], formats={1: "two digits", 2: "two digits", 3: "two digits"},
@@ -250,7 +250,7 @@ def chess(book: Book) -> None:
 
 
 def empty(book: Book) -> None:
-    """A sheet with nothing but formats, down to its last row."""
+    """Fill a sheet with formats only, down to its last row."""
     book.sheet.getCellRangeByName("A1:C1048576").CellBackColor = 0xFFFF99
     book.sheet.getCellRangeByName("A1048576").NumberFormat = 10
     book.save("empty.xlsx", "empty.ods")

@@ -65,7 +65,7 @@ PARTS = {"weng-lin-btf/1": pair_part, "weng-lin-pl/1": stage_part}
 
 
 def rate(rule: str, sides: list[list[tuple[str, str]]], places: list[int], params: dict[str, str]) -> list[Side]:
-    """Return everybody's mu and sigma after a game, of mu and sigma before it."""
+    """Return the mu and sigma of all players after a game, from those before it."""
     with localcontext(prec=DIGITS + 10):
         beta, kappa, tau = (ratio(params[name]) for name in ("beta", "kappa", "tau"))
         ready = [[(Decimal(mu), Decimal(sigma) ** 2 + tau**2) for mu, sigma in side] for side in sides]

@@ -8,7 +8,7 @@
     python scripts/mutate.py report build/mutants
 
 Only code in functions is mutated, where at least one quick test executes it. A mutant is written into its file while
-its tests run, so use a checkout that nobody edits. Results are appended one by one; `run` goes on where it stopped.
+its tests run, so use a checkout that is not edited. Results are appended one by one; `run` resumes where it stopped.
 """
 
 import argparse
@@ -435,7 +435,7 @@ def say(line: str) -> None:
 
 
 def main() -> None:
-    """The program."""
+    """Run the script."""
     parser = argparse.ArgumentParser(description="Measure how many small faults the tests notice.")
     parser.add_argument("job", choices=["cover", "choose", "run", "report"])
     parser.add_argument("folder", type=Path, help="where coverage, mutants and results are kept")

@@ -1,7 +1,7 @@
-"""The notebooks of the examples: their cells are run in one process, without Jupyter, and their outputs written again.
+"""Run the cells of the example notebooks in one process, without Jupyter, and write their outputs again.
 
-A cell gives what Jupyter would show: what it prints, and then its last expression, as text and, where the value has
-`_repr_html_`, as HTML. A cell that fails fails the run.
+The outputs are those of Jupyter: the printed text, then the last expression as text and, if the value has
+`_repr_html_`, as HTML. A failing cell fails the run.
 """
 
 import ast
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 
-def refreshed_notebook(path: Path) -> str:
+def refresh_notebook(path: Path) -> str:
     """Return a notebook's text with the outputs that its cells give now."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     names: dict[str, Any] = {"__name__": "__main__"}

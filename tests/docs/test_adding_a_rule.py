@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from console_blocks import Shell, masked, refreshed
+from console_blocks import Shell, mask_volatile, refresh_page
 from make_docs import FOLDER, ROOT
 from own_rules import is_installed
 
@@ -38,13 +38,13 @@ class Played(NamedTuple):
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     folder = tmp_path_factory.mktemp("page")
-    return Played(refreshed(PAGE, folder, ROOT), folder)
+    return Played(refresh_page(PAGE, folder, ROOT), folder)
 
 
 @pytest.mark.skipif(find_spec("numba") is None, reason="the page was written with the extra fast")
 def test_page_is_up_to_date(played: Played) -> None:
     """The page shows what its commands print now."""
-    assert masked(played.text) == masked(PAGE.read_text(encoding="utf-8")), "make docs"
+    assert mask_volatile(played.text) == mask_volatile(PAGE.read_text(encoding="utf-8")), "make docs"
 
 
 @pytest.mark.parametrize(("package", "outcome"), [("flat-points", b"1 passed"), ("steady-elo", b"2 passed")])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from console_blocks import failed_examples
+from console_blocks import run_examples
 from make_docs import FOLDER, ROOT
 
 pytestmark = pytest.mark.slow
@@ -26,4 +26,4 @@ def test_page_shows_what_a_program_gets(
         assert ratings(*line.split(), db="ratings.db").exit_code == 0
     if any(find_spec(library) is None for library in ("pandas", "polars", "pyarrow")):
         text = re.sub(r"```pycon\n(?:(?!```).)*\.to_pandas.*?```", "", text, flags=re.DOTALL)
-    assert failed_examples(text) == ""
+    assert run_examples(text) == ""

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from console_blocks import Unexpected, failed_examples, masked, refreshed
+from console_blocks import Unexpected, mask_volatile, refresh_page, run_examples
 from make_docs import NOTEBOOKS, ROOT, RULE_FIX, pages_with_commands
-from notebooks import refreshed_notebook
+from notebooks import refresh_notebook
 
 # these have tests of their own: one installs a package, the other needs a real club's games
 ELSEWHERE = {ROOT / "docs" / "adding-a-rule.md", RULE_FIX}
@@ -18,14 +18,16 @@ PAGES = [page for page in pages_with_commands() if page not in ELSEWHERE]
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     """The commands on each page print what the page shows."""
-    assert masked(refreshed(page, tmp_path, ROOT)) == masked(page.read_text(encoding="utf-8")), "make docs"
+    assert mask_volatile(refresh_page(page, tmp_path, ROOT)) == mask_volatile(page.read_text(encoding="utf-8")), (
+        "make docs"
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_cells_give_what_the_notebook_shows(notebook: Path) -> None:
     """The cells of each notebook give what it shows."""
-    assert masked(refreshed_notebook(notebook)) == masked(notebook.read_text(encoding="utf-8")), "make docs"
+    assert mask_volatile(refresh_notebook(notebook)) == mask_volatile(notebook.read_text(encoding="utf-8")), "make docs"
 
 
 def test_there_are_notebooks() -> None:
@@ -39,18 +41,18 @@ def test_cells_are_run_as_jupyter_runs_them(tmp_path: Path) -> None:
     cells = [table, "print('a')\nTable()", "x = 1", "x / 0"]
     code = [{"cell_type": "code", "source": [source], "outputs": [], "metadata": {}} for source in cells]
     (path := tmp_path / "a.ipynb").write_text(json.dumps({"cells": code[:3]}), encoding="utf-8")
-    outputs = [cell["outputs"] for cell in json.loads(refreshed_notebook(path))["cells"]]
+    outputs = [cell["outputs"] for cell in json.loads(refresh_notebook(path))["cells"]]
     assert (outputs[0], outputs[1][0]["text"], outputs[2]) == ([], ["a\n"], [])
     assert outputs[1][1]["data"] == {"text/html": ["<table></table>"], "text/plain": ["table"]}
     path.write_text(json.dumps({"cells": code}), encoding="utf-8")
     with pytest.raises(ZeroDivisionError):
-        refreshed_notebook(path)
+        refresh_notebook(path)
 
 
 @pytest.mark.slow
 def test_readme_shows_what_a_program_gets() -> None:
     """The Python of the README gives what stands below it."""
-    assert failed_examples((ROOT / "README.md").read_text(encoding="utf-8")) == ""
+    assert run_examples((ROOT / "README.md").read_text(encoding="utf-8")) == ""
 
 
 def test_readme_is_short() -> None:
@@ -82,7 +84,7 @@ def test_page_can_hold_files(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     (tmp_path / "here").mkdir()
-    shown = refreshed(page, tmp_path / "here", tmp_path / "root")
+    shown = refresh_page(page, tmp_path / "here", tmp_path / "root")
     assert (
         "< folder/game.json\nnote: 2 new players: ä, b\n1 appended; the head is 1.\nNo points change.\n```\n" in shown
     )
@@ -97,19 +99,19 @@ def test_changed_output_and_failure_are_seen(tmp_path: Path) -> None:
         "```console\n$ ratings --version\nratings, version 0.0.0\n\n$ ratings init\n```\n", encoding="utf-8"
     )
     (first := tmp_path / "first").mkdir()
-    shown = refreshed(page, first, root)
+    shown = refresh_page(page, first, root)
     assert "version 0.0.0" not in shown
     assert shown.endswith("\n\n$ ratings init\n```\n")
     page.write_text("```console\n$ ratings verify\n```\n", encoding="utf-8")
     (second := tmp_path / "second").mkdir()
     with pytest.raises(Unexpected, match="ended with 3"):
-        refreshed(page, second, root)
+        refresh_page(page, second, root)
     page.write_text("```console\n$ ratings verify  # exit 3\n```\n", encoding="utf-8")
     (third := tmp_path / "third").mkdir()
-    assert refreshed(page, third, root) == page.read_text(encoding="utf-8")
+    assert refresh_page(page, third, root) == page.read_text(encoding="utf-8")
 
 
 def test_only_varying_parts_are_masked() -> None:
     """Only what varies from run to run is masked: hashes, current times and durations."""
-    assert masked(f"38:{'ab' * 32} at 2026-11-21T08:03:28.968778Z in 0.1 s") == "38:HASH at TIME in SECONDS"
-    assert masked("played 2024-10-11 18:55 UTC") == "played 2024-10-11 18:55 UTC"
+    assert mask_volatile(f"38:{'ab' * 32} at 2026-11-21T08:03:28.968778Z in 0.1 s") == "38:HASH at TIME in SECONDS"
+    assert mask_volatile("played 2024-10-11 18:55 UTC") == "played 2024-10-11 18:55 UTC"

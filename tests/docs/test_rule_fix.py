@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from console_blocks import masked, refreshed
+from console_blocks import mask_volatile, refresh_page
 from make_docs import CLUB_GAMES, ROOT, RULE_FIX, write_club_games
 from stores import with_shipped_rulesets
 
@@ -27,7 +27,9 @@ Read = Callable[..., Any]
 def test_page_shows_what_commands_print(tmp_path: Path) -> None:
     """The page on the rule fix shows what its commands print."""
     write_club_games(tmp_path)
-    assert masked(refreshed(RULE_FIX, tmp_path, ROOT)) == masked(RULE_FIX.read_text(encoding="utf-8")), "make docs"
+    assert mask_volatile(refresh_page(RULE_FIX, tmp_path, ROOT)) == mask_volatile(
+        RULE_FIX.read_text(encoding="utf-8")
+    ), "make docs"
 
 
 def club_ledger(ratings: Callable[..., Any], url: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from console_blocks import refreshed
+from console_blocks import refresh_page
 from make_docs import ROOT, pages_with_commands
 from own_rules import built_in, elo_text, shipped_texts
 
@@ -205,4 +205,4 @@ def test_no_break_readings_match_the_page(ratings: Ratings, tmp_path: Path) -> N
 def test_worked_year_commands_run(tmp_path: Path) -> None:
     """The commands beside the worked year run and print what their page shows."""
     page = ROOT / "examples" / "catan-year" / "README.md"
-    assert refreshed(page, tmp_path, ROOT) == page.read_text(encoding="utf-8")
+    assert refresh_page(page, tmp_path, ROOT) == page.read_text(encoding="utf-8")
