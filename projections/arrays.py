@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
 
     class _LoadedOnUse:
-        """numpy, loaded by its first use: `status`, completion and a piped `import` never use it, and start sooner."""
+        """numpy, loaded on first use: `status`, completion and a piped `import` never use it, and start sooner."""
 
         def __getattr__(self, name: str) -> Any:
             import numpy
@@ -33,31 +33,31 @@ __all__ = [
     "Column",
     "as_column",
     "as_numpy",
-    "before_each",
     "change_indices",
-    "concatenated",
+    "concatenate",
     "distinct",
     "equal",
+    "exclusive_cumsum",
     "in_memory",
     "is_within",
     "largest",
     "np",
-    "set_back",
-    "shifted",
+    "rewind",
+    "shift",
     "should_use_numpy",
     "side_by_side",
     "span_indices",
     "spans_of",
-    "taken",
+    "take",
     "total",
     "zeros",
 ]
 
-# what completion and a piped import read of a shorter history, they have read before numpy is loaded
+# Completion and a piped import read a shorter history faster than numpy loads.
 LONG_HISTORY = 12_000
 # so many numbers are looked up one by one, or read one after another, in less time than importing numpy takes
 LOOKED_UP, READ = 30_000, 1_000_000
-# integers: an array, or something that is indexed and sliced the same way, in files perhaps
+# Integers: an array, or an object that is indexed and sliced in the same way, such as a column in a file.
 Column: TypeAlias = Any
 
 
@@ -67,8 +67,8 @@ def should_use_numpy(count: int, worth_loading: int = LOOKED_UP) -> bool:
 
 
 def zeros(code: str, length: int) -> Column:
-    """Return a column of `length` zeros: what the loops fill."""
-    return as_column(np.zeros(length, dtype=code))  # the system zeroes pages when they are first touched
+    """Return a column of `length` zeros, for the loops to fill."""
+    return as_column(np.zeros(length, dtype=code))  # untouched pages take no memory
 
 
 def in_memory(column: Column) -> Column:
@@ -112,7 +112,7 @@ def total(column: Column) -> int:
     return int(as_numpy(column).sum())
 
 
-def set_back(
+def rewind(
     states: Sequence[Column],
     games: Column,
     start: Column,
@@ -121,7 +121,7 @@ def set_back(
     before: Sequence[Column],
     slot: int,
 ) -> Column:
-    """Set everybody's states and games back to those before a slot; return where their slots go on from there.
+    """Rewind the states and games of all players to those before a slot. Return each player's next slot from there.
 
     The slots of player p are `order[start[p]:end[p]]`, ascending; they lead to the states `before` them.
     """
@@ -135,51 +135,51 @@ def set_back(
     left = as_numpy(end) - low
     later = np.flatnonzero(left)
     leading = slots[low[later]]
-    if hasattr(order, "let_go"):
-        order.let_go()
+    if hasattr(order, "release_pages"):
+        order.release_pages()
     for column, column_before in zip(states, before, strict=True):
-        as_numpy(column)[later] = as_numpy(taken(column_before, leading))
+        as_numpy(column)[later] = as_numpy(take(column_before, leading))
     as_numpy(games)[:] -= left
     return as_column(low)
 
 
-def concatenated(code: str, columns: Sequence[Column]) -> Column:
+def concatenate(code: str, columns: Sequence[Column]) -> Column:
     """Return several columns as one, of integers of a type."""
     return as_column(np.concatenate([np.empty(0, dtype=code), *map(as_numpy, columns)]).astype(code, copy=False))
 
 
-def shifted(column: Column, by: int) -> Column:
-    """Return a column with the same added to all its numbers."""
+def shift(column: Column, by: int) -> Column:
+    """Return a column with `by` added to all numbers."""
     if not should_use_numpy(len(column)):
         return array("q", [number + by for number in column])
     return as_column(as_numpy(column) + by)
 
 
-def taken(numbers: Column, column: Column) -> Column:
-    """Return the numbers at the indices in a column; of a column in a file, no more than these are read."""
+def take(numbers: Column, column: Column) -> Column:
+    """Return the numbers at the indices in a column; of a column in a file, only these are read."""
     if not should_use_numpy(len(column)):
         code = numbers.format if isinstance(numbers, memoryview) else numbers.typecode
         return array(code, [numbers[index] for index in column])
     indices = as_numpy(column)
-    return as_column(numbers.taken(indices) if hasattr(numbers, "taken") else as_numpy(numbers)[indices])
+    return as_column(numbers.take(indices) if hasattr(numbers, "take") else as_numpy(numbers)[indices])
 
 
 def spans_of(starts: Column, numbers: Column) -> Column:
-    """Return for each of some numbers the index of the last of the ascending `starts` that is not above it."""
+    """Return for each number the index of the last of the ascending `starts` that is not above it."""
     if not should_use_numpy(len(numbers) * len(starts).bit_length()):
         return array("q", [bisect_right(starts, number) - 1 for number in numbers])
-    # all of them by bisection at once: of a column in a file no more is read than that looks at
-    wanted, low = as_numpy(numbers), np.zeros(len(numbers), dtype=np.int64)
+    # Bisect for all numbers at once, so only the compared entries of a column in a file are read.
+    targets, low = as_numpy(numbers), np.zeros(len(numbers), dtype=np.int64)
     high = np.full(len(numbers), len(starts), dtype=np.int64)
     while (high - low).max(initial=0) > 1:
         middle = (low + high) // 2
-        above = as_numpy(taken(starts, as_column(middle))) > wanted
+        above = as_numpy(take(starts, as_column(middle))) > targets
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     return as_column(low)
 
 
 def change_indices(column: Column) -> list[int]:
-    """Return where a column has another number than before; its beginning is one such place."""
+    """Return the indices at which the number of a column changes, including the first."""
     numbers = as_numpy(column)
     changes: list[int] = (np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist()
     return [0, *changes] if len(numbers) else []
@@ -198,17 +198,17 @@ def span_indices(start: Column, count: Column) -> Column:
     return as_column(np.arange(int(size.sum())) + np.repeat(first - (np.cumsum(size) - size), size))
 
 
-def before_each(count: Column) -> Column:
-    """Return for every number of a column the sum of those before it."""
+def exclusive_cumsum(count: Column) -> Column:
+    """Return for every number of a column the sum of the numbers before it."""
     size = as_numpy(count).astype(np.int64)
     return as_column(np.cumsum(size) - size)
 
 
 def equal(left: Column, right: Column) -> bool:
-    """Return whether two columns hold the same numbers."""
+    """Tell whether two columns hold the same numbers."""
     return len(left) == len(right) and bool((as_numpy(left) == as_numpy(right)).all())
 
 
 def side_by_side(columns: Sequence[Column]) -> Any:
-    """Return columns of one type as the rows of one array, which they may already be."""
+    """Return columns of one type as the rows of one array."""
     return columns if isinstance(columns, np.ndarray) else np.stack([as_numpy(column) for column in columns])

@@ -14,7 +14,7 @@ from ratings_ledger.ledger.intake.tables.dates import moment_text, order_of
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.replay import starting_points
+from ratings_ledger.projections.replay.replay import find_starting_points
 from ratings_ledger.projections.rulesets.versions import in_force, oldest
 from ratings_ledger.projections.snapshot import Snapshot
 
@@ -140,4 +140,4 @@ class _Had:
         if player in rows:
             return Fraction(rows[player])
         version = in_force(self.versions, instant) or oldest(self.versions)
-        return Fraction(starting_points(trace.stream, player, version, trace.joining), version.rule.scale)
+        return Fraction(find_starting_points(trace.stream, player, version, trace.joining), version.rule.scale)

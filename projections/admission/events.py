@@ -40,7 +40,7 @@ from ratings_ledger.projections.replay.eligibility import (
     why_not_scored,
     why_unreadable,
 )
-from ratings_ledger.projections.replay.ladders import parse_name, partition_values, refuse_name
+from ratings_ledger.projections.replay.ladders import list_partition_values, parse_name, refuse_name
 from ratings_ledger.projections.replay.partition import by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
@@ -257,7 +257,7 @@ class Admission:
                 continue
             facts = facts or one_game(occurred_at, data)
             reasons = [_why_uncountable(facts, version) for version in candidates]
-            if (why := _last_of(reasons)) and (ladders := partition_values(facts, 0, versions[0].ruleset)):
+            if (why := _last_of(reasons)) and (ladders := list_partition_values(facts, 0, versions[0].ruleset)):
                 name = "/".join([versions[0].ruleset.id, *ladders[0]])
                 publish = f"ratings rules publish --shipped {RATES_TEAMS} --game {data['game']}"
                 hint = f"; a ruleset that does: {publish}" if why.code == "no-teams" else ""

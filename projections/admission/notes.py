@@ -26,7 +26,7 @@ from ratings_ledger.projections.facts.columns import ABORTED, LABELS, NONE, Fact
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Labels, find_played_labels, label_indexes, labels_without
 from ratings_ledger.projections.replay.eligibility import why_not_eligible
-from ratings_ledger.projections.replay.ladders import partition_values
+from ratings_ledger.projections.replay.ladders import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
 # as many refused ladders are compared with those that there are
@@ -96,7 +96,7 @@ class NewLadders:
             if version is None or why_not_eligible(facts, 0, version.ruleset):
                 settled = False  # another game with these labels may count
                 continue
-            for values in partition_values(facts, 0, version.ruleset):
+            for values in list_partition_values(facts, 0, version.ruleset):
                 self._begin(connection, known, values, data)
         if settled:
             self._settled.add(labels)

@@ -20,7 +20,7 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import decimal, joined
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.replay.eligibility import why_not_of_kind, why_not_of_size
-from ratings_ledger.projections.replay.ladders import parse_name, state_columns, streams
+from ratings_ledger.projections.replay.ladders import build_streams, parse_name, state_columns
 from ratings_ledger.projections.rulesets.versions import Version, band_range
 
 SEEDED = "player.seeded"
@@ -176,7 +176,7 @@ class SeedChecks:
         """Return the current ids of the people who have a counted game on a ladder of the log."""
         if ladder not in self._counted:
             facts = self._facts()
-            stream = streams(facts, versions, only=parse_name(ladder).values).get(ladder)
+            stream = build_streams(facts, versions, only=parse_name(ladder).values).get(ladder)
             numbers = [] if stream is None else np.unique(arrays.as_numpy(stream.players)).tolist()
             names = [stream.names[number] for number in numbers] if stream else []
             self._counted[ladder] = {*map(self._people.current, names)}

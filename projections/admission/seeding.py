@@ -11,7 +11,7 @@ from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells,
 from ratings_ledger.ledger.intake.tables.csv_files import SimpleTable
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.projections.contract import joined
-from ratings_ledger.projections.replay.ladders import seeds_of, state_columns
+from ratings_ledger.projections.replay.ladders import find_seeds, state_columns
 from ratings_ledger.projections.snapshot import Snapshot
 
 # the columns of a table besides those of the state
@@ -104,7 +104,7 @@ def new_seeds(view: Snapshot, ladder: str, rows: list[SeedRow]) -> list[SeedRow]
     """Return the rows whose player does not begin like that already. Raises `Refused` if a player has two rows."""
     with view.query(ladder) as query:
         facts = query.ladders.facts
-        seeds = {facts.players[person]: (seed.state, seed.games) for person, seed in seeds_of(facts, ladder).items()}
+        seeds = {facts.players[person]: (seed.state, seed.games) for person, seed in find_seeds(facts, ladder).items()}
         lines: dict[str, int] = {}
         for row in rows:
             player = facts.current(row.player)

@@ -28,7 +28,7 @@ from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.eligibility import why_not_counted
-from ratings_ledger.projections.replay.ladders import Stream, partition_values
+from ratings_ledger.projections.replay.ladders import Stream, list_partition_values
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.trace import Trace
@@ -177,7 +177,7 @@ def _labels(version: Version, instant: int, chance: Random) -> dict[str, str]:
 
 
 def _ladder(version: Version, facts: Facts, row: int) -> str:
-    values = partition_values(facts, row, version.ruleset)
+    values = list_partition_values(facts, row, version.ruleset)
     return "/".join([version.ruleset.id, *values[0]]) if values else ""
 
 

@@ -292,7 +292,7 @@ def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
         ]
         return arrays.as_column(_joined(columns, code))
 
-    facts.player = arrays.taken(arrays.as_column(mine), of_slots("player", "i4"))
+    facts.player = arrays.take(arrays.as_column(mine), of_slots("player", "i4"))
     for name, code in (("place", "i4"), ("status", "i1"), ("replaced", "i1")):
         setattr(facts, name, of_slots(name, code))
     for name in OPTIONAL:

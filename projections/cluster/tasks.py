@@ -50,7 +50,7 @@ from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.continuation import number_players_after
-from ratings_ledger.projections.replay.ladders import parse_name, streams
+from ratings_ledger.projections.replay.ladders import build_streams, parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.trace import Trace
@@ -227,14 +227,14 @@ def replayed_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
         plan_ladders(ladders, [plan["ruleset"]], plan["stored"]),
         ladders.facts.rulesets[plan["ruleset"]],
     )
-    streams = {
+    build_streams = {
         name: stream
         for name, stream in planned.streams.items()
         if family_of(versions, parse_name(name).values) in plan["families"]
         and (not plan["asked"] or name in plan["asked"])
     }
     build = partial(build_ladder, changes=plan["changes"])
-    results = compute(ladders, planned._replace(streams=streams), build, cores=1, changes=plan["changes"])
+    results = compute(ladders, planned._replace(streams=build_streams), build, cores=1, changes=plan["changes"])
     return packed(sorted(results, key=lambda result: (result.ladder, isinstance(result, Built))))
 
 
@@ -292,7 +292,7 @@ def _continued(
     Raises `RuleFailure`.
     """
     versions, (since, until) = facts.rulesets[ruleset_id], window
-    own_streams = streams(
+    own_streams = build_streams(
         facts,
         versions,
         only=values,
@@ -346,15 +346,15 @@ def compared_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     versions = [version for ladders in (now, then) for version in ladders.facts.rulesets.get(of, ())]
     here = {
         name
-        for streams in every
-        for name in streams
+        for build_streams in every
+        for name in build_streams
         if family_of(versions, parse_name(name).values) in plan["families"]
     }
     names = {name for name in here if not plan["asked"] or name in plan["asked"]}
     compared, published = (
         ladders_beside(_recorded(plan["lists"]), now, then, ruleset.id, names, failed) if names else ([], ())
     )
-    there = [sorted(here & streams.keys()) for streams in every]
+    there = [sorted(here & build_streams.keys()) for build_streams in every]
     return marshal.dumps([as_plain(tuple(compared)), as_plain(published), failed, *there], REPEATABLE)
 
 

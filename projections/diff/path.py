@@ -32,17 +32,17 @@ from ratings_ledger.projections.facts.columns import NONE
 from ratings_ledger.projections.facts.decoding import apply_event, decode, note_time, settle_facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders, find_versions
-from ratings_ledger.projections.replay.arrivals import When, read_when, score_at
+from ratings_ledger.projections.replay.arrivals import GameDay, read_game_day, score_arrivals
 from ratings_ledger.projections.replay.ladders import (
-    Inserted,
     Stream,
-    keep_the_same,
+    StreamAdjustment,
+    have_same_state,
+    list_partition_values,
     parse_name,
-    partition_values,
     refuse_name,
 )
 from ratings_ledger.projections.replay.replay import replay
-from ratings_ledger.projections.replay.trace import Before
+from ratings_ledger.projections.replay.trace import TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, newest
 
 NEVER = 2**63
@@ -112,7 +112,7 @@ class Played(NamedTuple):
     columns: tuple[tuple[int, ...], ...]
     change: int
     row: int
-    when: When
+    when: GameDay
 
 
 class PlayerState:
@@ -161,12 +161,12 @@ class PlayerState:
                 low, high = stream.offsets[step.game], stream.offsets[step.game + 1]
                 names = tuple(stream.names[player] for player in stream.players[low:high])
                 columns = tuple(tuple(column[low:high]) for column in stream.columns)
-                when = read_when(self.facts, step.row, step.version)
+                when = read_game_day(self.facts, step.row, step.version)
                 games[self.moment(step.row)] = Played(step.version, names, columns, step.change, step.row, when)
         return games
 
     @cached_property
-    def adjusted(self) -> list[Inserted]:
+    def adjusted(self) -> list[StreamAdjustment]:
         """Return the player's adjustments."""
         own = [
             adjustment for adjustment in self.stream.adjustments if self.stream.names[adjustment.player] == self.player
@@ -194,12 +194,12 @@ class PlayerState:
 
     def score_here(self, played: Played, moment: Moment, player: str) -> int:
         """Return what a game would give a player if everybody came to it with the points they have here."""
-        before = Before(self.trace, *self.trace.place(self.facts, moment))
+        before = TracePosition(self.trace, *self.trace.place(self.facts, moment))
         numbers = [self._numbers.get(name) for name in played.names]
         persons = [None if number is None else self.stream.persons[number] for number in numbers]
         people = zip(persons, played.names, strict=True)
         game = played.row, played.when
-        scored = score_at(self.facts, before, played.version, game, played.columns, people)
+        scored = score_arrivals(self.facts, before, played.version, game, played.columns, people)
         at = played.names.index(player)
         return scored.after[0][at] - scored.before[0][at]
 
@@ -301,7 +301,7 @@ class _Path:
         old, new, total = self._go_on(ladders)
         own = total if is_theirs else Fraction(0)
         may_split = may_split and (old.points is None) == (new.points is None)
-        if self.is_running and may_split and keep_the_same(old.trace.rated_by, new.trace.rated_by):
+        if self.is_running and may_split and have_same_state(old.trace.rated_by, new.trace.rated_by):
             own = own_part(old, new)
         return Cause(what, position, own, total - own)
 
@@ -406,10 +406,10 @@ class _Path:
             return True
         version = self._versions[0]
         if not version.ranking.sums_lists:
-            return self.name.values in partition_values(self.facts, row, version.ruleset)
+            return self.name.values in list_partition_values(self.facts, row, version.ruleset)
         own = dict(zip(version.ruleset.partition.by, self.name.values, strict=True))
         for months in self.facts.rulesets.get(getattr(version.params, "of", ""), ())[:1]:
-            for values in partition_values(self.facts, row, months.ruleset):
+            for values in list_partition_values(self.facts, row, months.ruleset):
                 month = dict(zip(months.ruleset.partition.by, values, strict=True))
                 if {"year": month.pop("month")[:4], **month} == own:
                     return True

@@ -83,7 +83,7 @@ def _compiled(stream: Stream, before: Column) -> Quality | None:
     for first, last in pairwise([*arrays.change_indices(stream.version), len(stream.row)]):
         version = stream.versions[stream.version[first]]
         predict = compiling.around(loops.predict, version.rule, (("chance", version.rule.chance),))
-        if predict(*rule_constants(version), first, last, *columns) != loops.NOWHERE:
+        if predict(*rule_constants(version), first, last, *columns) != loops.OK:
             return None
     return _measured(counts, sums[0] + sums[1], sums[2] + sums[3])
 

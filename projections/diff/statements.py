@@ -28,7 +28,7 @@ from ratings_ledger.projections.queries.history import Change, Course, course_of
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Answer, Result, RowSequence
-from ratings_ledger.projections.replay.replay import starting_points
+from ratings_ledger.projections.replay.replay import find_starting_points
 from ratings_ledger.projections.rulesets.versions import newest
 
 
@@ -100,7 +100,7 @@ def statement_of(
     """
     course = course_of(connection, ladders, ladder, player)
     trace = ladders.trace(ladder)
-    units = starting_points(trace.stream, player, newest(trace.stream.versions), trace.joining)
+    units = find_starting_points(trace.stream, player, newest(trace.stream.versions), trace.joining)
     start = course.start if course else ExactNumber(units, trace.stream.rule.scale)
     published, then = _last_list(connection, ladders, ladder)
     covered = 0 if published is None else bisect_right(course.instants, then)

@@ -318,10 +318,10 @@ class Facts:
     def only(self, rows: Column) -> Facts:
         """Return the facts of some games alone, given their rows, numbered in that order."""
         self.ranks()  # which they share
-        count = arrays.taken(self.count, rows)
-        slots, at = arrays.span_indices(arrays.taken(self.start, rows), count), arrays.before_each(count)
-        columns = {name: arrays.taken(getattr(self, name), rows) for name in ROW_COLUMNS}
-        of_slots = {name: arrays.taken(getattr(self, name), slots) for name in SLOT_COLUMNS}
+        count = arrays.take(self.count, rows)
+        slots, at = arrays.span_indices(arrays.take(self.start, rows), count), arrays.exclusive_cumsum(count)
+        columns = {name: arrays.take(getattr(self, name), rows) for name in ROW_COLUMNS}
+        of_slots = {name: arrays.take(getattr(self, name), slots) for name in SLOT_COLUMNS}
         # one number for every participant, also for those in games of other types
         of_kind = {name: self._of_kind(name, rows) if len(column) else column for name, column in self.of_kind.items()}
         return replace(
@@ -342,11 +342,11 @@ class Facts:
     def _of_kind(self, name: str, rows: Column) -> Column:
         """Return what a type's column has about the participants of some games, 0 for those of other types."""
         kinds = [name in COLUMNS_OF.get(self.texts[cell.kind], ()) for cell in self.cells]
-        has = np.array(kinds, dtype=bool)[arrays.as_numpy(arrays.taken(self.cell, rows))]
-        own, count = arrays.as_column(arrays.as_numpy(rows)[has]), arrays.as_numpy(arrays.taken(self.count, rows))
+        has = np.array(kinds, dtype=bool)[arrays.as_numpy(arrays.take(self.cell, rows))]
+        own, count = arrays.as_column(arrays.as_numpy(rows)[has]), arrays.as_numpy(arrays.take(self.count, rows))
         numbers = np.zeros(int(count.sum()), dtype=np.int64)
-        slots = arrays.span_indices(arrays.taken(self.kind_start, own), arrays.as_column(count[has]))
-        numbers[np.repeat(has, count)] = arrays.as_numpy(arrays.taken(self.of_kind[name], slots))
+        slots = arrays.span_indices(arrays.take(self.kind_start, own), arrays.as_column(count[has]))
+        numbers[np.repeat(has, count)] = arrays.as_numpy(arrays.take(self.of_kind[name], slots))
         return arrays.as_column(numbers)
 
     def extend_optional(self, name: str, slots: int, numbers: Iterable[int]) -> None:
@@ -356,11 +356,11 @@ class Facts:
         column.extend(array(code, [usual]) * (slots - len(column)))
         column.extend(numbers)
 
-    def let_go(self) -> None:
+    def release_pages(self) -> None:
         """Drop the columns from memory if they are in files; reading brings them back."""
         for column in (getattr(self, name) for name in (*ROW_COLUMNS, *SLOT_COLUMNS)):
             if not isinstance(column, array | memoryview):
-                column.let_go()
+                column.release_pages()
 
     def check(self) -> None:
         """Check what is in files and was not read yet, before a loop reads it. Raises `Damaged`."""
@@ -551,7 +551,7 @@ def _padded(name: str, column: Column, slots: Column) -> Column:
     """Return the numbers of some participants in a column, which ends after the last who has one."""
     (code, usual), indices = optional_column(name), arrays.as_numpy(slots)
     numbers, has = np.full(len(indices), usual, dtype=np.dtype(code)), indices < len(column)
-    numbers[has] = arrays.as_numpy(arrays.taken(column, arrays.as_column(indices[has])))
+    numbers[has] = arrays.as_numpy(arrays.take(column, arrays.as_column(indices[has])))
     return arrays.as_column(numbers)
 
 

@@ -200,7 +200,7 @@ def _completed(connection: Connection, cache: column_cache.Cache, position: int,
     facts.others, facts.changes = [], []
     if not lazily:
         facts.check()
-        facts.let_go()
+        facts.release_pages()
     settle_facts(facts)
     note_time(facts, connection)
     facts.cache, facts.proposed = cache.root, False

@@ -28,13 +28,13 @@ class GameRecord(NamedTuple):
 
 def look_up_games(facts: Facts, rows: Iterable[int]) -> Iterator[GameRecord]:
     """Yield the games of some rows, in their order."""
-    indices, taken = array("q", rows), arrays.taken
-    start, count = taken(facts.start, indices), taken(facts.count, indices)
+    indices, take = array("q", rows), arrays.take
+    start, count = take(facts.start, indices), take(facts.count, indices)
     slots, ends = arrays.span_indices(start, count), [0]
     for size in count:
         ends.append(ends[-1] + size)
-    persons = taken(facts.person, taken(facts.player, slots)).tolist()
-    places, replaced = taken(facts.place, slots).tolist(), taken(facts.replaced, slots).tolist()
-    columns = (taken(column, indices) for column in (facts.first_position, facts.live_position, facts.occurred_at))
+    persons = take(facts.person, take(facts.player, slots)).tolist()
+    places, replaced = take(facts.place, slots).tolist(), take(facts.replaced, slots).tolist()
+    columns = (take(column, indices) for column in (facts.first_position, facts.live_position, facts.occurred_at))
     for first, live, occurred_at, (low, high) in zip(*columns, pairwise(ends), strict=True):
         yield GameRecord(first, live, occurred_at, persons[low:high], places[low:high], replaced[low:high])

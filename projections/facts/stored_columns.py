@@ -166,7 +166,7 @@ class StoredColumn:
             raise self.damaged("has a number that leads nowhere")
         return arrays.as_numpy(numbers).reshape(-1, *self._row) if self._row else numbers
 
-    def taken(self, indices: Any) -> Any:
+    def take(self, indices: Any) -> Any:
         """Return the items at many indices in any order, as numpy arrays: blocks are checked once, and nothing is
         kept.
         """
@@ -190,7 +190,7 @@ class StoredColumn:
         """Fill memory of another's with numbers from the first on."""
         if self._whole is not None:
             memory[:] = memoryview(self._whole).cast("B")[: len(memory)]
-            self.let_go()  # whoever has all of them in one piece looks no more here
+            self.release_pages()  # whoever has all of them in one piece looks no more here
             return
         for block, begin in enumerate(range(0, len(memory), BLOCK_BYTES)):
             memory[begin : begin + BLOCK_BYTES] = self._read(block)[: len(memory) - begin]
@@ -228,7 +228,7 @@ class StoredColumn:
             numbers[index] = number
         return numbers
 
-    def let_go(self) -> None:
+    def release_pages(self) -> None:
         """Drop it from memory; reading brings it back."""
         if isinstance(self._pages, mmap.mmap):
             self._pages.madvise(mmap.MADV_DONTNEED)
@@ -339,7 +339,7 @@ class LayeredColumn:
             column[index] = number
         return column
 
-    def taken(self, indices: Any) -> Any:
+    def take(self, indices: Any) -> Any:
         """Return the numbers at many indices in any order, as numpy arrays: of the files, no more than that is read."""
         if len(indices) and not 0 <= indices.min() <= indices.max() < len(self):
             raise self.damaged("is asked for what it does not have")
@@ -349,7 +349,7 @@ class LayeredColumn:
         for start, base in zip(self._starts, self.bases, strict=True):
             is_within = (indices >= start) & (indices < min(start + len(base), self._items))
             if is_within.any():
-                result[is_within] = base.taken(indices[is_within] - start)
+                result[is_within] = base.take(indices[is_within] - start)
         behind = indices >= self._items
         if behind.any():
             result[behind] = arrays.as_numpy(self._tail)[indices[behind] - self._items]
@@ -361,11 +361,11 @@ class LayeredColumn:
                 result[order[low:high]] = self.changes[index]
         return result
 
-    def let_go(self) -> None:
+    def release_pages(self) -> None:
         """Drop what is in files from memory; reading brings it back."""
         self._whole = None
         for base in self.bases:
-            base.let_go()
+            base.release_pages()
 
 
 def pieces(column: Any) -> list[Any]:
@@ -385,4 +385,4 @@ def check_all(columns: Iterable[StoredColumn | LayeredColumn]) -> None:
 
 def _check(column: StoredColumn | LayeredColumn) -> None:
     pieces(column)
-    column.let_go()
+    column.release_pages()

@@ -138,7 +138,7 @@ def _changed_rows(facts: Facts, about: dict[int, int], clocks: dict[int, int]) -
         slots = arrays.as_numpy(arrays.span_indices(facts.start, facts.count))
         last = np.maximum.reduceat(
             of_number[arrays.as_numpy(facts.player)[slots]],
-            arrays.as_numpy(arrays.before_each(facts.count)),
+            arrays.as_numpy(arrays.exclusive_cumsum(facts.count)),
         )
         changes = np.maximum(changes, np.where(last > begin, last, 0))
     column: Column = arrays.as_column(changes)

@@ -43,19 +43,19 @@ from ratings_ledger.projections.queries.results import (
 from ratings_ledger.projections.queries.shown_states import show_state, show_state_after
 from ratings_ledger.projections.queries.standings import Account, PeriodState, period_state, rows_of_players
 from ratings_ledger.projections.replay import rule_calls
-from ratings_ledger.projections.replay.arrivals import read_when, score_at
+from ratings_ledger.projections.replay.arrivals import read_game_day, score_arrivals
 from ratings_ledger.projections.replay.clubs import explain_members
 from ratings_ledger.projections.replay.eligibility import why_left_out, why_not_counted
 from ratings_ledger.projections.replay.gaps import State
 from ratings_ledger.projections.replay.ladders import (
     Stream,
     find_open_period,
+    list_partition_values,
     parse_name,
-    partition_values,
 )
 from ratings_ledger.projections.replay.partition import by_time
-from ratings_ledger.projections.replay.replay import starting_state
-from ratings_ledger.projections.replay.trace import Before, Step, Trace
+from ratings_ledger.projections.replay.replay import find_starting_state
+from ratings_ledger.projections.replay.trace import Step, Trace, TracePosition
 from ratings_ledger.projections.rulesets.assumptions import assumptions_among
 from ratings_ledger.projections.rulesets.columns import reading_of
 from ratings_ledger.projections.rulesets.versions import Version, newest, refuse_months
@@ -207,9 +207,14 @@ def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
 
 
 def explain_game(
-    ladders: Ladders, ladder: str, game_id: str, row: int, times: Times = UTC_TIMES, before: Before | None = None,
+    ladders: Ladders,
+    ladder: str,
+    game_id: str,
+    row: int,
+    times: Times = UTC_TIMES,
+    before: TracePosition | None = None,
     connection: Connection | None = None,
-) -> GameExplanation:  # fmt: skip
+) -> GameExplanation:
     """Return why a game changed the points of a ladder as it did, or why it did not.
 
     With a `connection` the other games of its rating period are named, and its sets told. What everybody had `before`
@@ -278,7 +283,9 @@ def _describe_period(scored: ExplainedPeriod | None, waiting: tuple[int, int] | 
     return ABSENT if scored is None else RatingPeriod(moment(scored.begin), moment(scored.last), closed=True)
 
 
-def _explain_alone(facts: Facts, before: Before, row: int, version: Version, participants: Sequence[int]) -> Gave:
+def _explain_alone(
+    facts: Facts, before: TracePosition, row: int, version: Version, participants: Sequence[int]
+) -> Gave:
     """Return what a game that is scored by itself gave its counted participants. Raises `RuleFailure`."""
     if facts.club_games is not None:
         return _explain_clubs(facts, facts.club_games, before, row, version, participants)
@@ -286,7 +293,7 @@ def _explain_alone(facts: Facts, before: Before, row: int, version: Version, par
     people = [(facts.person_of(p), facts.name_of(p)) for p in participants]
     reading = reading_of(version.rule.columns, version.ruleset)
     read = [facts.column(name, row, participants, reading) for name in version.rule.columns]
-    scored = score_at(facts, before, version, (row, read_when(facts, row, version)), read, people)
+    scored = score_arrivals(facts, before, version, (row, read_game_day(facts, row, version)), read, people)
     names = [name for _, name in people]
     terms = rule_calls.explain_states(version, ladder, row, names, scored.before, scored.columns, scored.after)
     reasons: list[list[tuple[int | None, Term]]] = [[(None, term) for term in mine] for mine in terms]
@@ -304,7 +311,7 @@ def _explain_alone(facts: Facts, before: Before, row: int, version: Version, par
 
 
 def _explain_clubs(
-    facts: Facts, games: ClubGames, before: Before, row: int, version: Version, clubs: Sequence[int]
+    facts: Facts, games: ClubGames, before: TracePosition, row: int, version: Version, clubs: Sequence[int]
 ) -> Gave:
     """Return what a game gave clubs, with the reasons of their players. Raises `RuleFailure`."""
     scored_by = next(of_people for of_people in games.versions if of_people.position == version.position)
@@ -350,7 +357,7 @@ def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[st
 def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
     """Return why a game that the ruleset counts does not count on this particular ladder, or None."""
     facts, ruleset = ladders.facts, versions[0].ruleset
-    its_own = partition_values(facts, row, ruleset)
+    its_own = list_partition_values(facts, row, ruleset)
     if parse_name(ladder).values not in its_own:
         missing = [part for part in ruleset.partition.by if part in LABELS and facts.label(part, row) is None]
         belongs = " and ".join("/".join([ruleset.id, *values]) for values in its_own)
@@ -371,7 +378,7 @@ def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Ve
     _, _, reason = why_not_counted(facts, row, monthly)
     if reason:
         return f"it sums the places of months, and no month counts the game: {reason}"
-    month = partition_values(facts, row, monthly[0].ruleset)[0]
+    month = list_partition_values(facts, row, monthly[0].ruleset)[0]
     return f"it sums the places of months; see {'/'.join([params.of, *month])}"
 
 
@@ -386,17 +393,17 @@ def _term(term: Term, scale: int, game_id: str | None) -> ExplainedTerm:
     )
 
 
-def _state(facts: Facts, before: Before, participant: int, version: Version) -> State:
+def _state(facts: Facts, before: TracePosition, participant: int, version: Version) -> State:
     """Return the state of a participant before the game; what they begin with if not on the ladder yet."""
     state, trace = before.state_of(facts.person_of(participant)), before.trace
     if state is not None:
         return state[: version.rule.width]
-    return starting_state(trace.stream, facts.name_of(participant), version, trace.joining)
+    return find_starting_state(trace.stream, facts.name_of(participant), version, trace.joining)
 
 
 def _everybody(
     facts: Facts,
-    before: Before,
+    before: TracePosition,
     row: int,
     version: Version | None,
     counted: Mapping[int, Counted],
@@ -439,7 +446,7 @@ def _everybody(
 
 
 def _state_change(
-    facts: Facts, before: Before, version: Version, participant: int, gave: Counted | tuple[State, State, None]
+    facts: Facts, before: TracePosition, version: Version, participant: int, gave: Counted | tuple[State, State, None]
 ) -> tuple[StateChange | Absent, bool | Absent]:
     """Return what a game did to the numbers of a player, if the rule keeps several, and whether it leaves them
     provisional. Raises `RuleFailure`.
@@ -545,7 +552,7 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step])
         ):
             continue
         mine = [p for p in range(facts.start[row], facts.start[row] + facts.count[row]) if facts.person_of(p) == person]
-        if values not in partition_values(facts, row, versions[0].ruleset):
+        if values not in list_partition_values(facts, row, versions[0].ruleset):
             continue
         version, _, reason = why_not_counted(facts, row, versions)
         if reason is None and version is not None:

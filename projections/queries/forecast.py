@@ -29,7 +29,7 @@ from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinate
 from ratings_ledger.projections.queries.ladders_at import Ladders, require_player
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.queries.standings import rows_of_players
-from ratings_ledger.projections.replay.arrivals import Arrival, When, find_arrivals, read_when
+from ratings_ledger.projections.replay.arrivals import Arrival, GameDay, find_arrivals, read_game_day
 from ratings_ledger.projections.replay.gaps import read_moment
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.rule_calls import (
@@ -41,7 +41,7 @@ from ratings_ledger.projections.replay.rule_calls import (
     score_period_states,
     score_states,
 )
-from ratings_ledger.projections.replay.trace import Before, Trace
+from ratings_ledger.projections.replay.trace import Trace, TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, band_range, in_force, newest
 
 UNIX_DAY = date(1970, 1, 1)
@@ -173,7 +173,7 @@ def predict_game(
     home_side = None if home is None else _find_home(players, _read_side(ladders, home))
     try:
         when = _find_moment(ladders, trace, version)
-        arrivals = _find_arrivals(ladders, trace, version, when or When(), names)
+        arrivals = _find_arrivals(ladders, trace, version, when or GameDay(), names)
         year = MISSING if when is None else (UNIX_DAY + timedelta(days=when.day)).year
         game = PlannedGame(names, side_of, arrivals, home_side, numbers or {}, year)
         stakes = {(side, outcome): _score(version, ladder, game, side, outcome)
@@ -270,21 +270,23 @@ def _refuse_numbers(version: Version, numbers: Mapping[str, int]) -> None:
             raise BadArgument(f"numbers.{name} is {value}; {allowed.min} to {allowed.max} are allowed", "set")
 
 
-def _find_moment(ladders: Ladders, trace: Trace, version: Version) -> When | None:
+def _find_moment(ladders: Ladders, trace: Trace, version: Version) -> GameDay | None:
     """Return when the game is to be played: at the coordinates, or None on a ladder without games."""
     last = trace
     while not last.stream.row and last.earlier is not None:
         last = last.earlier
     row = last.stream.row[-1] if last.stream.row else None
     if version.rule.state and ladders.as_of is not None:
-        return When(*read_moment(ladders.facts, row, ladders.as_of, version.ruleset))
-    return None if row is None else read_when(ladders.facts, row, version)
+        return GameDay(*read_moment(ladders.facts, row, ladders.as_of, version.ruleset))
+    return None if row is None else read_game_day(ladders.facts, row, version)
 
 
-def _find_arrivals(ladders: Ladders, trace: Trace, version: Version, when: When, names: Sequence[str]) -> list[Arrival]:
+def _find_arrivals(
+    ladders: Ladders, trace: Trace, version: Version, when: GameDay, names: Sequence[str]
+) -> list[Arrival]:
     """Return what players bring to a game at that moment."""
     facts = ladders.facts
-    before = Before(trace, trace.count, trace.adjustments)
+    before = TracePosition(trace, trace.count, trace.adjustments)
     people = [(facts.person[facts.player_numbers[name]], name) for name in names]
     return find_arrivals(facts, before, version, when, people)
 

@@ -41,8 +41,8 @@ from ratings_ledger.projections.queries.survey import LadderRow, Survey, all_lad
 from ratings_ledger.projections.replay.eligibility import why_not_counted
 from ratings_ledger.projections.replay.ladders import (
     drop_duplicate_ladders,
+    list_partition_values,
     parse_name,
-    partition_values,
 )
 from ratings_ledger.projections.rulesets.versions import games_of
 
@@ -162,7 +162,7 @@ def ladders_of_game(facts: Facts, row: int) -> list[str]:
     for ruleset_id, versions in sorted(facts.rulesets.items()):
         slugs = games_of(versions)
         if facts.label("game", row) in slugs and not versions[0].ranking.sums_lists:
-            for values in partition_values(facts, row, versions[0].ruleset):
+            for values in list_partition_values(facts, row, versions[0].ruleset):
                 found.append("/".join([ruleset_id, *values]))
     return found
 

@@ -47,8 +47,8 @@ from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, ROWS, SPR
 from ratings_ledger.projections.queries.shown_states import DEVIATION, ShownState, show_state_after
 from ratings_ledger.projections.queries.standings import PeriodState, rows_of_players
 from ratings_ledger.projections.replay.ladders import (
-    Inserted,
     Stream,
+    StreamAdjustment,
     parse_name,
 )
 from ratings_ledger.projections.replay.partition import by_time
@@ -230,7 +230,7 @@ class Moved(NamedTuple):
     game: int
     row: int | None
     version: int | None
-    adjustment: Inserted | None
+    adjustment: StreamAdjustment | None
     players: Sequence[int]
     levels: Sequence[int]
 

@@ -53,16 +53,16 @@ from ratings_ledger.projections.replay.ladders import (
     ClosedPeriods,
     LadderName,
     Stream,
+    build_streams,
     describe_periods,
     parse_name,
     refuse_name,
     short_name,
-    streams,
 )
 from ratings_ledger.projections.replay.partition import by_time, cell_values
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, find_rank_value
-from ratings_ledger.projections.replay.trace import Before, Trace
+from ratings_ledger.projections.replay.trace import Trace, TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, period_of, refuse_months
 
 POSITIONS_KEPT, VERSIONS_KEPT = 3, 8
@@ -417,7 +417,7 @@ class Ladders:
                 whole = known.whole()
                 self._streams[ruleset_id] = {ruleset_id: replace(whole.stream, known=whole)}
             else:
-                self._streams[ruleset_id] = streams(
+                self._streams[ruleset_id] = build_streams(
                     self.facts, versions, as_of=self.as_of, ordered=self._ordered, close_now=self.close_now
                 )
         return self._streams[ruleset_id]
@@ -430,7 +430,7 @@ class Ladders:
         known = self._streams.get(ladder.partition("/")[0], self._single)
         if known is self._single and ladder not in known:
             values = parse_name(ladder).values
-            known |= streams(self.facts, versions, only=values, as_of=self.as_of, close_now=self.close_now)
+            known |= build_streams(self.facts, versions, only=values, as_of=self.as_of, close_now=self.close_now)
         return known.get(ladder) or Stream(ladder, versions[0].rule, versions)
 
     def load_stream(self, ladder: str) -> Stream:
@@ -514,16 +514,16 @@ class Ladders:
 
         return can_be_kept(self.facts, self.versions(ladder))
 
-    def state_before(self, ladder: str, moment: tuple[int, int]) -> Before:
+    def state_before(self, ladder: str, moment: tuple[int, int]) -> TracePosition:
         """Return every player's state on a ladder just before a (time, position).
 
         Raises `UnknownLadder`, `RulesetUnusable`, and `RuleFailure` unless only a later game fails.
         """
         if (known := self._cached_trace(ladder)) and known.is_kept:
-            return Before(known, *known.place(self.facts, moment))
+            return TracePosition(known, *known.place(self.facts, moment))
         stream = self.stream(ladder)
         trace = replay(stream.up_to(*stream.place(self.facts, moment)), keep=False).enter_until(moment[0])
-        return Before(trace, trace.count, trace.adjustments)
+        return TracePosition(trace, trace.count, trace.adjustments)
 
     def first_moment(self, ladder: str) -> tuple[int, str] | None:
         """Return the instant at which a ladder begins, and whether with a `game` or an `adjustment`; None if empty.
@@ -606,7 +606,7 @@ class Ladders:
             {month: {row.player: row for row in ranking.rows} for month, ranking in months.items()},
             self._excluded(stream, version, months),
             places,
-            arrays.taken(self.facts.ranks(), array("i", stream.persons)) if long else None,
+            arrays.take(self.facts.ranks(), array("i", stream.persons)) if long else None,
             trace.states[: version.rule.width] if version.rule.state else (),
             _rank_by(trace, version),
             more,

@@ -34,7 +34,7 @@ from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, monthly_ladders
 from ratings_ledger.projections.queries.results import LastEvent
 from ratings_ledger.projections.replay.eligibility import NEVER, Selected, leagues_begun
-from ratings_ledger.projections.replay.ladders import Stream, parse_name, partition_values
+from ratings_ledger.projections.replay.ladders import Stream, list_partition_values, parse_name
 from ratings_ledger.projections.replay.partition import Values, by_time, partition, values_when
 from ratings_ledger.projections.rulesets.versions import Version, games_of, refuse_months
 
@@ -170,7 +170,7 @@ def _on(connection: Connection, ladders: Ladders, row: int, rulesets: Sequence[S
     return [
         _dependence(connection, ladders, "/".join([versions[0].ruleset.id, *values]))
         for versions in rulesets
-        for values in partition_values(ladders.facts, row, versions[0].ruleset)
+        for values in list_partition_values(ladders.facts, row, versions[0].ruleset)
     ]
 
 
@@ -297,8 +297,8 @@ def _find_dependence(connection: Connection, ladders: Ladders, ladder: str) -> D
     order = _positions(facts, stream)
     low, high = _late(order)
     rows = of_ruleset.rows.get(values, array("q"))
-    low.extend(arrays.taken(facts.first_position, rows))
-    high.extend(arrays.taken(changed.rows, rows))
+    low.extend(arrays.take(facts.first_position, rows))
+    high.extend(arrays.take(changed.rows, rows))
     some = [(one.first, one.until) for one in of_ruleset.former.get(values, ())]
     for adjustment in facts.recorded.adjustments:
         if adjustment.ladder == ladder and _is_by(ladders, adjustment.occurred_at):
@@ -326,7 +326,7 @@ def _find_dependence(connection: Connection, ladders: Ladders, ladder: str) -> D
 
 def _positions(facts: Facts, stream: Stream) -> Column:
     """Return the first positions of a stream's games and adjustments, in their order."""
-    at = arrays.taken(facts.first_position, stream.row)
+    at = arrays.take(facts.first_position, stream.row)
     if not stream.adjustments:
         return at
     found, taken, numbers = array("q"), 0, memoryview(at)
@@ -457,9 +457,9 @@ def last_positions_of_people(connection: Connection, ladders: Ladders, rows: Col
 def _last_of_each(facts: Facts, changed: Changed, rows: Column) -> dict[int, int]:
     """By person, the last event about a game of theirs among some rows, which ascend."""
     first, later, counts = (
-        arrays.as_numpy(arrays.taken(column, rows)) for column in (facts.first_position, changed.rows, facts.count)
+        arrays.as_numpy(arrays.take(column, rows)) for column in (facts.first_position, changed.rows, facts.count)
     )
-    slots = arrays.as_numpy(arrays.span_indices(arrays.taken(facts.start, rows), arrays.as_column(counts)))
+    slots = arrays.as_numpy(arrays.span_indices(arrays.take(facts.start, rows), arrays.as_column(counts)))
     persons = arrays.as_numpy(facts.person)[arrays.as_numpy(facts.player)[slots]]
     reached = np.zeros(len(facts.person), dtype=np.int64)
     reached[persons] = np.repeat(first, counts)  # in the order of the log, so the last of each stays

@@ -33,7 +33,7 @@ from ratings_ledger.projections.queries.results import (
     RowSequence,
 )
 from ratings_ledger.projections.queries.shown_states import ShownState, exact_states, show_state_after
-from ratings_ledger.projections.replay.ladders import parse_name, seeds_of
+from ratings_ledger.projections.replay.ladders import find_seeds, parse_name
 from ratings_ledger.projections.rulesets.versions import Version, period_of
 
 
@@ -76,7 +76,7 @@ class PublishedStates:
         row, ladder, facts = self._rows[player], self._found.ladder, self._facts
         exact = exact_states(self._found.columns, row.state or ())
         state = tuple(int(Fraction(exact[column.name]) * column.scale) for column in self._version.rule.state)
-        seed = seeds_of(facts, ladder).get(facts.person[facts.player_numbers[player]])
+        seed = find_seeds(facts, ladder).get(facts.person[facts.player_numbers[player]])
         return show_state_after(self._version, ladder, state, row.games + (seed.games if seed else 0))
 
 

@@ -1,4 +1,4 @@
-"""The places of a ladder's games as lists count them: those of participants who were classified."""
+"""The classified places of a ladder's games, as lists count them."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -9,12 +9,12 @@ from ratings_ledger.projections.replay.ladders import Stream
 GUEST = f"{NUMBERS}guest"
 
 
-def classified_places(stream: Stream) -> list[int]:
-    """Return the place of every participant of a stream, 0 for who was not classified.
+def list_classified_places(stream: Stream) -> list[int]:
+    """Return the place of every participant of a stream, 0 if not classified.
 
-    Whoever left a game was not, unless somebody took the seat over: then both have its place. Neither was a guest, and
-    those behind guests move up. The rules of the stream read `place`; of `status` and `numbers.guest` those that they
-    read decide.
+    A leaver is not classified, unless a substitute took the seat over: then both have its place. A guest is not
+    classified, and players behind guests move up. The rules of the stream read `place`; `status` and `numbers.guest`
+    matter only if a rule reads them.
     """
     places: list[int] = []
     for game, (low, high) in enumerate(pairwise(stream.offsets)):
@@ -30,7 +30,7 @@ def classified_places(stream: Stream) -> list[int]:
 
 
 def _classify(place: Sequence[int], status: Sequence[int], guest: Sequence[int]) -> list[int]:
-    """Return the places of the participants of a game without guests, 0 for who was not classified."""
+    """Return the places of a game's participants, counted without guests; 0 if not classified."""
     taken_over = {place[i] for i, kind in enumerate(status) if kind == SUBSTITUTE}
     guests = [place[i] for i, kind in enumerate(status) if guest[i] == 1 and kind != SUBSTITUTE]
     return [

@@ -21,12 +21,12 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import NUMBERS, Columns, Numbers, Rule, Term, decimal, no_table
 from ratings_ledger.projections.facts.columns import NONE, Adjustment, ClubGames, Facts, Member, RecordedFacts, Rename
-from ratings_ledger.projections.replay.classification import classified_places
+from ratings_ledger.projections.replay.classification import list_classified_places
 from ratings_ledger.projections.replay.eligibility import counted
-from ratings_ledger.projections.replay.ladders import Stream, parse_name, streams
+from ratings_ledger.projections.replay.ladders import Stream, build_streams, parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, explain_states, remark_on_game, score_states
-from ratings_ledger.projections.replay.rule_inputs import padded
+from ratings_ledger.projections.replay.rule_inputs import read_optional_column
 from ratings_ledger.projections.rulesets.columns import reading_of
 from ratings_ledger.projections.rulesets.versions import Version
 
@@ -44,7 +44,7 @@ def facts_of_clubs(people: Facts, versions: Sequence[Version]) -> Facts:
     seats = _seat_clubs(people, scored, of_label)
     first = np.flatnonzero(np.diff(seats.club, prepend=-1) | np.diff(seats.row, prepend=-1))
     count = np.bincount(seats.row[first], minlength=len(people.start)).astype(np.int32)
-    start = arrays.before_each(arrays.as_column(count))
+    start = arrays.exclusive_cumsum(arrays.as_column(count))
     place = _reduce(np.minimum, arrays.as_numpy(people.place)[seats.slot], first).astype(np.int32)
     adjustments, recorded = _keep_decisions(people, ruleset_id, numbers)
     return Facts(
@@ -167,7 +167,7 @@ def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[Seats, di
     """Return what every counted participant got, and by row the games at which the rule failed."""
     failures: dict[int, Exception] = {}
     unadjusted = replace(people, adjustments=[], seeds={})
-    parts = [_score_stream(people, stream, failures) for stream in streams(unadjusted, versions).values()]
+    parts = [_score_stream(people, stream, failures) for stream in build_streams(unadjusted, versions).values()]
     if not parts:
         return Seats(*(np.zeros(0, dtype=np.int64) for _ in range(5))), failures
     joined = [np.concatenate(columns) for columns in zip(*(part[:5] for part in parts), strict=True)]
@@ -199,15 +199,15 @@ def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception])
 def _find_places(stream: Stream) -> Any:
     """Return the places as lists count them; those of a rule that reads none decide nothing."""
     if all("place" in version.rule.columns for version in stream.versions):
-        return np.array(classified_places(stream), dtype=np.int64)
+        return np.array(list_classified_places(stream), dtype=np.int64)
     return np.zeros(len(stream.players), dtype=np.int64)
 
 
 def _find_participants(people: Facts, stream: Stream) -> Any:
     """Return the participant at every slot of a stream, in which nobody is twice in a game."""
     rows, everybody = arrays.as_numpy(stream.row), len(people.person) + 1
-    count = arrays.as_numpy(arrays.taken(people.count, stream.row))
-    slots = arrays.as_numpy(arrays.span_indices(arrays.taken(people.start, stream.row), arrays.as_column(count)))
+    count = arrays.as_numpy(arrays.take(people.count, stream.row))
+    slots = arrays.as_numpy(arrays.span_indices(arrays.take(people.start, stream.row), arrays.as_column(count)))
     persons = arrays.as_numpy(people.person)[arrays.as_numpy(people.player)[slots]]
     present = np.repeat(np.arange(len(rows)), count) * everybody + persons
     own = np.array(stream.persons, dtype=np.int64)[arrays.as_numpy(stream.players)]
@@ -222,7 +222,7 @@ def _seat_clubs(people: Facts, scored: Seats, of_label: Any) -> Seats:
 
     Of equal results the one with the better place is the better, then the one recorded first.
     """
-    label = padded(people, "club", scored.slot)
+    label = read_optional_column(people, "club", scored.slot)
     has_club = label != NONE
     club, scored = of_label[label[has_club]], Seats(*(column[has_club] for column in scored[:5]))
     place = np.where(scored.place == 0, np.iinfo(np.int64).max, scored.place)
@@ -235,7 +235,7 @@ def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list
     the other places of a club that has the sum of its players' points.
     """
     if facts.club_games is None:
-        return classified_places(stream), {}
+        return list_classified_places(stream), {}
     places, others, slot = list[int](), dict[int, list[int]](), 0
     for game, row in enumerate(stream.row):
         takes_best = stream.versions[stream.version[game]].ruleset.takes == "best"

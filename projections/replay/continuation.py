@@ -17,7 +17,7 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.replay.eligibility import rows_in_order
-from ratings_ledger.projections.replay.ladders import Stream, parse_name, seeds_of, streams
+from ratings_ledger.projections.replay.ladders import Stream, build_streams, find_seeds, parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version, games_of
@@ -61,7 +61,7 @@ def read_trace_inputs(facts: Facts, ladder: str, versions: Sequence[Version]) ->
             for event in sorted(facts.recorded.adjustments)
             if event.ladder == ladder and event.position not in withdrawn
         ],
-        sorted([ids[person], seed.state, seed.games] for person, seed in seeds_of(facts, ladder).items()),
+        sorted([ids[person], seed.state, seed.games] for person, seed in find_seeds(facts, ladder).items()),
         [list(names) for names in sorted(facts.clubs.items())],
         [
             [ids[event.player], event.occurred_at, event.account]
@@ -115,17 +115,17 @@ def continue_trace(
     rows_of_all = rows_in_order(facts, None, boundary[0]) if changed_people else None
     later_rows = [] if games == trace.count else trace.stream.row[games:]
     rows = _select_rows_after(facts, boundary, [*later_rows, *changed] if rows_of_all is None else rows_of_all)
-    rest = streams(facts.only(rows), versions, only=parse_name(ladder).values, after=boundary).get(ladder)
+    rest = build_streams(facts.only(rows), versions, only=parse_name(ladder).values, after=boundary).get(ladder)
     if rest is None:
         return earlier
-    rest.row = arrays.taken(rows, rest.row)
+    rest.row = arrays.take(rows, rest.row)
     return replay(number_players_after(earlier.stream, rest), earlier=earlier)
 
 
 def _select_rows_after(facts: Facts, boundary: tuple[int, int], rows: Column) -> Column:
     """Return the rows that come after a (time, position), in ascending order."""
     rows = arrays.distinct(rows)
-    times, positions = arrays.taken(facts.occurred_at, rows), arrays.taken(facts.first_position, rows)
+    times, positions = arrays.take(facts.occurred_at, rows), arrays.take(facts.first_position, rows)
     return array("q", [row for row, *moment in zip(rows, times, positions, strict=True) if tuple(moment) > boundary])
 
 
@@ -201,7 +201,7 @@ def number_players_after(earlier: Stream, rest: Stream) -> Stream:
     numbers = array("i", [known[person] if person in known else new_numbers[person] for person in rest.persons])
     return replace(
         rest,
-        players=arrays.taken(numbers, rest.players),
+        players=arrays.take(numbers, rest.players),
         batch=None,
         adjustments=[adjustment._replace(player=numbers[adjustment.player]) for adjustment in rest.adjustments],
         persons=[*earlier.persons, *new_names],

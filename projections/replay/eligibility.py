@@ -34,7 +34,7 @@ from ratings_ledger.projections.facts.columns import (
     Facts,
 )
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, check_game
-from ratings_ledger.projections.replay.rule_inputs import GameSlots, are_battles, bulk_columns, padded
+from ratings_ledger.projections.replay.rule_inputs import GameSlots, find_battles, read_columns, read_optional_column
 from ratings_ledger.projections.rulesets.columns import SCORES, reading_of
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
@@ -418,7 +418,7 @@ def select(
 
     in_parts = compiled and len(rows) >= 2 * PART_GAMES
     games = _in_parts(facts, rows, select_into, room) if in_parts else select_into(rows, room)
-    facts.let_go()
+    facts.release_pages()
     row, version, offset, slot = (memoryview(column) for column in room)
     found = Selected(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
     return _scorable(facts, versions, found, failures)
@@ -454,7 +454,7 @@ def _in_parts(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]],
                     if end < at:
                         column[end : end + length] = column[at : at + length]
                 games, used = games + more, used + moved
-                facts.let_go()
+                facts.release_pages()
     return games
 
 
@@ -551,8 +551,8 @@ def _readable(facts: Facts, versions: Sequence[Version], found: Selected) -> Sel
 
 def _are_partners(facts: Facts, row: Any, size: Any, slot: Any) -> Any:
     """Tell of the participants of some games whether they play together with one before them; not in battles."""
-    team = padded(facts, "team", slot)
-    apart = (team == NONE) | (arrays.as_numpy(facts.replaced)[slot] != 0) | np.repeat(are_battles(facts, row), size)
+    team = read_optional_column(facts, "team", slot)
+    apart = (team == NONE) | (arrays.as_numpy(facts.replaced)[slot] != 0) | np.repeat(find_battles(facts, row), size)
     partners = np.zeros(len(slot), dtype=bool)
     together = np.flatnonzero(~apart)
     sides = np.repeat(np.arange(len(size)), size)[together] * (PLAYERS_MAX + 1) + team[together]
@@ -565,12 +565,15 @@ def _are_unreadable(facts: Facts, version: Version, slot: Any) -> Any:
     """Tell of some participants whether the version cannot read their numbers."""
     wrong = np.zeros(len(slot), dtype=bool)
     for name, limits in version.ruleset.numbers.items():
-        number = padded(facts, f"{NUMBERS}{name}", slot)
+        number = read_optional_column(facts, f"{NUMBERS}{name}", slot)
         wrong |= (number != MISSING) & ((number < limits.min) | (number > limits.max))
         if limits.absent == "refuse":
             wrong |= number == MISSING
     if not SCORES.isdisjoint(version.rule.columns):
-        score, decimals = padded(facts, "score", slot), padded(facts, "score_decimals", slot).astype(np.int64)
+        score, decimals = (
+            read_optional_column(facts, "score", slot),
+            read_optional_column(facts, "score_decimals", slot).astype(np.int64),
+        )
         finest = version.ruleset.score_decimals
         most = INTEGER_MAX // 10 ** (finest - np.minimum(decimals, finest))
         wrong |= (decimals > finest) | ((score != MISSING) & (abs(score) > most))
@@ -588,7 +591,7 @@ def _alike(facts: Facts, versions: Sequence[Version], found: Selected) -> Iterab
     offset = arrays.as_numpy(found.offset)
     games = GameSlots(found.row, arrays.as_column(np.diff(offset)), found.slot)
     (reading,) = readings
-    read = np.ascontiguousarray(bulk_columns(facts, reading, games).T)
+    read = np.ascontiguousarray(read_columns(facts, reading, games).T)
     width, raw = read.itemsize * len(reading.columns), read.tobytes()
     ends = (offset * width).tolist()
     return ((version, raw[first:last]) for version, (first, last) in zip(found.version, pairwise(ends), strict=True))

@@ -1,7 +1,7 @@
-"""What lies between the games of a player: the days, the seasons, and how many games came before.
+"""The gaps between a player's games: days, seasons, and the number of earlier games.
 
-All of it follows from the counted games of the ladder, in the order of replay. Nothing of it is stored, so a late game
-or a correction changes what follows as if it had been there from the beginning.
+They follow from the counted games of the ladder, in the order of replay. They are not stored, so a late game or a
+correction changes the gaps behind it as if it had been recorded in time.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ratings_ledger.projections.facts.local_days import local_days
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.rulesets.versions import Version
 
-# what a player has: a number for each of the rule's columns, the points first
+# A player's state: a number for each of the rule's columns, the points first.
 State: TypeAlias = tuple[int, ...]
 
 
-class Joining(NamedTuple):
-    """What somebody has who joins a ladder otherwise than as a new player: after an earlier season, or by a seed.
+class EntryState(NamedTuple):
+    """The state with which a player enters a ladder after an earlier season, or by a seed.
 
-    `games`, `last_day` and `last_season` are of the games that count as played before; versions that took effect up to
-    the instant `entered` have changed the state. What a seed gives depends on the version under which the player joins:
-    `seeded` has the states by the names of the versions, and `state` none.
+    games, last_day, last_season: of the player's earlier games
+    entered: versions that took effect up to this instant have already changed the state
+    seeded:  for a seed, the states by name of the version under which the player enters; `state` is then empty
     """
 
     state: State
@@ -38,38 +38,38 @@ class Joining(NamedTuple):
     seeded: Mapping[str, State] | None = None
 
     def begin(self, version: Version) -> State | None:
-        """Return the state with which the player joins under a version; None for one who joins as a new player."""
+        """Return the state with which the player enters under a version; None if they enter as a new player."""
         if self.seeded is not None:
             return self.seeded[version.ruleset.name]
         return self.state if version.params.carry_over else None
 
 
 class Calendar(NamedTuple):
-    """For every game of a ladder the day it was played on, in the zone of the ruleset, and the number of its season."""
+    """The day of every game of a ladder, in the zone of the ruleset, and the number of its season."""
 
     day: Column
     season: Column
 
     def first(self, games: int) -> Calendar:
-        """Return the same of the first games alone."""
+        """Return the calendar of the first `games` alone."""
         return Calendar(self.day[:games], self.season[:games])
 
 
-# what `loops.find_gaps` fills in for every slot; the loop over games reads the last two
+# The columns that `loops.find_gaps` fills in for every slot. The loop over games reads the last two.
 SLOT_COLUMNS = ("games_before", "first_of_season", "changes_season", "days_since")
 
 
 class Gaps:
-    """What lies before every slot of a ladder, as `loops.find_gaps` has it; and the end, by player.
+    """The gaps before every slot of a ladder, as in `loops.find_gaps`, and the values by player at the end.
 
-    A column is measured with the others if a rule needs it, or else when it is first read.
+    The `needed` columns are measured at once, the others when they are first read.
     """
 
     def __init__(
         self, calendar: Calendar, offsets: Column, players: Column, begin: Sequence[Any], needed: Collection[str]
     ) -> None:
         self._slots, self._begin = (offsets, players, *calendar), begin
-        # the system zeroes pages when they are first touched: a column that nobody reads takes no memory
+        # The system zeroes pages when they are first touched, so a column that is not read takes no memory.
         self._rows = np.zeros((len(SLOT_COLUMNS), len(players)), dtype=np.int64)
         self._measured: set[str] = set()
         self._end = [arrays.as_column(column.copy()) for column in begin]
@@ -82,7 +82,7 @@ class Gaps:
 
     @property
     def people(self) -> int:
-        """Return how many players there are."""
+        """Return the number of players."""
         return len(self._begin[0])
 
     @property
@@ -99,7 +99,7 @@ class Gaps:
 
     @property
     def played(self) -> Column:
-        """Return how many games every player has played."""
+        """Return the number of games of every player."""
         self._measure(["games_before"])
         return self._end[2]
 
@@ -111,11 +111,11 @@ class Gaps:
 
     @property
     def steps(self) -> Any:
-        """Return what `loops.bring_states_forward` reads; what no rule of the ladder needs is zero there."""
+        """Return the rows that `loops.bring_states_forward` reads; rows that no rule needs are zero."""
         return self._rows[-2:]
 
     def _measure(self, names: Collection[str]) -> None:
-        """Fill in some columns, and what they leave of the end, unless they are."""
+        """Fill in the columns that are not measured yet, and the values at the end that they give."""
         new = {*names} - self._measured
         if not new:
             return
@@ -136,14 +136,12 @@ class Gaps:
 def read_calendar(facts: Facts, rows: Column, ruleset: Ruleset) -> Calendar:
     """Return the calendar of some games."""
     indices = arrays.as_numpy(rows)
-    days = local_days(arrays.as_numpy(arrays.taken(facts.occurred_at, rows)), ruleset.time_zone)
+    days = local_days(arrays.as_numpy(arrays.take(facts.occurred_at, rows)), ruleset.time_zone)
     return Calendar(arrays.as_column(days), arrays.as_column(_number_seasons(facts, indices, days, ruleset)))
 
 
 def read_moment(facts: Facts, row: int | None, instant: int, ruleset: Ruleset) -> tuple[int, int]:
-    """Return the day of a moment, and the number of the season that a game would be in then: that of the months, or of
-    the label of the game at `row`.
-    """
+    """Return the day of a moment and the number of its season, by month or by the label of the game at `row`."""
     days = local_days(np.array([instant]), ruleset.time_zone)
     rows = np.array([] if row is None else [row], dtype=np.int64)
     seasons = _number_seasons(facts, rows, days[: len(rows)], ruleset)
@@ -169,19 +167,17 @@ def measure_gaps(
     offsets: Column,
     players: Column,
     names: Sequence[str],
-    joining: Mapping[str, Joining],
+    joining: Mapping[str, EntryState],
     earlier: Gaps | None = None,
     needed: Collection[str] = (),
 ) -> Gaps:
-    """Return what lies before every slot of a stream, whose first players are those of an `earlier` part; the `needed`
-    columns are measured at once.
-    """
+    """Measure the gaps before every slot of a stream. Its first players are those of an `earlier` part, if given."""
     people, known = len(names), 0 if earlier is None else earlier.people
     begin = [np.full(people, MISSING, dtype=np.int64) for _ in range(2)] + [np.zeros(people, dtype=np.int64)]
     if joining:
         for number, name in enumerate(names[known:], known):
-            if joined := joining.get(name):
-                for column, value in zip(begin, (joined.last_day, joined.last_season, joined.games), strict=True):
+            if entry := joining.get(name):
+                for column, value in zip(begin, (entry.last_day, entry.last_season, entry.games), strict=True):
                     column[number] = value
     if earlier is not None:
         for column, end in zip(begin, earlier.end, strict=True):
@@ -190,7 +186,7 @@ def measure_gaps(
 
 
 def list_needed(rules: Sequence[Rule]) -> set[str]:
-    """Return which of `SLOT_COLUMNS` a ladder of these rules is replayed with."""
+    """Return the `SLOT_COLUMNS` that a replay with these rules needs."""
     needed = {name for rule in rules for name in rule.columns if name in HISTORY_COLUMNS}
     if any(rule.age for rule in rules):
         needed.add("days_since")
@@ -200,12 +196,12 @@ def list_needed(rules: Sequence[Rule]) -> set[str]:
 
 
 def fill_in_history(columns: Any, names: Sequence[str], gaps: Gaps, slots: Any = slice(None)) -> None:
-    """Fill in what a rule reads of earlier games, for some slots; `columns` are rows of an array, by name."""
+    """Fill in the columns about earlier games, for some slots; `columns` are rows of an array, by name."""
     for column, name in zip(columns, names, strict=False):
         if name in HISTORY_COLUMNS:
             column[slots] = arrays.as_numpy(gaps.column(name))[slots]
 
 
 def reads_history(names: Sequence[str]) -> bool:
-    """Tell whether a rule with these columns reads of earlier games."""
+    """Tell whether a rule with these columns reads about earlier games."""
     return not {*HISTORY_COLUMNS}.isdisjoint(names)

@@ -1,4 +1,4 @@
-"""Ladders: their names, which games are on which, and the stream of games and adjustments that each replays.
+"""Ladders: their names, their games, and the stream of games and adjustments that each replays.
 
 club-catan-elo/3-4      the ruleset's id, then a value for each member of its partition
 """
@@ -25,7 +25,7 @@ from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Rule, State,
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Adjustment, Cell, Column, Facts, Seed
 from ratings_ledger.projections.lists import LISTS, RankingList
 from ratings_ledger.projections.replay.eligibility import league_starts, rows_in_order, select, timeline
-from ratings_ledger.projections.replay.gaps import Calendar, Gaps, Joining, read_calendar
+from ratings_ledger.projections.replay.gaps import Calendar, EntryState, Gaps, read_calendar
 from ratings_ledger.projections.replay.partition import (
     Numbered,
     Partitioned,
@@ -37,18 +37,18 @@ from ratings_ledger.projections.replay.partition import (
 )
 from ratings_ledger.projections.replay.periods import Periods, end_of_period, label_alone, number_periods
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
-from ratings_ledger.projections.replay.rule_inputs import GameSlots, padded, rule_columns
+from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns_of_rules, read_optional_column
 from ratings_ledger.projections.rulesets.versions import Version, in_force, oldest, period_of
 
-# of so many participants, both of what they are numbered by and of what rules read are too much memory at once
+# With more participants, numbering players and reading the columns of rules at once takes too much memory.
 LONG_SLOTS = 20_000_000
 
 
-class Inserted(NamedTuple):
-    """An adjustment at its place in a stream: `units` are added before the game at index `game`.
+class StreamAdjustment(NamedTuple):
+    """An adjustment in a stream: `units` are added before the game at index `game`.
 
-    `version` indexes the version whose start value a new player has at that moment. If it `enters`, that version takes
-    effect then and changes what the player has; `units` are the points that gives, once it is replayed.
+    `version` is the index of the version with whose start value a new player enters at that moment. If the adjustment
+    `enters`, that version takes effect for the player, and the replay sets `units` to the points that this gives.
     """
 
     game: int
@@ -61,14 +61,16 @@ class Inserted(NamedTuple):
 
     @property
     def moment(self) -> tuple[int, int]:
-        """Return its place in the order of games and adjustments: a version is in force from its first instant on."""
+        """Return the (time, position) that sorts it; a version is in force from its first instant on."""
         return self.occurred_at, NONE if self.enters else self.position
 
 
 @dataclass
 class LadderBatch:
-    """The ladders of a ruleset, to be replayed together, whose games have at most so many participants; `outcomes` is
-    the result, for `replay`."""
+    """The ladders of a ruleset, to be replayed together.
+
+    `participants` is the largest number of participants of a game; `outcomes` is the result, for `replay`.
+    """
 
     shared: Partitioned
     participants: int
@@ -78,8 +80,8 @@ class LadderBatch:
     outcomes: tuple[Any, ...] | None = None
 
 
-class Fetched(Sequence[Any]):
-    """Columns that are made when they are first read."""
+class LazyColumns(Sequence[Any]):
+    """Columns that are built when they are first read."""
 
     def __init__(self, fetch: Callable[[], Sequence[Column]]) -> None:
         self._fetch = fetch
@@ -97,19 +99,23 @@ class Fetched(Sequence[Any]):
 
 @dataclass
 class Stream:
-    """What a ladder replays: its counted games in order, with their counted participants, and its adjustments.
+    """The input of a replay: a ladder's counted games in order, with their counted participants, and its adjustments.
 
-    The players are numbered per ladder (`persons` by number); game `g` has participants `offsets[g]` up to
-    `offsets[g + 1]`, sorted by id. `version[g]` indexes `versions`; `row[g]` leads back to the facts. `previous` is the
-    same ladder in the previous season, if the ruleset carries points over. If compiled code pays for all ladders of the
-    ruleset together, they are a `batch`, and this one has an `index` there. A `broken` stream cannot be replayed: its
-    rule's check fails at one of its games. A `known` one has been replayed: that is its trace. A rule with state also
-    needs the `calendar`; the replay leaves the `gaps` before all slots. `seeds` are what some players join with, by id.
-    If games are scored by `periods`, these are the closed ones, and the games are theirs, period by period. `open_rows`
-    lead to all games in periods that are not closed yet, the first of which begins at `open_from`; if it `closes_now`,
-    those of them that have been played are scored at the end, as if their periods closed now. What changes points
-    without a game happened up to the instant `until`, by default with the last game; a stream whose earlier part is
-    left out says up to when versions have `entered` there.
+    names, persons: the players by their number on this ladder: ids, and numbers of persons
+    offsets:   game g has the slots offsets[g] up to offsets[g + 1], its participants sorted by id
+    players, columns: by slot, the number of the player, and the columns that rules read
+    version, row: by game, an index into `versions`, and the row in the facts
+    batch, index: the ladders of the ruleset that compiled code replays together, and the index of this one
+    previous:  the same ladder in the previous season, if the ruleset carries points over
+    broken:    why the stream cannot be replayed: the rule's check fails at one of its games
+    known:     the trace, if the stream has been replayed
+    calendar, gaps: for rules with state: the days and seasons of games, and the gaps that the replay measures
+    periods:   the closed rating periods; the games are those of these periods, period by period
+    open_rows, open_from: the games in open periods, and the begin of the first of these
+    closes_now: whether the played games of open periods are scored, as if their periods closed now
+    seeds:     by id, the states with which seeded players enter
+    until:     the last instant of changes without a game; by default the last game
+    entered:   of a stream without its earlier part: up to when versions have taken effect there
     """
 
     ladder: str
@@ -121,7 +127,7 @@ class Stream:
     columns: Sequence[Column] = ()
     version: Column = field(default_factory=lambda: array("h"))
     row: Column = field(default_factory=lambda: array("q"))
-    adjustments: list[Inserted] = field(default_factory=list)
+    adjustments: list[StreamAdjustment] = field(default_factory=list)
     persons: list[int] = field(default_factory=list)
     batch: LadderBatch | None = None
     index: int = 0
@@ -134,13 +140,13 @@ class Stream:
     open_rows: Column = field(default_factory=lambda: array("q"))
     open_from: int | None = None
     closes_now: bool = False
-    seeds: Mapping[str, Joining] = field(default_factory=dict)
+    seeds: Mapping[str, EntryState] = field(default_factory=dict)
     until: int | None = None
     entered: int = MISSING
 
     @property
     def width(self) -> int:
-        """Return how many numbers about a player its versions keep at most."""
+        """Return the largest number of state columns of its versions."""
         return max(version.rule.width for version in self.versions)
 
     @cached_property
@@ -149,7 +155,7 @@ class Stream:
         return LISTS[self.rule.ranking]
 
     def number(self, person: int, name: str) -> int:
-        """Return the person's number on this ladder, given on first use."""
+        """Return the number of a person on this ladder; a new person gets the next number."""
         if person not in self.numbers:
             self.numbers[person] = len(self.names)
             self.persons.append(person)
@@ -161,46 +167,43 @@ class Stream:
         """Return the numbers by person."""
         return {person: number for number, person in enumerate(self.persons)}
 
-    def place(self, facts: Facts, moment: tuple[int, int], among: int | None = None) -> tuple[int, int]:
-        """Return how many games and adjustments come before a (time, position); they share one order.
-
-        Of the games, only `among` the first ones.
-        """
+    def place(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
+        """Return how many games and adjustments come before a (time, position), at most the first `limit` games."""
         if self.periods is not None:
-            return self._place_closed(self.periods, moment, among)
+            return self._place_closed(self.periods, moment, limit)
         return (
             bisect_left(
-                self.row, moment, 0, among, key=lambda row: (facts.occurred_at[row], facts.first_position[row])
+                self.row, moment, 0, limit, key=lambda row: (facts.occurred_at[row], facts.first_position[row])
             ),
-            bisect_left(self.adjustments, moment, key=lambda one: one.moment),
+            bisect_left(self.adjustments, moment, key=lambda adjustment: adjustment.moment),
         )
 
-    def _place_closed(self, periods: Periods, moment: tuple[int, int], among: int | None) -> tuple[int, int]:
-        """Return how many games are in periods closed before a moment, and how many adjustments are counted by then."""
+    def _place_closed(self, periods: Periods, moment: tuple[int, int], limit: int | None) -> tuple[int, int]:
+        """Return how many games and adjustments belong to periods closed before a moment."""
         games = int(periods.offsets[periods.count_closed(moment[0] - 1)])
-        games = games if among is None else min(games, among)
-        there = bisect_left(self.adjustments, moment, key=lambda one: one.moment)
-        return games, bisect_right(self.adjustments, games, 0, there, key=lambda one: one.game)
+        games = games if limit is None else min(games, limit)
+        adjustments = bisect_left(self.adjustments, moment, key=lambda adjustment: adjustment.moment)
+        return games, bisect_right(self.adjustments, games, 0, adjustments, key=lambda adjustment: adjustment.game)
 
     def first_moment(self, facts: Facts) -> tuple[int, str] | None:
-        """Return when it begins, and whether with a `game` or an `adjustment`; None if it has neither."""
+        """Return when the stream begins, and whether with a `game` or an `adjustment`; None if it has neither."""
         games = [(facts.occurred_at[row], "game") for row in self.row[:1]]
-        return min([*games, *((one.occurred_at, "adjustment") for one in self.adjustments)], default=None)
+        return min([*games, *((adjustment.occurred_at, "adjustment") for adjustment in self.adjustments)], default=None)
 
     def _first_of_columns(self, slots: int) -> Sequence[Column]:
         """Return the columns of the first slots."""
-        if isinstance(self.columns, Fetched) and slots:
-            return Fetched(lambda: [memoryview(column)[:slots] for column in self.columns])
+        if isinstance(self.columns, LazyColumns) and slots:
+            return LazyColumns(lambda: [memoryview(column)[:slots] for column in self.columns])
         return [memoryview(column)[:slots] for column in self.columns if slots]
 
     def up_to(self, games: int, adjustments: int, joined: int | None = None) -> Stream:
-        """Return the stream of the first `games` and `adjustments` alone; `joined` is how many players these games
-        have.
+        """Return the stream of the first `games` and `adjustments` alone; `joined` is the number of players of these
+        games.
         """
         slots = self.offsets[games]
-        # numbers follow the order in which players join by their games, then by their adjustments
+        # Players are numbered as they join, first those with games, then those with adjustments only.
         joined = arrays.largest(self.players[:slots]) + 1 if joined is None else joined
-        found = replace(
+        shorter = replace(
             self,
             names=self.names[:joined],
             offsets=self.offsets[: games + 1],
@@ -217,13 +220,15 @@ class Stream:
             until=None,
         )
         if self.periods is not None:
-            found.periods = self.periods.first_with(games)
-            found.open_rows = arrays.concatenated("q", [self.row[games:], self.open_rows])
-            found.open_from = self.periods.open_from(len(found.periods.begin), self.open_from)
-        for one in self.adjustments[:adjustments]:
-            person = self.persons[one.player]
-            found.adjustments.append(one._replace(player=found.number(person, self.names[one.player])))
-        return found
+            shorter.periods = self.periods.first_with(games)
+            shorter.open_rows = arrays.concatenate("q", [self.row[games:], self.open_rows])
+            shorter.open_from = self.periods.open_from(len(shorter.periods.begin), self.open_from)
+        for adjustment in self.adjustments[:adjustments]:
+            person = self.persons[adjustment.player]
+            shorter.adjustments.append(
+                adjustment._replace(player=shorter.number(person, self.names[adjustment.player]))
+            )
+        return shorter
 
 
 class LadderName(NamedTuple):
@@ -234,17 +239,17 @@ class LadderName(NamedTuple):
 
 
 def parse_name(name: str) -> LadderName:
-    """Split a ladder's name; whether its ruleset exists is another question."""
+    """Split the name of a ladder, without checking whether its ruleset exists."""
     ruleset_id, *values = name.split("/")
     return LadderName(ruleset_id, tuple(values))
 
 
-# the band of all games of a ruleset, and how its ladder is known: elo-chess is elo-chess/all
+# The band of all games of a ruleset. Its ladder is known by the ruleset's id: elo-chess is elo-chess/all.
 ALL = "all"
 
 
 def short_name(ladder: str) -> str:
-    """Return what people call a ladder; events, JSON, CSV and digests keep its whole name.
+    """Return the short name of a ladder for people; events, JSON, CSV and digests have the full name.
 
     >>> short_name("elo-chess/all"), short_name("elo-chess/2"), short_name("catan-monthly/7/all")
     ('elo-chess', 'elo-chess/2', 'catan-monthly/7/all')
@@ -304,12 +309,12 @@ def refuse_name(name: LadderName, ruleset: Ruleset) -> str | None:
     return None
 
 
-def partition_values(facts: Facts, row: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
+def list_partition_values(facts: Facts, row: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
     """Return the partition values of the ladders a game is on: none, one, or several where bands overlap."""
     return values_when(facts, facts.cell_of(row), facts.occurred_at[row], ruleset)
 
 
-def streams(
+def build_streams(
     facts: Facts,
     versions: Sequence[Version],
     *,
@@ -321,58 +326,62 @@ def streams(
 ) -> dict[str, Stream]:
     """Return the streams of all ladders of a ruleset, or of the one with the partition values `only`, by name.
 
-    They end with the instant `as_of`; `ordered` gives the rows up to it if somebody knows them. Of adjustments, only
-    those after the (time, position) `after` are in them. With `close_now`, open rating periods are scored as if they
-    closed now.
+    Args:
+        as_of: the last instant of their games and adjustments.
+        ordered: a function that returns the rows up to `as_of`, for callers that have them.
+        after: a (time, position); only later adjustments are included.
+        close_now: score open rating periods as if they closed now.
     """
     ruleset = versions[0].ruleset
     if only is not None and any(version.params.carry_over for version in versions):
-        every = streams(facts, versions, as_of=as_of, ordered=ordered, close_now=close_now)
-        return {name: stream for name, stream in every.items() if parse_name(name).values == only}
-    rows = ordered or partial(_rows, facts, ruleset, only, as_of)
+        all_streams = build_streams(facts, versions, as_of=as_of, ordered=ordered, close_now=close_now)
+        return {name: stream for name, stream in all_streams.items() if parse_name(name).values == only}
+    rows = ordered or partial(_select_rows, facts, ruleset, only, as_of)
     if ruleset.period != "game":
-        # when an event is over depends on its last game, whenever somebody asks
-        rows = partial(_rows, facts, ruleset, only, None)
-    found = _played(facts, versions, only, rows, Closing(as_of, close_now))
-    _add_adjustments(facts, versions, found, only, as_of, after)
+        # The end of an event depends on its last game, so later games are needed, too.
+        rows = partial(_select_rows, facts, ruleset, only, None)
+    streams_by_values = _build_game_streams(facts, versions, only, rows, PeriodCutoff(as_of, close_now))
+    _add_adjustments(facts, versions, streams_by_values, only, as_of, after)
     if any(version.params.carry_over for version in versions):
-        _chain_seasons(found, ruleset.partition.by.index("season"))
-    for stream in found.values():
-        stream.seeds, stream.until = find_seeded(facts, stream.ladder, versions), as_of
-    return {stream.ladder: stream for stream in found.values()}
+        _chain_seasons(streams_by_values, ruleset.partition.by.index("season"))
+    for stream in streams_by_values.values():
+        stream.seeds, stream.until = find_seeded_states(facts, stream.ladder, versions), as_of
+    return {stream.ladder: stream for stream in streams_by_values.values()}
 
 
-def find_seeded(facts: Facts, ladder: str, versions: Sequence[Version]) -> dict[str, Joining]:
-    """Return with what seeded players join a ladder, by id: under each version, in the numbers that its rule keeps."""
+def find_seeded_states(facts: Facts, ladder: str, versions: Sequence[Version]) -> dict[str, EntryState]:
+    """Return, by id, the states with which seeded players enter a ladder under each of its versions."""
     return {
-        facts.players[person]: Joining(
-            (), seed.games, seeded={one.ruleset.name: seeded_state(seed, one, versions) for one in versions}
+        facts.players[person]: EntryState(
+            (),
+            seed.games,
+            seeded={version.ruleset.name: compute_seeded_state(seed, version, versions) for version in versions},
         )
-        for person, seed in seeds_of(facts, ladder).items()
+        for person, seed in find_seeds(facts, ladder).items()
     }
 
 
 def _add_adjustments(
     facts: Facts,
     versions: Sequence[Version],
-    found: dict[tuple[str, ...], Stream],
+    streams_by_values: dict[tuple[str, ...], Stream],
     only: tuple[str, ...] | None,
     as_of: int | None = None,
     after: tuple[int, int] | None = None,
 ) -> None:
-    """Add adjustments to the streams by partition values, or to the one with the values `only`; see `streams`."""
+    """Add adjustments to the streams by partition values, or to the one with the values `only`; see `build_streams`."""
     ruleset = versions[0].ruleset
     starts = league_starts(facts, versions) if ruleset.freeze == "league-start" else {}
     for adjustment in sorted(facts.adjustments):
         name = parse_name(adjustment.ladder)
-        late = as_of is not None and adjustment.occurred_at > as_of
-        early = after is not None and adjustment[:2] < after
-        if name.ruleset_id == ruleset.id and not (late or early) and only in (None, name.values):
+        is_late = as_of is not None and adjustment.occurred_at > as_of
+        is_early = after is not None and adjustment[:2] < after
+        if name.ruleset_id == ruleset.id and not (is_late or is_early) and only in (None, name.values):
             league = dict(zip(ruleset.partition.by, name.values, strict=True)).get("league", "")
             instant = starts.get(facts.text_numbers.get(league, NONE), adjustment.occurred_at)
-            if name.values not in found:
-                found[name.values] = _begin_stream(facts, adjustment.ladder, versions)
-            _add_adjustment(found[name.values], facts, adjustment, instant)
+            if name.values not in streams_by_values:
+                streams_by_values[name.values] = _begin_stream(facts, adjustment.ladder, versions)
+            _add_adjustment(streams_by_values[name.values], facts, adjustment, instant)
 
 
 def _begin_stream(facts: Facts, ladder: str, versions: Sequence[Version]) -> Stream:
@@ -383,26 +392,24 @@ def _begin_stream(facts: Facts, ladder: str, versions: Sequence[Version]) -> Str
     return stream
 
 
-def seeds_of(facts: Facts, ladder: str) -> Mapping[int, Seed]:
-    """Return the live seeds of a ladder by person, whenever they occurred: each replaces the start from the beginning
-    of time.
-    """
+def find_seeds(facts: Facts, ladder: str) -> Mapping[int, Seed]:
+    """Return the live seeds of a ladder by person. A seed replaces the start value, whenever it was recorded."""
     return facts.seeds.get(ladder, {})
 
 
 def state_columns(rule: Rule) -> tuple[State, ...]:
-    """Return the columns of the state that a rule keeps; one of contract 1 keeps the `points` alone."""
+    """Return the state columns of a rule; a rule of contract 1 has only `points`."""
     return rule.state or (State("points", rule.scale, 6),)
 
 
-def seeded_state(seed: Seed, version: Version, versions: Sequence[Version]) -> StateValues:
+def compute_seeded_state(seed: Seed, version: Version, versions: Sequence[Version]) -> StateValues:
     """Return the state with which a seeded player begins under one of the versions of a ruleset, in units.
 
-    Columns that the seed does not name begin as usual. The first column takes the value of the first column of another
-    version if the seed knows it by that name: a change of rule may rename it.
+    Columns that the seed does not name begin as usual. The first column also takes a value that the seed has under the
+    name of another version's first column, because a change of rule may rename it.
     """
     columns = state_columns(version.rule)
-    firsts = [columns[0].name, *(state_columns(other.rule)[0].name for other in versions)]
+    firsts = [columns[0].name, *(state_columns(other_version.rule)[0].name for other_version in versions)]
     texts = [next((seed.state[name] for name in firsts if name in seed.state), None)]
     texts += [seed.state.get(column.name) for column in columns[1:]]
     return tuple(
@@ -412,27 +419,27 @@ def seeded_state(seed: Seed, version: Version, versions: Sequence[Version]) -> S
 
 
 def _within_64_bits(units: Decimal) -> int:
-    """Return whole units; a number that is out of the bounds of points stays so."""
+    """Return whole units within 64 bits; a number out of the bounds of points stays out of bounds."""
     return max(-UNITS_MAX - 1, min(int(units), UNITS_MAX + 1))
 
 
-def _played(
+def _build_game_streams(
     facts: Facts,
     versions: Sequence[Version],
     only: tuple[str, ...] | None,
     rows: Callable[[], Column],
-    closing: Closing,
+    closing: PeriodCutoff,
 ) -> dict[tuple[str, ...], Stream]:
     """Return the streams of the games in some rows by partition values, without adjustments."""
     ruleset = versions[0].ruleset
 
-    def asked(cell: Cell) -> bool:
+    def is_requested(cell: Cell) -> bool:
         values = cell_values(facts, cell, ruleset)
         return bool(values) if only is None or by_time(ruleset) else only in values
 
-    # of clubs it is known which games their players' rule cannot score
+    # For clubs, the games that their players' rule cannot score are known.
     failures: dict[int, Exception] = {} if facts.club_games is None else {**facts.club_games.failures}
-    selected = select(facts, versions, rows, asked, failures)
+    selected = select(facts, versions, rows, is_requested, failures)
     shared = partition(facts, ruleset, selected, only)
     del selected
     games = GameSlots(shared.row, shared.size, shared.slot)
@@ -440,26 +447,26 @@ def _played(
         numbering = thread.submit(number_players, facts, shared)
         if len(shared.slot) >= LONG_SLOTS:
             numbering.result()
-            facts.let_go()
-        columns = rule_columns(facts, versions, games, shared.version)
+            facts.release_pages()
+        columns = read_columns_of_rules(facts, versions, games, shared.version)
         numbered = numbering.result()
     if shared.compiled:
-        facts.let_go()
+        facts.release_pages()
     most = arrays.largest(shared.size) if shared.compiled else 0
-    # who is who, and what rules read, is all that is needed of the participants from here on
+    # From here on, only the players' numbers and the rules' columns are needed of the participants.
     shared = shared._replace(slot=array("i"), size=array("i"))
     del games
     is_stateful = any(version.rule.state for version in versions)
-    # a call for each ladder costs little beside the scoring of a rule with state
+    # Scoring by a rule with state takes much longer than a call per ladder, so these are not batched.
     batched = shared.compiled and not is_stateful
     batch = LadderBatch(shared, most, numbered, columns, versions) if batched else None
-    found: dict[tuple[str, ...], Stream] = {}
-    reason = why_not_replayed(versions)
+    streams_by_values: dict[tuple[str, ...], Stream] = {}
+    reason = explain_not_replayed(versions)
     for ladder, values in enumerate(shared.ladders):
         low, high = shared.ladder_from[ladder], shared.ladder_from[ladder + 1]
         first, last = shared.slot_from[ladder], shared.slot_from[ladder + 1]
         persons = list(numbered.names[numbered.names_from[ladder] : numbered.names_from[ladder + 1]])
-        found[values] = Stream(
+        streams_by_values[values] = Stream(
             "/".join([ruleset.id, *values]),
             versions[0].rule,
             list(versions),
@@ -474,21 +481,24 @@ def _played(
             index=ladder,
         )
         if ruleset.period != "game":
-            found[values] = close_periods(facts, found[values], closing)
+            streams_by_values[values] = close_periods(facts, streams_by_values[values], closing)
         if is_stateful:
-            found[values].calendar = read_calendar(facts, found[values].row, ruleset)
+            streams_by_values[values].calendar = read_calendar(facts, streams_by_values[values].row, ruleset)
         if failures:
-            found[values].broken = _first_failure(found[values], failures)
+            streams_by_values[values].broken = _first_failure(streams_by_values[values], failures)
         if reason:
-            found[values].broken = RuleFailure(found[values].ladder, reason, found[values].row[0])
-    return found
+            streams_by_values[values].broken = RuleFailure(
+                streams_by_values[values].ladder, reason, streams_by_values[values].row[0]
+            )
+    return streams_by_values
 
 
 class VersionStart(NamedTuple):
-    """A version that takes effect and changes what players have.
+    """A version that takes effect and changes the states of players.
 
-    instant: when it does that; since: from when on it is in force, which may be within a period before
-    before, version: the indices of the version in force until then, and its own
+    instant: when it changes them
+    since:   from when on it is in force, which may be earlier, within a rating period
+    before, version: the indices of the version in force until then, and of this one
     """
 
     instant: int
@@ -498,44 +508,44 @@ class VersionStart(NamedTuple):
 
 
 def find_changes(versions: Sequence[Version]) -> list[VersionStart]:
-    """Return the changes of the version in force at which the new one changes what players have, in order.
+    """Return the starts of versions that change the states of players, in order.
 
-    It does if its rule says so, or keeps other numbers about a player. The first version changes nothing, and none does
-    where ladders keep the version of their league's start. What takes effect within a day, week or month that is scored
-    as a whole changes ratings at its end.
+    A version does so if its rule has `enter`, or other state columns. The first version changes nothing, nor does any
+    version if ladders keep the version of their league's start. A version that takes effect within a rating period
+    changes states at its end.
     """
     ruleset = versions[0].ruleset
     if not any(version.rule.state for version in versions) or ruleset.freeze != "none":
         return []
-    in_order = [one for one in zip(*timeline(versions), strict=True) if one[1] != NONE]
+    in_order = [start for start in zip(*timeline(versions), strict=True) if start[1] != NONE]
     return [
         VersionStart(end_of_period(since, ruleset.period, ruleset.time_zone), since, before, version)
         for (_, before), (since, version) in pairwise(in_order)
         if before != version
-        and (versions[version].rule.enter is not None or not keep_the_same(versions[before], versions[version]))
+        and (versions[version].rule.enter is not None or not have_same_state(versions[before], versions[version]))
     ]
 
 
-def keep_the_same(one: Version, other: Version) -> bool:
-    """Tell whether the rules of two versions keep the same numbers about a player."""
-    return [column.name for column in state_columns(one.rule)] == [column.name for column in state_columns(other.rule)]
+def have_same_state(left: Version, right: Version) -> bool:
+    """Tell whether the rules of two versions have the same state columns."""
+    return [column.name for column in state_columns(left.rule)] == [column.name for column in state_columns(right.rule)]
 
 
 def carry_columns(columns: Sequence[Any], before: Version, after: Version) -> list[Any]:
-    """Return what players have as the rule of another version keeps it: columns carry over by name, the first one under
-    any, and new ones begin with its start.
+    """Carry states over to the rule of another version: columns carry over by name, the first one under any name, and
+    new columns begin with their start value.
 
     columns: the state columns of the version `before`, or one player's numbers in them
     """
-    there = dict(zip((column.name for column in state_columns(before.rule)), columns, strict=False))
-    others = zip(state_columns(after.rule)[1:], after.start_state[1:], strict=True)
-    return [columns[0], *(there.get(column.name, start) for column, start in others)]
+    by_name = dict(zip((column.name for column in state_columns(before.rule)), columns, strict=False))
+    new_columns = zip(state_columns(after.rule)[1:], after.start_state[1:], strict=True)
+    return [columns[0], *(by_name.get(column.name, start) for column, start in new_columns)]
 
 
-class Turnover:
-    """What happens to the states of a stream where a version takes over whose rule keeps other numbers.
+class VersionSwitch:
+    """The switch of a stream's states from one version to the next, whose rule may have other state columns.
 
-    version: the one whose numbers `states` are, None before the first
+    version: the version whose columns `states` holds; None before the first
     """
 
     def __init__(self, stream: Stream, states: Any, adjusted_before: Any) -> None:
@@ -544,15 +554,15 @@ class Turnover:
         self._left: tuple[Any, Any] | None = None
 
     def begin(self, version: Version) -> int:
-        """Carry the states over to a version; return how many numbers its rule keeps."""
+        """Carry the states over to a version, and return the number of its state columns."""
         before, self.version, self._left = self.version, version, None
-        if before is not None and not keep_the_same(before, version):
+        if before is not None and not have_same_state(before, version):
             entries = [
-                at
-                for at, one in enumerate(self._stream.adjustments)
-                if one.enters and self._stream.versions[one.version] is version
+                index
+                for index, adjustment in enumerate(self._stream.adjustments)
+                if adjustment.enters and self._stream.versions[adjustment.version] is version
             ]
-            players = [self._stream.adjustments[at].player for at in entries]
+            players = [self._stream.adjustments[index].player for index in entries]
             self._left = np.array(entries, dtype=np.int64), self._states[:, players].copy()
             carried = carry_columns([*self._states[: before.rule.width].copy()], before, version)
             for column, numbers in zip(self._states, carried, strict=False):
@@ -561,7 +571,7 @@ class Turnover:
         return version.rule.width
 
     def end(self) -> None:
-        """Put down what everybody had before the version took over: the loop saw their states as carried over."""
+        """Record the states of players before the switch, because the loop saw them as carried over."""
         if self._left is not None:
             entries, states = self._left
             self._adjusted_before[:, entries] = states
@@ -570,32 +580,36 @@ class Turnover:
 def insert_entries(stream: Stream, people: int = 0, begun: int = MISSING) -> Stream:
     """Return the same stream with the entries before its last game or adjustment.
 
-    An entry is a version that takes effect for somebody who is on the ladder. It is to a ladder what an adjustment is,
-    and follows from the games before it, so nothing of it is stored. The stream's first `people` are there already, for
-    whom versions in force since `begun` or before have taken effect. See `Trace.enter_until` for what comes after the
-    last.
+    An entry is a version that takes effect for a player who is on the ladder. It is replayed like an adjustment, and
+    follows from the games before it, so it is not stored. The stream's first `people` are already on the ladder, and
+    versions in force since `begun` or before have taken effect for them. `Trace.enter_until` adds the entries after the
+    last game.
     """
-    changes = [one for one in find_changes(stream.versions) if one.since > begun]
+    changes = [adjustment for adjustment in find_changes(stream.versions) if adjustment.since > begun]
     if not changes:
         return stream
-    adjustments = [one for one in stream.adjustments if not one.enters]
-    since = _begin_of_games(stream)
-    there = set(range(people))
-    found = list(adjustments)
+    adjustments = [adjustment for adjustment in stream.adjustments if not adjustment.enters]
+    since = _find_version_starts(stream)
+    known_players = set(range(people))
+    entries = list(adjustments)
     for change in changes:
         later = np.flatnonzero(since >= change.since)
         game = int(later[0]) if len(later) else len(since)
-        if not len(later) and not any(one.occurred_at >= change.instant for one in adjustments):
+        if not len(later) and not any(adjustment.occurred_at >= change.instant for adjustment in adjustments):
             break
         joined = np.unique(arrays.as_numpy(stream.players)[: stream.offsets[game]]).tolist()
-        adjusted = {one.player for one in adjustments if (one.game, one.occurred_at) < (game, change.instant)}
-        found += [make_entry(stream, player, game, change) for player in sorted({*there, *joined, *adjusted})]
-    return replace(stream, adjustments=sorted(found, key=lambda one: (one.game, one.moment)))
+        adjusted = {
+            adjustment.player
+            for adjustment in adjustments
+            if (adjustment.game, adjustment.occurred_at) < (game, change.instant)
+        }
+        entries += [make_entry(stream, player, game, change) for player in sorted({*known_players, *joined, *adjusted})]
+    return replace(stream, adjustments=sorted(entries, key=lambda adjustment: (adjustment.game, adjustment.moment)))
 
 
-def _begin_of_games(stream: Stream) -> Any:
-    """Return for every game since when its version is in force; of a game in a rating period when the period begins,
-    since a version may come into force within an earlier one.
+def _find_version_starts(stream: Stream) -> Any:
+    """Return for every game since when its version is in force; with rating periods, the begin of the game's period,
+    because a version may come into force within an earlier one.
     """
     if stream.periods is not None:
         return stream.periods.begin[stream.periods.of_game]
@@ -603,64 +617,66 @@ def _begin_of_games(stream: Stream) -> Any:
     return in_force[arrays.as_numpy(stream.version)] if len(stream.version) else in_force[:0]
 
 
-def make_entry(stream: Stream, player: int, game: int, change: VersionStart, units: int = 0) -> Inserted:
+def make_entry(stream: Stream, player: int, game: int, change: VersionStart, units: int = 0) -> StreamAdjustment:
     """Return the entry of a player just before a game."""
     position = stream.versions[change.version].position
-    return Inserted(game, player, units, change.version, position, change.instant, enters=True)
+    return StreamAdjustment(game, player, units, change.version, position, change.instant, enters=True)
 
 
-class Closing(NamedTuple):
-    """Which rating periods are closed: those that end with the instant `until` or before, by default when the facts
-    were recorded; and `now`, as if they closed then, those of all games played up to it.
+class PeriodCutoff(NamedTuple):
+    """The cutoff for closed rating periods: those that end at the instant `until` or earlier.
+
+    By default that is when the facts were recorded. With `now`, the periods of all games played up to it count as
+    closed.
     """
 
     until: int | None = None
     now: bool = False
 
 
-def close_periods(facts: Facts, stream: Stream, closing: Closing) -> Stream:
+def close_periods(facts: Facts, stream: Stream, closing: PeriodCutoff) -> Stream:
     """Return the same stream with the games of its closed periods alone, period by period."""
     ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.row)
     instants = arrays.as_numpy(facts.occurred_at)[rows]
     labels = _label_events(facts, rows, ruleset)
-    every = number_periods(instants, ruleset.period, ruleset.time_zone, labels)
-    closed = every.count_closed(facts.recorded_until if closing.until is None else closing.until)
-    games, periods = every.in_order(closed)
-    waiting = np.sort(every.games[every.offsets[closed] :])
+    all_periods = number_periods(instants, ruleset.period, ruleset.time_zone, labels)
+    closed = all_periods.count_closed(facts.recorded_until if closing.until is None else closing.until)
+    games, periods = all_periods.in_order(closed)
+    waiting = np.sort(all_periods.games[all_periods.offsets[closed] :])
     if closing.now:
         played = waiting if closing.until is None else waiting[instants[waiting] <= closing.until]
         labels = None if labels is None else labels[played]
-        last = number_periods(instants[played], ruleset.period, ruleset.time_zone, labels)
-        more, last = last.in_order(len(last.begin))
-        games, periods = np.concatenate([games, played[more]]), periods.followed_by(last)
+        open_periods = number_periods(instants[played], ruleset.period, ruleset.time_zone, labels)
+        more, open_periods = open_periods.in_order(len(open_periods.begin))
+        games, periods = np.concatenate([games, played[more]]), periods.followed_by(open_periods)
     offsets = arrays.as_numpy(stream.offsets)
     sizes = offsets[games + 1] - offsets[games]
     slots = arrays.as_numpy(arrays.span_indices(arrays.as_column(offsets[games]), arrays.as_column(sizes)))
     old, first = np.unique(arrays.as_numpy(stream.players)[slots], return_index=True)
-    joined = old[np.argsort(first)]  # players are numbered in the order in which they join
+    joined = old[np.argsort(first)]  # players are numbered as they join
     number = np.zeros(max(len(stream.names), 1), dtype=np.int32)
     number[joined] = np.arange(len(joined), dtype=np.int32)
     return replace(
         stream,
-        names=[stream.names[one] for one in joined],
-        persons=[stream.persons[one] for one in joined],
+        names=[stream.names[player] for player in joined],
+        persons=[stream.persons[player] for player in joined],
         offsets=arrays.as_column(np.concatenate([[0], np.cumsum(sizes)])),
         players=arrays.as_column(number[arrays.as_numpy(stream.players)[slots]]),
         columns=[arrays.as_column(arrays.as_numpy(column)[slots]) for column in stream.columns],
-        version=arrays.as_column(_versions_at(stream, games, periods.begin, periods.of_game)),
+        version=arrays.as_column(_find_versions(stream, games, periods.begin, periods.of_game)),
         row=arrays.as_column(rows[games]),
         periods=periods,
         closes_now=closing.now,
         open_rows=arrays.as_column(rows[waiting]),
-        open_from=None if closing.now else every.open_from(closed),
+        open_from=None if closing.now else all_periods.open_from(closed),
     )
 
 
 class ClosedPeriods(NamedTuple):
-    """How far a ladder is scored by rating periods.
+    """How far a ladder with rating periods is scored.
 
     until:      the last instant of the last closed period; None before the first
-    open_games: how many games have been played in periods that are not closed yet
+    open_games: the number of games played in open periods
     closes_at:  the last instant of the first of these, or of the last game of an event; None without such games
     closed_now: whether these games are scored as if their periods closed now
     """
@@ -685,7 +701,7 @@ def find_open_period(facts: Facts, stream: Stream, row: int) -> tuple[int, int] 
 
 
 def _number_open(facts: Facts, stream: Stream) -> tuple[Any, Any, Periods]:
-    """Return the games in open periods by the time they were played: their rows, these times, and their periods."""
+    """Return the games in open periods, by the time they were played: rows, times, and periods."""
     ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.open_rows)
     instants = arrays.as_numpy(facts.occurred_at)[rows]
     rows, instants = (column[np.lexsort((rows, instants))] for column in (rows, instants))
@@ -704,7 +720,7 @@ def describe_periods(facts: Facts, stream: Stream, as_of: int | None) -> ClosedP
     return ClosedPeriods(stream.periods.closed_to(closed), played, closes_at, stream.closes_now)
 
 
-def _versions_at(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any:
+def _find_versions(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any:
     """Return the version that scores each game: the one in force when its period begins, or the first after that."""
     own = arrays.as_numpy(stream.version)[games]
     instants, indices = timeline(stream.versions)
@@ -714,21 +730,24 @@ def _versions_at(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any:
 
 
 def _label_events(facts: Facts, rows: Any, ruleset: Ruleset) -> Any:
-    """Return what makes games one event, for every game; one without it is an event of its own."""
+    """Return the label of every game's event; a game without a label is an event of its own."""
     by = ruleset.period_by
     if by is None:
         return None
     if by in LABELS:
         labels = np.array([getattr(cell, by) for cell in facts.cells], dtype=np.int64)
         return label_alone(labels[arrays.as_numpy(facts.cell)[rows]], NONE)
-    return label_alone(padded(facts, by, arrays.as_numpy(facts.start)[rows]))
+    return label_alone(read_optional_column(facts, by, arrays.as_numpy(facts.start)[rows]))
 
 
-def why_not_replayed(versions: Sequence[Version]) -> str | None:
+def explain_not_replayed(versions: Sequence[Version]) -> str | None:
     """Return why no ladder of these versions can be replayed, or None."""
-    ruleset, kept = versions[0].ruleset, {tuple(column.name for column in state_columns(one.rule)) for one in versions}
-    if len(kept) > 1 and (ruleset.freeze != "none" or ruleset.period == "event"):
-        numbers = "; ".join(map(", ".join, sorted(kept)))
+    ruleset, state_names = (
+        versions[0].ruleset,
+        {tuple(column.name for column in state_columns(version.rule)) for version in versions},
+    )
+    if len(state_names) > 1 and (ruleset.freeze != "none" or ruleset.period == "event"):
+        numbers = "; ".join(map(", ".join, sorted(state_names)))
         return f"its versions take turns, but keep different numbers about a player: {numbers}"
     return None
 
@@ -739,7 +758,7 @@ def _first_failure(stream: Stream, failures: Mapping[int, Exception]) -> RuleFai
     return None if row is None else RuleFailure(stream.ladder, str(failures[row]), row)
 
 
-def _rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None) -> Column:
+def _select_rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None) -> Column:
     """Return the games that may be on the ladders, in order; for one of a month or year, those of that period."""
     period = None if only is None else period_of(ruleset, only)
     if period is None:
@@ -747,23 +766,24 @@ def _rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: i
     return rows_in_order(facts, period.end if as_of is None else min(as_of, period.end), period.start)
 
 
-def _chain_seasons(found: dict[tuple[str, ...], Stream], part: int) -> None:
+def _chain_seasons(streams_by_values: dict[tuple[str, ...], Stream], part: int) -> None:
     """Link each season's ladder to the previous one; seasons follow each other in the order of their ids."""
-    before: dict[tuple[str, ...], Stream] = {}
-    for values in sorted(found, key=lambda values: values[part]):
-        others = values[:part] + values[part + 1 :]
-        found[values].previous = before.get(others)
-        before[others] = found[values]
+    latest: dict[tuple[str, ...], Stream] = {}
+    for values in sorted(streams_by_values, key=lambda values: values[part]):
+        other_values = values[:part] + values[part + 1 :]
+        streams_by_values[values].previous = latest.get(other_values)
+        latest[other_values] = streams_by_values[values]
 
 
 def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instant: int) -> None:
-    """Put an adjustment in its place; the version in force at `instant`, or the first to come into force after it, says
-    what a new player begins with."""
+    """Insert an adjustment into a stream.
+
+    A new player enters with the start value of the version in force at `instant`, or of the first version after it.
+    """
     if stream.open_from is not None and adjustment.occurred_at >= stream.open_from:
-        return  # it is counted when the period closes
+        return  # counted when the period closes
     if stream.periods is not None:
-        # within a period it is counted at its close
-        # events are in the order of their ends, and may overlap
+        # An adjustment within a period counts at its close. Events are in the order of their ends, and may overlap.
         begun = np.flatnonzero(stream.periods.begin <= adjustment.occurred_at)
         game = int(stream.periods.offsets[int(begun[-1]) + 1]) if len(begun) else 0
     else:
@@ -772,4 +792,4 @@ def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instan
     version = in_force(stream.versions, instant) or oldest(stream.versions)
     index = next(index for index, other in enumerate(stream.versions) if other is version)
     number = stream.number(adjustment.player, facts.players[adjustment.player])
-    stream.adjustments.append(Inserted(game, number, units, index, adjustment.position, adjustment.occurred_at))
+    stream.adjustments.append(StreamAdjustment(game, number, units, index, adjustment.position, adjustment.occurred_at))

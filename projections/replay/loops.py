@@ -12,15 +12,17 @@ from ratings_ledger.projections.expected_scores import ONE
 
 Numbers = Any  # an array of integers, Python's or numpy's
 
-NOWHERE = -1
-FAILED = -3  # a ladder that no loop got to
-BOOKS = -2  # a game's changes sum to more than it minted
-BOUNDS = -4  # somebody's points go out of bounds
-ADJUSTED = -5  # by an adjustment
+OK = -1
+NOT_RUN = -3  # the ladder was not run
+UNBALANCED = -2  # the changes of a game sum to more than it minted
+OVERFLOW = -4  # a player's points exceed `UNITS_MAX`
+ADJUSTMENT_OVERFLOW = -5  # the same, by an adjustment
 
 
-def spread(keys: Numbers, key_from: Numbers, key_ladders: Numbers, ladder_from: Numbers, ladder_games: Numbers) -> int:
-    """Return the games of every ladder, in order: those of ladder L start at `ladder_from[L]`; returns how many.
+def assign_games(
+    keys: Numbers, key_from: Numbers, key_ladders: Numbers, ladder_from: Numbers, ladder_games: Numbers
+) -> int:
+    """Fill in the games of every ladder, in order, and return their number; ladder L's start at `ladder_from[L]`.
 
     A game has a key, and a key has the ladders `key_ladders[key_from[key]:key_from[key + 1]]`. `ladder_from` comes
     zeroed.
@@ -43,14 +45,14 @@ def spread(keys: Numbers, key_from: Numbers, key_ladders: Numbers, ladder_from: 
     return total
 
 
-# compiled: what it works on comes as flat arrays, one by one
+# compiled: numba takes flat arrays, so every array is an argument
 def gather(
     ladder_from: Numbers,
     ladder_games: Numbers,
-    found_row: Numbers,
-    found_version: Numbers,
-    found_offset: Numbers,
-    found_slot: Numbers,
+    source_row: Numbers,
+    source_version: Numbers,
+    source_offset: Numbers,
+    source_slot: Numbers,
     row: Numbers,
     version: Numbers,
     size: Numbers,
@@ -58,7 +60,7 @@ def gather(
     slot: Numbers,
     slot_from: Numbers,
 ) -> None:
-    """Every ladder's games, ladder after ladder.
+    """Copy the games of every ladder, ladder after ladder.
 
     The offsets of ladder L, one more than it has games, begin at `ladder_from[L] + L` and count from `slot_from[L]`.
     """
@@ -68,17 +70,17 @@ def gather(
         offset[ladder_from[ladder] + ladder] = 0
         for at in range(ladder_from[ladder], ladder_from[ladder + 1]):
             game = ladder_games[at]
-            row[at] = found_row[game]
-            version[at] = found_version[game]
-            size[at] = found_offset[game + 1] - found_offset[game]
-            for k in range(found_offset[game], found_offset[game + 1]):
-                slot[slots] = found_slot[k]
+            row[at] = source_row[game]
+            version[at] = source_version[game]
+            size[at] = source_offset[game + 1] - source_offset[game]
+            for k in range(source_offset[game], source_offset[game + 1]):
+                slot[slots] = source_slot[k]
                 slots += 1
             offset[at + ladder + 1] = slots - slot_from[ladder]
     slot_from[len(ladder_from) - 1] = slots
 
 
-# compiled: what it works on comes as flat arrays, one by one
+# compiled: numba takes flat arrays, so every array is an argument
 def number_in_ladders(
     slot: Numbers,
     slot_from: Numbers,
@@ -89,7 +91,7 @@ def number_in_ladders(
     names: Numbers,
     names_from: Numbers,
 ) -> None:
-    """Number the participants per ladder, in the order in which they join it.
+    """Number the participants of each ladder, in the order in which they join it.
 
     `own` has room for every person and comes filled with -1; `names` are persons by number from `names_from[L]` on.
     """
@@ -97,18 +99,18 @@ def number_in_ladders(
     for ladder in range(len(slot_from) - 1):
         names_from[ladder] = people
         for k in range(slot_from[ladder], slot_from[ladder + 1]):
-            who = person[player[slot[k]]]
-            if own[who] < 0:
-                own[who] = people - names_from[ladder]
-                names[people] = who
+            member = person[player[slot[k]]]
+            if own[member] < 0:
+                own[member] = people - names_from[ladder]
+                names[people] = member
                 people += 1
-            number[k] = own[who]
+            number[k] = own[member]
         for k in range(names_from[ladder], people):
-            own[names[k]] = NOWHERE
+            own[names[k]] = -1
     names_from[len(slot_from) - 1] = people
 
 
-# compiled: what it works on comes as flat arrays, one by one
+# compiled: numba takes flat arrays, so every array is an argument
 def count_tied(
     slot: Numbers,
     row: Numbers,
@@ -117,48 +119,48 @@ def count_tied(
     count: Numbers,
     place: Numbers,
     replaced: Numbers,
-    found: Numbers,
+    tied: Numbers,
 ) -> None:
-    """For every slot, the number of seats at its place in its game; a seat that changed hands counts once.
+    """Fill in for every slot the number of seats at its place in its game; a seat that changed hands counts once.
 
-    Game g has `sizes[g]` of the slots, game after game.
+    The slots of all games follow each other; game g has `sizes[g]` of them.
     """
     at = 0
     for g in range(len(row)):
         first = start[row[g]]
         for k in range(at, at + sizes[g]):
             seats = 0
-            for other in range(first, first + count[row[g]]):
-                if not replaced[other] and place[other] == place[slot[k]]:
+            for participant in range(first, first + count[row[g]]):
+                if not replaced[participant] and place[participant] == place[slot[k]]:
                     seats += 1
-            found[k] = seats
+            tied[k] = seats
         at += sizes[g]
 
 
 def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers) -> int:
-    """Return a stand-in for a rule's scoring function: `compiling.around` puts that in its place."""
+    """Stand in for a rule's scoring function, which `compiling.around` puts in its place."""
     raise NotImplementedError
 
 
 def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
-    """Return a state as it is: a stand-in for a rule's function of this name, as `score` is."""
+    """Return the state unchanged. Stand in for a rule's function of this name, as `score` does."""
     return state
 
 
 def new_season(state: StateValues, constants: Numbers) -> StateValues:
-    """Return a state as it is: a stand-in for a rule's function of this name, as `score` is."""
+    """Return the state unchanged. Stand in for a rule's function of this name, as `score` does."""
     return state
 
 
 def enter(state: StateValues, constants: Numbers) -> StateValues:
-    """Return a state as it is: a stand-in for a rule's function of this name, as `score` is."""
+    """Return the state unchanged. Stand in for a rule's function of this name, as `score` does."""
     return state
 
 
 def change_states(
     n: int, before: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers
 ) -> int:
-    """Fill in by how much the states of n players change by a game, and return what it minted; `change` comes zeroed.
+    """Fill in the changes of n players' states by a game, and return the minted points; `change` comes zeroed.
 
     A rule of contract 1 has one column, the points.
     """
@@ -168,7 +170,7 @@ def change_states(
 def change_several_states(
     n: int, before: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers
 ) -> int:
-    """Do the same for a rule of contract 2, which fills in the states after the game."""
+    """Do what `change_states` does for a rule of contract 2, which fills in the states after the game."""
     for column in range(count_columns(before)):
         for i in range(n):
             change[column][i] = before[column][i]
@@ -180,7 +182,7 @@ def change_several_states(
 
 
 def count_columns(states: Numbers) -> int:
-    """Return how many numbers a player has: compiled, a constant, with which loops over columns are unrolled."""
+    """Return the number of state columns. Compiled code has a constant instead, and unrolls its loops over columns."""
     return len(states)
 
 
@@ -211,20 +213,21 @@ def _count_six(states: Numbers) -> int:
 COUNT_COLUMNS = (_count_one, _count_one, _count_two, _count_three, _count_four, _count_five, _count_six)
 
 
-def bring_forward(n: int, low: int, given: Numbers, gaps: Numbers, constants: Numbers) -> tuple[int, int]:
-    """Leave the states of n players as their last games left them: no rule of contract 1 changes any in between."""
+def bring_forward(n: int, low: int, states: Numbers, gaps: Numbers, constants: Numbers) -> tuple[int, int]:
+    """Leave the states of n players unchanged: no rule of contract 1 changes them between games."""
     return 0, 0
 
 
-def bring_states_forward(n: int, low: int, given: Numbers, gaps: Numbers, constants: Numbers) -> tuple[int, int]:
+def bring_states_forward(n: int, low: int, states: Numbers, gaps: Numbers, constants: Numbers) -> tuple[int, int]:
     """Bring the states of n players from their last games to the game whose slots begin at `low`.
 
-    A new season begins, then the whole gap passes. Returns by how much the points grew and shrank, which are minted
-    and burned. gaps: for every slot whether a season begins, and the time elapsed since the player's last game, if any.
+    A new season comes first, then the whole gap passes. Returns the points minted and burned by that.
+
+    gaps: for every slot, whether a season begins, and the time elapsed since the player's last game
     """
     minted = burned = 0
     for i in range(n):
-        state = take_state(given, i)
+        state = take_state(states, i)
         if gaps[0][low + i] > 0:
             points = state[0]
             state = new_season(state, constants)
@@ -235,42 +238,42 @@ def bring_states_forward(n: int, low: int, given: Numbers, gaps: Numbers, consta
             state = age(state, gaps[1][low + i], constants)
             if state[0] != points:
                 raise ValueError("age changed the first column")
-        for column in range(count_columns(given)):
-            given[column][i] = state[column]
+        for column in range(count_columns(states)):
+            states[column][i] = state[column]
     return minted, burned
 
 
-def take_state(given: Numbers, i: int) -> StateValues:
-    """Return the state of a player in the game in work: of one column, as `TAKE_STATE` has it for more."""
-    return (given[0][i],)
+def take_state(states: Numbers, i: int) -> StateValues:
+    """Return the state of a player in the current game, with one column; `TAKE_STATE` has the functions for more."""
+    return (states[0][i],)
 
 
-def _take_two(given: Numbers, i: int) -> StateValues:
-    return given[0][i], given[1][i]
+def _take_two(states: Numbers, i: int) -> StateValues:
+    return states[0][i], states[1][i]
 
 
-def _take_three(given: Numbers, i: int) -> StateValues:
-    return given[0][i], given[1][i], given[2][i]
+def _take_three(states: Numbers, i: int) -> StateValues:
+    return states[0][i], states[1][i], states[2][i]
 
 
-def _take_four(given: Numbers, i: int) -> StateValues:
-    return given[0][i], given[1][i], given[2][i], given[3][i]
+def _take_four(states: Numbers, i: int) -> StateValues:
+    return states[0][i], states[1][i], states[2][i], states[3][i]
 
 
-def _take_five(given: Numbers, i: int) -> StateValues:
-    return given[0][i], given[1][i], given[2][i], given[3][i], given[4][i]
+def _take_five(states: Numbers, i: int) -> StateValues:
+    return states[0][i], states[1][i], states[2][i], states[3][i], states[4][i]
 
 
-def _take_six(given: Numbers, i: int) -> StateValues:
-    return given[0][i], given[1][i], given[2][i], given[3][i], given[4][i], given[5][i]
+def _take_six(states: Numbers, i: int) -> StateValues:
+    return states[0][i], states[1][i], states[2][i], states[3][i], states[4][i], states[5][i]
 
 
-# by the number of columns: compiled code has to know how long a tuple is
+# By number of columns, because compiled code needs the length of a tuple.
 TAKE_STATE = (take_state, take_state, _take_two, _take_three, _take_four, _take_five, _take_six)
 
 
-def parts_of(rule: Rule) -> tuple[tuple[str, Callable[..., Any]], ...]:
-    """Return what takes the place of functions of this module, by name, where the loop runs for a rule."""
+def find_rule_parts(rule: Rule) -> tuple[tuple[str, Callable[..., Any]], ...]:
+    """Return the functions of a rule that replace functions of this module, by name."""
     if not rule.state:
         return (("score", rule.score), ("count_columns", _count_one))
     is_brought_forward = rule.age or rule.new_season
@@ -287,7 +290,7 @@ def parts_of(rule: Rule) -> tuple[tuple[str, Callable[..., Any]], ...]:
     )
 
 
-# compiled: what it works on comes as flat arrays, one by one
+# compiled: numba takes flat arrays, so every array is an argument
 def find_gaps(
     offset: Numbers,
     number: Numbers,
@@ -301,12 +304,15 @@ def find_gaps(
     changes_season: Numbers,
     days_since: Numbers,
 ) -> None:
-    """Fill in for every slot what lies before it: the player's earlier games, whether it is the first of a season,
-    whether an earlier season lies before that, and the days since the last game, `MISSING` before the first one. A
-    column that is not needed comes empty.
+    """Fill in the gap before every slot of a ladder; a column that is not needed comes empty.
 
-    `day` and `season` are by game. The next three are by player and hold what was before the first game, `MISSING` for
-    who had not played; those that needed columns are made from are left as after the last.
+    day, season:     by game
+    last_day, last_season, played: by player, before the first game, `MISSING` for new players; the ones that the needed
+                     columns are computed from are updated to the end
+    games_before:    by slot, the player's number of earlier games
+    first_of_season: by slot, whether it is the player's first game of a season
+    changes_season:  by slot, the same, but 0 for the player's first game of all
+    days_since:      by slot, the days since the player's last game; `MISSING` before the first
     """
     counts, seasons, changes, days = len(games_before), len(first_of_season), len(changes_season), len(days_since)
     for game in range(len(offset) - 1):
@@ -320,7 +326,7 @@ def find_gaps(
                 changes_season[slot] = 0 if last_season[player] in (MISSING, season[game]) else 1
             if days:
                 days_since[slot] = MISSING if last_day[player] == MISSING else max(day[game] - last_day[player], 0)
-        for slot in range(offset[game], offset[game + 1]):  # apart: nobody's own game lies before it
+        for slot in range(offset[game], offset[game + 1]):  # a game does not precede itself
             player = number[slot]
             if counts:
                 played[player] += 1
@@ -330,7 +336,7 @@ def find_gaps(
                 last_day[player] = day[game]
 
 
-# compiled: what it works on comes as flat arrays, one by one; a call for each part of a game would cost more than it
+# compiled: numba takes flat arrays, so every array is an argument; a call for each part of a game would be too slow
 def run_ladder(
     constants: Numbers,
     table: Numbers,
@@ -345,9 +351,9 @@ def run_ladder(
     player_at: int,
     states: Numbers,
     games: Numbers,
-    seen: Numbers,
+    on_ladder: Numbers,
     totals: Numbers,
-    given: Numbers,
+    current: Numbers,
     change: Numbers,
     gaps: Numbers,
     before: Numbers,
@@ -362,30 +368,33 @@ def run_ladder(
 ) -> int:
     """Add the adjustments and score the games from `first` up to `last`, with the adjustments just before `last`.
 
-    Returns `NOWHERE`, or why it stopped: `BOOKS`, `BOUNDS` or `ADJUSTED`. Raises what the rule raises.
+    Returns `OK`, or why it stopped: `UNBALANCED`, `OVERFLOW` or `ADJUSTMENT_OVERFLOW`. Raises what the rule raises.
 
-    states:    by state column, what every player has; the books are kept of column 0, the points
-    begin:     the same, what they begin with
-    columns:   the rule's columns of all slots, one row each; `given` and `change` have room for the states of one game
-    offset_at: where the ladder's offsets are in `offset`, and its slots and players in the other arrays
-    totals:    started, minted, burned and adjusted, which are added to; the next adjustment, and the game in work
-    gaps:      as `bring_states_forward` has it
-    before:    receives every slot's states as the player's last game left them, and `mints` from `mints_at` on what was
-               minted with a game; or both are empty
-    adjusted_at: for every adjustment up to here the game it comes before; then whose, how much, whether a version takes
-                 effect with it, their begin, and what they had, by state column
+    begin:     by state column and player, the state with which the player joins
+    columns:   the rule's columns of all slots, one row each
+    offset_at: the ladder's first index in `offset`; `slot_at` and `player_at` are those in the other arrays
+    states:    by state column and player, the current state; column 0 holds the points
+    games:     by player, the number of counted games
+    on_ladder: by player, whether they have joined
+    totals:    started, minted, burned and adjusted points, which are added to; the next adjustment; the current game
+    current, change: room for the states of one game's players, and for the changes of these
+    gaps:      as in `bring_states_forward`
+    before:    receives the state of every slot's player before the game, by state column; may be empty
+    mints:     receives the points minted by each game, from `mints_at` on; may be empty
+    adjusted_at: by adjustment up to here, the game that it precedes; the other `adjusted_` arrays have its player, its
+               units, whether a version takes effect with it, the state of a new player, and the state before it
     """
-    # column 0 apart: nearly all rules have no other
-    points, points_given, points_change, points_before = states[0], given[0], change[0], before[0]
+    # Column 0 has its own code, because nearly all rules have no other column.
+    points, points_given, points_change, points_before = states[0], current[0], change[0], before[0]
     is_kept, width = len(points_before) > 0, count_columns(states)
     for game in range(first, last + 1):
         totals[5] = game
         while totals[4] < len(adjusted_at) and adjusted_at[totals[4]] == game:
-            at, who = totals[4], adjusted_player[totals[4]]
-            if not seen[who]:
-                join(who, adjusted_begin, at, states, seen, totals)
-            if not adjust(at, who, states, constants, totals, adjusted_units, adjusted_enters, adjusted_before):
-                return ADJUSTED
+            at, adjusted = totals[4], adjusted_player[totals[4]]
+            if not on_ladder[adjusted]:
+                join(adjusted, adjusted_begin, at, states, on_ladder, totals)
+            if not adjust(at, adjusted, states, constants, totals, adjusted_units, adjusted_enters, adjusted_before):
+                return ADJUSTMENT_OVERFLOW
             totals[4] += 1
         if game == last:
             break
@@ -393,54 +402,54 @@ def run_ladder(
         n = slot_at + offset[offset_at + game + 1] - low
         for i in range(n):
             player = player_at + number[low + i]
-            if not games[player] and not seen[player]:
-                join(player, begin, player, states, seen, totals)
+            if not games[player] and not on_ladder[player]:
+                join(player, begin, player, states, on_ladder, totals)
             points_given[i] = points[player]
             points_change[i] = 0
             if is_kept:
                 points_before[low + i] = points[player]
         for column in range(1, width):
             for i in range(n):
-                given[column][i] = states[column][player_at + number[low + i]]
+                current[column][i] = states[column][player_at + number[low + i]]
                 if is_kept:
-                    before[column][low + i] = given[column][i]
-        added, taken = bring_forward(n, low, given, gaps, constants)
-        # a rule that returns anything but a whole number is not compiled
-        minted = change_states(n, given, columns[:, low : low + n], constants, table, change) | 0
+                    before[column][low + i] = current[column][i]
+        season_minted, season_burned = bring_forward(n, low, current, gaps, constants)
+        # `| 0`: a rule that does not return a whole number is not compiled.
+        minted = change_states(n, current, columns[:, low : low + n], constants, table, change) | 0
         total = 0
         for i in range(n):
             player = player_at + number[low + i]
             after = points_given[i] + points_change[i]
             if after > UNITS_MAX or after < -UNITS_MAX:
-                return BOUNDS
+                return OVERFLOW
             points[player] = after
             games[player] += 1
             total += points_change[i]
         for column in range(1, width):
             for i in range(n):
-                after = given[column][i] + change[column][i]
+                after = current[column][i] + change[column][i]
                 if after > UNITS_MAX or after < -UNITS_MAX:
-                    return BOUNDS
+                    return OVERFLOW
                 states[column][player_at + number[low + i]] = after
         if minted > UNITS_MAX:
-            return BOUNDS
+            return OVERFLOW
         if minted < 0 or minted < total:
-            return BOOKS
-        if len(mints) and minted + added:  # they come zeroed: what is not written takes no memory
-            mints[mints_at + game] = minted + added
-        totals[1] += minted + added
-        totals[2] += minted - total + taken
-    return NOWHERE
+            return UNBALANCED
+        if len(mints) and minted + season_minted:  # zeroed pages that are not written take no memory
+            mints[mints_at + game] = minted + season_minted
+        totals[1] += minted + season_minted
+        totals[2] += minted - total + season_burned
+    return OK
 
 
 def score_period(
     players: int, before: Numbers, offsets: Numbers, rows: Numbers, constants: Numbers, table: Numbers, after: Numbers
 ) -> int:
-    """Return a stand-in for a rule's function of this name, as `score` is."""
+    """Stand in for a rule's function of this name, as `score` does."""
     raise NotImplementedError
 
 
-# compiled: what it works on comes as flat arrays, one by one
+# compiled: numba takes flat arrays, so every array is an argument
 def run_periods(
     constants: Numbers,
     table: Numbers,
@@ -452,9 +461,9 @@ def run_periods(
     rows_from: Numbers,
     rows: Numbers,
     states: Numbers,
-    seen: Numbers,
+    on_ladder: Numbers,
     totals: Numbers,
-    given: Numbers,
+    current: Numbers,
     after: Numbers,
     offsets: Numbers,
     gaps: Numbers,
@@ -469,22 +478,24 @@ def run_periods(
 ) -> int:
     """Add the adjustments and score the periods from `first` up to `last`, with the adjustments just before `last`.
 
-    Returns and raises what `run_ladder` does, whose arguments of these names it takes.
+    Returns and raises what `run_ladder` does. Arguments with the same names have the same meaning.
 
-    people:    period by period those who played, as `periods.ResultRows` has them, with where each one's rows begin
-    offsets:   has room for where the rows of one period's players begin
-    gaps, before: as for `run_ladder`, of everybody in `people`; `mints` receives what each period minted
-    adjusted_at: for every adjustment the period it comes before
+    people:    the players of every period, period by period, as in `periods.ResultRows`
+    rows_from: by index of `people`, where the player's rows begin
+    offsets:   room for where the rows of one period's players begin
+    gaps, before: as for `run_ladder`, by index of `people`
+    mints:     receives the points minted by each period
+    adjusted_at: by adjustment, the period that it precedes
     """
     width = len(states)
     for period in range(first, last + 1):
         totals[5] = period
         while totals[4] < len(adjusted_at) and adjusted_at[totals[4]] == period:
-            at, who = totals[4], adjusted_player[totals[4]]
-            if not seen[who]:
-                join(who, adjusted_begin, at, states, seen, totals)
-            if not adjust(at, who, states, constants, totals, adjusted_units, adjusted_enters, adjusted_before):
-                return ADJUSTED
+            at, adjusted = totals[4], adjusted_player[totals[4]]
+            if not on_ladder[adjusted]:
+                join(adjusted, adjusted_begin, at, states, on_ladder, totals)
+            if not adjust(at, adjusted, states, constants, totals, adjusted_units, adjusted_enters, adjusted_before):
+                return ADJUSTMENT_OVERFLOW
             totals[4] += 1
         if period == last:
             break
@@ -492,49 +503,49 @@ def run_periods(
         n = people_from[period + 1] - low
         for i in range(n):
             player = people[low + i]
-            if not seen[player]:
-                join(player, begin, player, states, seen, totals)
+            if not on_ladder[player]:
+                join(player, begin, player, states, on_ladder, totals)
             offsets[i] = rows_from[low + i] - rows_from[low]
             for column in range(width):
-                given[column][i] = states[column][player]
+                current[column][i] = states[column][player]
                 before[column][low + i] = states[column][player]
         offsets[n] = rows_from[low + n] - rows_from[low]
-        added, taken = bring_forward(n, low, given, gaps, constants)
+        season_minted, season_burned = bring_forward(n, low, current, gaps, constants)
         for column in range(width):
             for i in range(n):
-                after[column][i] = given[column][i]
+                after[column][i] = current[column][i]
         results = rows[:, rows_from[low] : rows_from[low + n]]
-        # a rule that returns anything but a whole number is not compiled
-        minted = score_period(n, given[:, :n], offsets[: n + 1], results, constants, table, after[:, :n]) | 0
+        # `| 0`: a rule that does not return a whole number is not compiled.
+        minted = score_period(n, current[:, :n], offsets[: n + 1], results, constants, table, after[:, :n]) | 0
         total = 0
         for i in range(n):
-            total += after[0][i] - given[0][i]
+            total += after[0][i] - current[0][i]
             for column in range(width):
                 if after[column][i] > UNITS_MAX or after[column][i] < -UNITS_MAX:
-                    return BOUNDS
+                    return OVERFLOW
                 states[column][people[low + i]] = after[column][i]
         if minted > UNITS_MAX:
-            return BOUNDS
+            return OVERFLOW
         if minted < 0 or minted < total:
-            return BOOKS
-        mints[period] = minted + added
-        totals[1] += minted + added
-        totals[2] += minted - total + taken
-    return NOWHERE
+            return UNBALANCED
+        mints[period] = minted + season_minted
+        totals[1] += minted + season_minted
+        totals[2] += minted - total + season_burned
+    return OK
 
 
-def join(player: int, begin: Numbers, at: int, states: Numbers, seen: Numbers, totals: Numbers) -> None:
-    """Put somebody on the ladder, with the states at `at` in the columns of `begin`."""
-    seen[player] = 1
+def join(player: int, begin: Numbers, at: int, states: Numbers, on_ladder: Numbers, totals: Numbers) -> None:
+    """Add a player to the ladder, with the state at index `at` of `begin`."""
+    on_ladder[player] = 1
     for column in range(len(states)):
         states[column][player] = begin[column][at]
     totals[0] += begin[0][at]
 
 
-# compiled: what it works on comes as flat arrays, one by one
+# compiled: numba takes flat arrays, so every array is an argument
 def adjust(
     at: int,
-    who: int,
+    player: int,
     states: Numbers,
     constants: Numbers,
     totals: Numbers,
@@ -542,28 +553,28 @@ def adjust(
     enters: Numbers,
     before: Numbers,
 ) -> bool:
-    """Carry out the adjustment at `at`; return whether the player's states stay within bounds.
+    """Apply the adjustment at index `at`. Return whether the player's state stays within bounds.
 
-    `before` receives what they had, and `units` the points that a version gives which takes effect.
+    `before` receives the player's earlier state. If a version takes effect, `units` receives the points that it gives.
     """
     for column in range(len(states)):
-        before[column][at] = states[column][who]
+        before[column][at] = states[column][player]
     if not enters[at]:
-        states[0][who] += units[at]
+        states[0][player] += units[at]
         totals[3] += units[at]
-        return not abs(states[0][who]) > UNITS_MAX
-    state = enter(take_state(states, who), constants)
+        return not abs(states[0][player]) > UNITS_MAX
+    state = enter(take_state(states, player), constants)
     is_within = True
     for column in range(len(states)):
-        states[column][who] = state[column]
+        states[column][player] = state[column]
         is_within = is_within and abs(state[column]) <= UNITS_MAX
-    units[at] = states[0][who] - before[0][at]
+    units[at] = states[0][player] - before[0][at]
     totals[1] += max(units[at], 0)
     totals[2] += max(-units[at], 0)
     return is_within
 
 
-# compiled: what it works on comes as flat arrays, one by one
+# compiled: numba takes flat arrays, so every array is an argument
 def run_ladders(
     constants: Numbers,
     table: Numbers,
@@ -576,19 +587,19 @@ def run_ladders(
     begin: Numbers,
     states: Numbers,
     games: Numbers,
-    seen: Numbers,
+    on_ladder: Numbers,
     totals: Numbers,
     stopped: Numbers,
-    given: Numbers,
+    current: Numbers,
     change: Numbers,
     before: Numbers,
     mints: Numbers,
     none: Numbers,
     no_states: Numbers,
 ) -> None:
-    """`run_ladder` for every ladder of `gather`, to its end, without adjustments (`none` and `no_states` are empty).
+    """Run `run_ladder` for every ladder of `gather`, without adjustments: `none` and `no_states` are empty.
 
-    `totals` has a row for each, `stopped` its result.
+    `totals` has a row for each ladder, and `stopped` the result.
     """
     for ladder in range(len(ladder_from) - 1):
         stopped[ladder] = run_ladder(
@@ -605,9 +616,9 @@ def run_ladders(
             names_from[ladder],
             states,
             games,
-            seen,
+            on_ladder,
             totals[ladder],
-            given,
+            current,
             change,
             no_states,
             before,
@@ -623,11 +634,11 @@ def run_ladders(
 
 
 def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
-    """Return a stand-in for a rule's function of this name, as `score` is."""
+    """Stand in for a rule's function of this name, as `score` does."""
     raise NotImplementedError
 
 
-# compiled: what it works on comes as flat arrays, one by one
+# compiled: numba takes flat arrays, so every array is an argument
 def predict(
     constants: Numbers,
     table: Numbers,
@@ -639,11 +650,12 @@ def predict(
     counts: Numbers,
     sums: Numbers,
 ) -> int:
-    """Compare what a rule expects of every two players of a game with what came out, for the games from `first` up to
-    `last`. Returns `NOWHERE`, or the game where the rule expects something that is not between 0 and 1.
+    """Compare a rule's expected scores with the results of every two players, for the games from `first` up to `last`.
 
-    counts: is added to: pairs, those that are not tied, twice those foreseen, and games without places
-    sums:   of squares and of losses, each in two parts, of which the second is what the first lost by rounding
+    Returns `OK`, or the game in which an expected score is not between 0 and 1.
+
+    counts: is added to: pairs, pairs that are not tied, twice the correct predictions, and games without places
+    sums:   sums of squares and of losses; each has a second part, the rounding error of the first
     """
     for game in range(first, last):
         placed = 1
@@ -652,34 +664,34 @@ def predict(
         counts[3] += 1 - placed
         for i in range(offset[game], offset[game + 1] if placed else 0):
             for j in range(i + 1, offset[game + 1]):
-                told = chance(before[i], before[j], constants, table) | 0
-                if told <= 0 or told >= ONE:
+                expectation = chance(before[i], before[j], constants, table) | 0
+                if expectation <= 0 or expectation >= ONE:
                     return game
-                expected = told / ONE
+                expected = expectation / ONE
                 counts[0] += 1
                 if place[i] == place[j]:
-                    add(sums, 0, (expected - 0.5) ** 2)
-                    add(sums, 2, -0.5 * log(expected) - 0.5 * log(1 - expected))
+                    add_exactly(sums, 0, (expected - 0.5) ** 2)
+                    add_exactly(sums, 2, -0.5 * log(expected) - 0.5 * log(1 - expected))
                     continue
-                won = place[i] < place[j]
-                add(sums, 0, (expected - 1.0) ** 2 if won else expected**2)
-                add(sums, 2, -log(expected) if won else -log(1 - expected))
+                is_win = place[i] < place[j]
+                add_exactly(sums, 0, (expected - 1.0) ** 2 if is_win else expected**2)
+                add_exactly(sums, 2, -log(expected) if is_win else -log(1 - expected))
                 counts[1] += 1
                 if before[i] == before[j]:
                     counts[2] += 1
-                elif (before[i] > before[j]) == won:
+                elif (before[i] > before[j]) == is_win:
                     counts[2] += 2
-    return NOWHERE
+    return OK
 
 
-def add(sums: Numbers, at: int, value: float) -> None:
-    """Add a number without losing what rounding takes (A. Neumaier, Z. angew. Math. Mech. 54, 1974)."""
+def add_exactly(sums: Numbers, at: int, value: float) -> None:
+    """Add a number to a compensated sum (A. Neumaier, Z. angew. Math. Mech. 54, 1974)."""
     before, after = sums[at], sums[at] + value
     sums[at] = after
     sums[at + 1] += (before - after) + value if abs(before) >= abs(value) else (value - after) + before
 
 
-def changes_of(
+def compute_changes(
     number: Numbers,
     before: Numbers,
     adjusted_at: Numbers,
@@ -688,9 +700,9 @@ def changes_of(
     points: Numbers,
     changes: Numbers,
 ) -> None:
-    """What every slot gave; from everybody's `points` at the end back to what they began with.
+    """Fill in the change of points of every slot, and rewind `points` from the end to the beginning.
 
-    adjusted_at: for every adjustment the slot that it comes before
+    adjusted_at: by adjustment, the slot that it precedes
     """
     at = len(adjusted_at) - 1
     for slot in range(len(before) - 1, -1, -1):
@@ -703,20 +715,22 @@ def changes_of(
 
 
 def sort_slots(number: Numbers, first: Numbers, order: Numbers) -> None:
-    """The slots player by player, in order: those of player p are `order[first[p]:first[p + 1]]`; `first` is zeroed."""
+    """Sort the slots by player: those of player p are `order[first[p]:first[p + 1]]`; `first` comes zeroed."""
     count_slots(number, first)
     sort_some_slots(number, 0, first, order)
 
 
-def first_slots(number: Numbers, found: Numbers) -> None:
-    """The first slot of every player who has any."""
+def find_first_slots(number: Numbers, first: Numbers) -> None:
+    """Fill in the first slot of every player who has one."""
     for slot in range(len(number) - 1, -1, -1):
-        found[number[slot]] = slot
+        first[number[slot]] = slot
 
 
 def count_slots(number: Numbers, first: Numbers) -> None:
-    """Where the slots of every player begin if they are put player by player, and those of the last end; `first` is
-    zeroed."""
+    """Fill in where the slots of every player begin if they are sorted by player, and where the last ones end.
+
+    `first` comes zeroed.
+    """
     for slot in range(len(number)):
         first[number[slot] + 1] += 1
     for player in range(1, len(first)):
@@ -724,7 +738,7 @@ def count_slots(number: Numbers, first: Numbers) -> None:
 
 
 def sort_some_slots(number: Numbers, low: int, first: Numbers, order: Numbers) -> None:
-    """The slots of the players from `low` on, as many as `first` says of, from `first[0]` on."""
+    """Sort the slots of some players, from number `low` on; `first` holds where theirs begin in the order of all."""
     players = len(first) - 1
     begin = first[0]
     for slot in range(len(number)):

@@ -103,7 +103,7 @@ def number_players(facts: Facts, shared: Partitioned) -> Numbered:
         shared.slot_from,
         facts.player,
         facts.person,
-        array("i", [loops.NOWHERE]) * len(facts.person),
+        array("i", [-1]) * len(facts.person),
         *room,
         as_compiled=shared.compiled,
     )
@@ -126,7 +126,7 @@ def _on_ladders(selected: Selected, keys: Column, ladders: Sequence[Sequence[int
     widest = max((len(key) for key in ladders), default=0)
     ladder_from, ladder_games = array("q", [0]) * (count + 1), arrays.zeros("q", len(selected.row) * widest)
     run = partial(compiling.run_loop, as_compiled=compiling.is_worthwhile(len(selected.row)))
-    total = run(loops.spread, keys, key_from, key_ladders, ladder_from, ladder_games)
+    total = run(loops.assign_games, keys, key_from, key_ladders, ladder_from, ladder_games)
     zeros = arrays.zeros
     room = {
         "row": zeros("q", total),

@@ -1,7 +1,7 @@
-"""A trace: what a replay leaves behind, from which steps, changes and earlier points are read without scoring again.
+"""A trace: the result of a replay. Steps, changes and earlier points are read from it without scoring again.
 
-It holds everybody's points before each of their games and adjustments, and at the end. A trace may continue an earlier
-one, of which it holds no more than where it ends.
+It holds the points of all players before each of their games and adjustments, and at the end. A trace may continue an
+earlier one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.replay import loops
-from ratings_ledger.projections.replay.gaps import Calendar, Gaps, Joining, State, measure_gaps
+from ratings_ledger.projections.replay.gaps import Calendar, EntryState, Gaps, State, measure_gaps
 from ratings_ledger.projections.replay.ladders import (
-    Fetched,
-    Inserted,
+    LazyColumns,
     Stream,
+    StreamAdjustment,
     VersionStart,
     carry_columns,
     find_changes,
@@ -33,15 +33,16 @@ from ratings_ledger.projections.replay.rule_calls import begin_season, enter_ver
 from ratings_ledger.projections.rulesets.versions import Version
 
 PARTS_MAX = 8
-PART_SLOTS = 10_000_000  # so many of a trace's slots are put in order at once
+PART_SLOTS = 10_000_000  # the slots of a trace that are sorted at once
 
 
 class Step(NamedTuple):
-    """What one game or adjustment did to one player.
+    """A change of one player's points by a game, an adjustment, a new season or a new version.
 
-    `game` counts the games of the ladder, `row` leads to its facts, and `version` scored it; an adjustment has none of
-    them, but its own `position` and `occurred_at`. What a new season did has a `cause` and, instead of a game, the
-    `row` of the first one in it; what a version did that took effect has a `cause`, its position and its time.
+    game, row, version: of a game: its number on the ladder, its row in the facts, and the version that scored it
+    position, occurred_at: of an adjustment, or of a version that takes effect
+    cause: "season", "version" or "period"; empty for games and adjustments. A new season has the `row` of its first
+           game
     """
 
     game: int | None
@@ -54,8 +55,8 @@ class Step(NamedTuple):
     cause: str = ""
 
 
-class Before(NamedTuple):
-    """A trace just before a moment: after so many of its games and adjustments."""
+class TracePosition(NamedTuple):
+    """A position in a trace: after its first `games` and `adjustments`."""
 
     trace: Trace
     games: int
@@ -66,7 +67,7 @@ class Before(NamedTuple):
         return self.trace.state_of(person, self.games, self.adjustments)
 
     def last_game_of(self, person: int) -> tuple[int, int | None]:
-        """Return how many games a person had played, and the row of the last one in the facts."""
+        """Return a person's number of games, and the row of the last one in the facts."""
         return self.trace.last_game_of(person, self.games)
 
     def points_of(self, person: int) -> int | None:
@@ -75,8 +76,8 @@ class Before(NamedTuple):
         return None if state is None else state[0]
 
 
-class _Stored(NamedTuple):
-    """What a player had before a game or adjustment, the version behind it, and whether it is one of their steps."""
+class _StoredState(NamedTuple):
+    """A player's state before a game or adjustment, the version that applies, and whether it is one of their steps."""
 
     state: State
     is_step: bool
@@ -84,7 +85,7 @@ class _Stored(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """The slots of a stream, player by player: those of player p are `order[start[p]:end[p]]`."""
+    """The slots of a stream sorted by player: those of player p are `order[start[p]:end[p]]`."""
 
     start: Column
     end: Column
@@ -93,24 +94,27 @@ class Slots(NamedTuple):
 
 @dataclass
 class Trace:
-    """A replayed stream; players are numbered as in it, and one with `seen` 0 is not on the ladder yet.
+    """A replayed stream. Players are numbered as in the stream.
 
-    `states` are those at the end, by state column and player, `games` how many each has played. `states_before` are
-    those of every participant of every game before it, in the order of the stream, and `mints` what every game minted;
-    both are empty unless they were kept. A version whose rule keeps fewer numbers than another's fills the first
-    columns. The books are kept of column 0, the points, and adjustments change it alone: `adjusted_before` are the
-    states before each of them, by state column. `joining` is, by player id, what those begin
-    with who do not join as new players; `started` is the sum of the points that everybody on the ladder began with.
-
-    If it continues an `earlier` trace, the stream's first players are that one's, and its games and adjustments come
-    after that one's; points and totals are those of both.
+    states:   by state column and player, the states at the end. Column 0 holds the points, and only these change by
+              adjustments. A version whose rule has fewer columns than another's fills the first ones
+    games:    by player, the number of games
+    on_ladder: by player, 0 for players who have not joined the ladder yet
+    joining:  by player id, the states with which players enter who are not new
+    states_before: by state column, the states of every participant of every game before it, in the order of the stream
+    mints:    by game, the minted points; `states_before` and `mints` are empty unless they were kept
+    adjusted_before: by state column, the states before every adjustment
+    started, minted, burned, adjusted: the totals of the trial balance; `started` sums the points that players began
+              with
+    earlier:  the trace that this one continues, or None. The stream's first players are those of the earlier trace, and
+              its games and adjustments follow those of the earlier trace. Points and totals are those of both
     """
 
     stream: Stream
     states: Sequence[Column]
     games: Column
-    seen: Column
-    joining: Mapping[str, Joining]
+    on_ladder: Column
+    joining: Mapping[str, EntryState]
     states_before: Sequence[Column]
     mints: Column
     adjusted_before: Sequence[Column]
@@ -132,12 +136,12 @@ class Trace:
         return self.states_before[0]
 
     def state(self, player: int) -> State:
-        """Return what a player has at the end."""
+        """Return the state of a player at the end."""
         return tuple(column[player] for column in self.states)
 
     @cached_property
     def gaps(self) -> Gaps:
-        """Return what lies before every slot; its end is that of the whole trace."""
+        """Return the gaps before all slots; their end is that of the whole trace."""
         stream = self.stream
         if stream.gaps is not None:
             return stream.gaps
@@ -145,38 +149,38 @@ class Trace:
         earlier = self.earlier.gaps if self.earlier else None
         return measure_gaps(stream.calendar, stream.offsets, stream.players, stream.names, self.joining, earlier)
 
-    def leave(self, player: int) -> Joining:
-        """Return with what a player joins the ladder of the next season."""
+    def leave(self, player: int) -> EntryState:
+        """Return the state with which a player enters the ladder of the next season."""
         state, entered = self.state(player), self.entered
         if self.stream.calendar is None:
-            return Joining(state, entered=entered)
+            return EntryState(state, entered=entered)
         last_day, last_season, played = self.gaps.end
-        return Joining(state, played[player], last_day[player], last_season[player], entered)
+        return EntryState(state, played[player], last_day[player], last_season[player], entered)
 
     @property
     def is_kept(self) -> bool:
-        """Tell whether the points before all games are here."""
+        """Tell whether the points before all games were kept."""
         return len(self.mints) == len(self.stream.row)
 
     @property
     def count(self) -> int:
-        """Return how many games there are."""
+        """Return the number of games."""
         return len(self.stream.row) + (self.earlier.count if self.earlier else 0)
 
     @property
     def adjustments(self) -> int:
-        """Return how many adjustments there are."""
+        """Return the number of adjustments."""
         return len(self.stream.adjustments) + (self.earlier.adjustments if self.earlier else 0)
 
     @property
     def step_count(self) -> int:
-        """Return how many steps there are, of all players."""
+        """Return the number of steps of all players."""
         own = len(self.stream.players) + len(self.stream.adjustments)
         return own + (self.earlier.step_count if self.earlier else 0)
 
     @property
     def last_row(self) -> int | None:
-        """Return the row in the facts of the last game; None without games."""
+        """Return the row of the last game in the facts; None without games."""
         if not len(self.stream.row):
             return self.earlier.last_row if self.earlier else None
         row: int = self.stream.row[len(self.stream.row) - 1]
@@ -191,31 +195,29 @@ class Trace:
         return self.stream.versions[last]
 
     def first_moment(self, facts: Facts) -> tuple[int, str] | None:
-        """Return when it begins, and whether with a `game` or an `adjustment`; None if it has neither."""
+        """Return when the ladder begins, and whether with a `game` or an `adjustment`; None if it has neither."""
         both = [self.stream.first_moment(facts), self.earlier.first_moment(facts) if self.earlier else None]
         return min((first for first in both if first), default=None)
 
-    def place(self, facts: Facts, moment: tuple[int, int], among: int | None = None) -> tuple[int, int]:
-        """Return how many games and adjustments come before a (time, position); of the games, only `among` the first
-        ones.
-        """
+    def place(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
+        """Return how many games and adjustments come before a (time, position), at most the first `limit` games."""
         begin = 0 if self.earlier is None else self.earlier.count
-        games, adjustments = self.stream.place(facts, moment, None if among is None else max(among - begin, 0))
+        games, adjustments = self.stream.place(facts, moment, None if limit is None else max(limit - begin, 0))
         if self.earlier is None:
             return games, adjustments
         if not games and not adjustments:
-            return self.earlier.place(facts, moment, None if among is None else min(among, begin))
+            return self.earlier.place(facts, moment, None if limit is None else min(limit, begin))
         return self.earlier.count + games, self.earlier.adjustments + adjustments
 
     @cached_property
     def changes(self) -> Column:
-        """Return what every game of the stream gave every participant, in its order."""
+        """Return the change of points of every participant of every game, in the order of the stream."""
         changes, adjusted = (
             arrays.zeros("q", len(self.before)),
             [adjustment.player for adjustment in self.stream.adjustments],
         )
         self._run(
-            loops.changes_of,
+            loops.compute_changes,
             self.stream.players,
             self.before,
             self._adjusted_at,
@@ -236,20 +238,20 @@ class Trace:
 
     @cached_property
     def slots(self) -> Slots:
-        """Return the stream's slots, player by player."""
+        """Return the stream's slots sorted by player."""
         players = self.stream.players
         first, order = array("q", bytes(8 * (len(self.points) + 1))), array("i", bytes(4 * len(players)))
         self._run(loops.sort_slots, players, first, order)
         return Slots(memoryview(first)[:-1], memoryview(first)[1:], order)
 
     def slots_from(self) -> Column:
-        """Return where every player's slots begin, player by player, and those of the last end."""
+        """Return where the slots of every player begin if sorted by player, and where the last ones end."""
         first = array("q", bytes(8 * (len(self.points) + 1)))
         self._run(loops.count_slots, self.stream.players, first)
         return first
 
     def slots_in_parts(self, first: Column) -> Iterator[Column]:
-        """Yield the stream's slots player by player, those of some players at a time, to need little memory."""
+        """Yield the stream's slots sorted by player, those of some players at a time to save memory."""
         low, players = 0, len(first) - 1
         while low < players:
             high = max(low + 1, bisect_right(first, first[low] + PART_SLOTS) - 1)
@@ -259,9 +261,9 @@ class Trace:
             low = high
 
     def steps(self, player: int, last: int | None = None) -> list[Step]:
-        """Return what every game and adjustment did to a player, in order, or so many of the `last` ones.
+        """Return the steps of a player in order, all or only the `last` ones.
 
-        All steps of one player are kept, since who asks for them asks more about the same player.
+        All steps of one player are cached, because most queries read them several times.
         """
         last_player, steps = self._last_steps
         if last is None and last_player == player:
@@ -274,9 +276,7 @@ class Trace:
         return steps
 
     def states_after(self, player: int, steps: Sequence[Step]) -> list[tuple[State, Version]]:
-        """Return all of a player's numbers after each of their steps, with the version that keeps them, of rules that
-        keep several; else nothing.
-        """
+        """Return a player's state after each of the steps, with its version; empty if no rule has state."""
         if not any(version.rule.state for version in self.stream.versions):
             return []
         whole = self.whole()
@@ -297,8 +297,8 @@ class Trace:
             states.append(((step.before + step.change, *state[1 : version.rule.width]), version))
         return states
 
-    def _read_stored_states(self, player: int) -> list[_Stored]:
-        """Return what a player had before each of their games and adjustments, and at the end."""
+    def _read_stored_states(self, player: int) -> list[_StoredState]:
+        """Return a player's states before each of their games and adjustments, and at the end."""
         stream, slots = self.stream, self.slots
         own = slots.order[slots.start[player] : slots.end[player]]
         parts = [
@@ -307,7 +307,7 @@ class Trace:
                 self.states_before,
                 slot,
                 True,
-                stream.version[_find_game_at(stream, slot)],
+                stream.version[_find_game_of_slot(stream, slot)],
             )
             for slot in own
         ] + [
@@ -324,15 +324,15 @@ class Trace:
         parts.sort(key=lambda part: part[0])
         return [
             *(
-                _Stored(tuple(int(column[at]) for column in columns), is_step, stream.versions[version])
+                _StoredState(tuple(int(column[at]) for column in columns), is_step, stream.versions[version])
                 for _, columns, at, is_step, version in parts
             ),
-            _Stored(self.state(player), False, self.rated_by),
+            _StoredState(self.state(player), False, self.rated_by),
         ]
 
     def games_after(self, player: int, steps: Sequence[Step]) -> list[int]:
-        """Return how many games a player had played after each of their steps, those before the ladder included, of a
-        rule that keeps several numbers; else nothing.
+        """Return a player's number of games after each of the steps, including games before the ladder; empty if no
+        rule has state.
         """
         if not any(version.rule.state for version in self.stream.versions):
             return []
@@ -340,12 +340,12 @@ class Trace:
         return [games := games + (step.game is not None) for step in steps]
 
     def last_points(self, player: int, last: int) -> list[int]:
-        """Return what a player had after each of so many last steps, in order."""
+        """Return a player's points after each of the `last` steps, in order."""
         start, end = self.slots.start[player], self.slots.end[player]
         has_more = any(version.rule.new_season for version in self.stream.versions)
         if has_more or end - start < last or any(adjustment.player == player for adjustment in self.stream.adjustments):
             return [step.before + step.change for step in self.steps(player, last)]
-        # of games alone, each leaves what the next one finds
+        # Between games nothing changes, so the points after a game are those before the next one.
         return [*(self.before[slot] for slot in self.slots.order[end - last + 1 : end]), self.points[player]]
 
     def _steps(self, player: int, last: int | None) -> list[Step]:
@@ -354,8 +354,8 @@ class Trace:
         begin, start, end = earlier.count if earlier else 0, slots.start[player], slots.end[player]
         some = array("q", slots.order[start if last is None else max(start, end - last) : end])
         games = arrays.spans_of(stream.offsets, some)
-        taken = arrays.taken
-        befores, rows, versions = taken(self.before, some), taken(stream.row, games), taken(stream.version, games)
+        take = arrays.take
+        befores, rows, versions = take(self.before, some), take(stream.row, games), take(stream.version, games)
         parts = [
             self._steps_at_slot(slot, Step(begin + game, before, 0, row, stream.versions[version]))
             for slot, game, before, row, version in zip(some, games, befores, rows, versions, strict=True)
@@ -374,7 +374,7 @@ class Trace:
         return steps if last is None else steps[-last:]
 
     def _steps_at_slot(self, slot: int, step: Step) -> list[Step]:
-        """Return what was done to a player at a slot: what a new season did, if anything, then the game's step."""
+        """Return the steps of a player at a slot: that of a new season, if any, then the game's."""
         version = step.version
         if self.stream.periods is not None:
             return self._steps_at_period(slot, step)
@@ -389,10 +389,10 @@ class Trace:
         return [season, step._replace(before=points, change=step.change - moved)]
 
     def _steps_at_period(self, slot: int, step: Step) -> list[Step]:
-        """Return a game's step, which changes nothing, and what its period did behind the player's last game in it."""
+        """Return a game's step without change and, after the player's last game in a period, the step of the period."""
         periods, stream = self.stream.periods, self.stream
         assert periods is not None
-        game = _find_game_at(stream, slot)
+        game = _find_game_of_slot(stream, slot)
         end = stream.offsets[int(periods.offsets[int(periods.of_game[game]) + 1])]
         number = stream.players[slot]
         at = bisect_right(self.slots.order, slot, self.slots.start[number], self.slots.end[number])
@@ -402,7 +402,7 @@ class Trace:
         return [step._replace(change=0), period]
 
     def players_of(self, game: int) -> Column:
-        """Return who counts in a game, given how many there are before it."""
+        """Return the counted players of a game, given its number on the ladder."""
         begin = self.earlier.count if self.earlier else 0
         if self.earlier and game < begin:
             return self.earlier.players_of(game)
@@ -410,14 +410,14 @@ class Trace:
         return self.stream.players[offsets[game - begin] : offsets[game - begin + 1]]
 
     def players_of_all(self, games: Sequence[int]) -> list[Sequence[int]]:
-        """Return the same for many games, which ascend, at once."""
+        """Return the counted players of several games, given in ascending order."""
         begin = self.earlier.count if self.earlier else 0
         before = bisect_left(games, begin)
         players_by_game = self.earlier.players_of_all(games[:before]) if self.earlier and before else []
-        own, taken = array("q", [game - begin for game in games[before:]]), arrays.taken
-        starts, ends = taken(self.stream.offsets, own), taken(self.stream.offsets, arrays.shifted(own, 1))
+        own, take = array("q", [game - begin for game in games[before:]]), arrays.take
+        starts, ends = take(self.stream.offsets, own), take(self.stream.offsets, arrays.shift(own, 1))
         sizes = array("q", [end - start for start, end in zip(starts, ends, strict=True)])
-        players = taken(self.stream.players, arrays.span_indices(starts, sizes)).tolist()
+        players = take(self.stream.players, arrays.span_indices(starts, sizes)).tolist()
         last = 0
         for size in sizes:
             players_by_game.append(players[last : last + size])
@@ -434,14 +434,12 @@ class Trace:
         return earlier.last_row_of(player) if earlier and player < len(earlier.points) else None
 
     def last_period_of(self, player: int) -> int | None:
-        """Return the number of the last rating period in which a player played, as `Periods.last` has it; None for
-        somebody without games.
-        """
+        """Return the last rating period in which a player played, numbered as in `Periods.last`; None without games."""
         periods, slots = self.stream.periods, self.slots
         assert periods is not None
         if slots.start[player] == slots.end[player]:
             return None
-        return int(periods.last[periods.of_game[_find_game_at(self.stream, slots.order[slots.end[player] - 1])]])
+        return int(periods.last[periods.of_game[_find_game_of_slot(self.stream, slots.order[slots.end[player] - 1])]])
 
     def _make_step(self, begin: int, game: int, before: int, change: int) -> Step:
         stream = self.stream
@@ -469,12 +467,12 @@ class Trace:
                         yield stream.players[slot], step
 
     def is_like(self, other: Trace) -> bool:
-        """Tell whether two traces have the same games, order, points and accounts, part by part."""
+        """Tell whether two traces have the same games, order, points and totals, part by part."""
         if self is other:
             return True
-        left, two = self.stream, other.stream
+        left, right = self.stream, other.stream
         return (
-            (left.names, left.versions, left.adjustments) == (two.names, two.versions, two.adjustments)
+            (left.names, left.versions, left.adjustments) == (right.names, right.versions, right.adjustments)
             and self._accounts() == other._accounts()
             and all(map(arrays.equal, self._columns(), other._columns()))
             and (self.earlier is None) == (other.earlier is None)
@@ -500,7 +498,7 @@ class Trace:
 
     @cached_property
     def entered(self) -> int:
-        """Return since when the last version is in force that took effect in it; `MISSING` for an empty one."""
+        """Return since when the version is in force that took effect last; `MISSING` for an empty trace."""
         version, own = self.last_version, self.stream.adjustments[-1:]
         since = [
             self.stream.entered,
@@ -517,18 +515,18 @@ class Trace:
 
     @cached_property
     def rated_by(self) -> Version:
-        """Return the version whose numbers the players have at the end."""
+        """Return the version whose state columns the players have at the end."""
         stream = self.stream
         in_force = [version for version in stream.versions if (version.effective_from or MISSING) == self.entered]
         return self.last_version or stream.versions[0] if len(in_force) != 1 else in_force[0]
 
     def enter_until(self, instant: int) -> Trace:
-        """Return the same with the entries of the versions that take effect after the last game, up to an instant.
+        """Return this trace with the versions that take effect after the last game, up to an instant.
 
         Raises `RuleFailure`.
         """
         trace, opens = self, self.stream.open_from
-        # within a rating period it takes effect at the close
+        # Within a rating period, a version takes effect when the period closes.
         instant = instant if opens is None else min(instant, opens)
         for change in find_changes(self.stream.versions):
             if self.entered < change.since and change.instant <= instant and self.step_count:
@@ -536,18 +534,18 @@ class Trace:
         return trace
 
     def compact(self) -> Trace:
-        """Join the parts if there are many, since each question about a player goes through all of them."""
+        """Join the parts if there are many, because each query about a player reads all of them."""
         return self.whole() if len(self._parts()) > PARTS_MAX else self
 
     def whole(self) -> Trace:
-        """Return the same without an earlier part, its players numbered as they joined."""
+        """Return this trace in one part, with players numbered in the order in which they joined."""
         return self if self.earlier is None else _join_parts(self._parts())
 
     def _parts(self) -> list[Trace]:
         return [*(self.earlier._parts() if self.earlier else ()), self]
 
     def state_of(self, person: int, games: int, adjustments: int) -> State | None:
-        """Return what a person had after the first `games` and `adjustments`; None if not on the ladder yet."""
+        """Return a person's state after the first `games` and `adjustments`; None if not on the ladder yet."""
         number, earlier = self.stream.numbers.get(person), self.earlier
         if number is None or (games == self.count and adjustments == self.adjustments):
             return None if number is None else self.state(number)
@@ -561,7 +559,7 @@ class Trace:
         is_known = earlier is not None and number < len(earlier.points)
         if not (is_known or at > slots.start[number] or any(index < adjustments for index in own)):
             return None
-        # what the next game finds was there before it
+        # The state before the next game is the one after these.
         slot = slots.order[at] if at < slots.end[number] else len(self.before)
         state = [
             int(before[slot] if slot < len(before) else states[number])
@@ -573,7 +571,7 @@ class Trace:
         return tuple(state)
 
     def last_game_of(self, person: int, games: int) -> tuple[int, int | None]:
-        """Return how many games a person played among the first `games`, and the last one's row in the facts.
+        """Return how many of the first `games` a person played, and the row of the last one in the facts.
 
         The row is None before the first game. Games from before the ladder are not included.
         """
@@ -590,7 +588,7 @@ class Trace:
         at = bisect_left(slots.order, end, slots.start[number], slots.end[number])
         if at == slots.start[number]:
             return before
-        game = _find_game_at(self.stream, slots.order[at - 1])
+        game = _find_game_of_slot(self.stream, slots.order[at - 1])
         return before[0] + at - slots.start[number], self.stream.row[game]
 
     def up_to(self, games: int, adjustments: int) -> Trace:
@@ -606,7 +604,7 @@ class Trace:
             minted, adjusted, started = earlier.minted, earlier.adjusted, earlier.started
         end, slots = self.stream.offsets[games], self.slots
         states, played, following = self._rewind_states(end, adjustments)
-        # players are numbered as they joined by their games, so those who had not played yet are the last
+        # Players are numbered in the order in which they joined, so those who had not played yet come last.
         joined = bisect_left(
             range(len(played)), True, known, key=lambda player: slots.start[player] == following[player]
         )
@@ -614,14 +612,14 @@ class Trace:
         numbers = array("i", [*range(joined), *(self.stream.numbers[person] for person in stream.persons[joined:])])
         trace = Trace(
             stream,
-            [arrays.taken(column, numbers) for column in states],
-            arrays.taken(played, numbers),
+            [arrays.take(column, numbers) for column in states],
+            arrays.take(played, numbers),
             array("b", b"\1" * len(numbers)),
             self.joining,
             [column[:end] for column in self.states_before],
             self.mints[:games],
             [column[:adjustments] for column in self.adjusted_before],
-            started=started + arrays.total(arrays.taken(self.began, numbers[known:])),
+            started=started + arrays.total(arrays.take(self.began, numbers[known:])),
             minted=minted
             + arrays.total(self.mints[:games])
             + sum(max(adjustment.units, 0) for adjustment in stream.adjustments if adjustment.enters),
@@ -630,16 +628,16 @@ class Trace:
         )
         trace.burned = trace.started + trace.minted + trace.adjusted - arrays.total(trace.points)
         trace.slots = Slots(
-            arrays.taken(slots.start, numbers),
-            arrays.taken(following, numbers),
+            arrays.take(slots.start, numbers),
+            arrays.take(following, numbers),
             slots.order,
         )
         return trace
 
     def _rewind_states(self, end: int, adjustments: int) -> tuple[Sequence[Column], Column, Column]:
-        """Return what everybody had after the first slots and adjustments, their games, and where their slots go on."""
+        """Return the states and games of all players after the first slots and adjustments, and their next slots."""
         states, games, slots = [*map(_copy_column, self.states)], _copy_column(self.games), self.slots
-        following = arrays.set_back(states, games, slots.start, slots.end, slots.order, self.states_before, end)
+        following = arrays.rewind(states, games, slots.start, slots.end, slots.order, self.states_before, end)
         for at in range(len(self._adjusted_at) - 1, adjustments - 1, -1):
             player = self.stream.adjustments[at].player
             later = following[player] < slots.end[player]
@@ -652,7 +650,7 @@ class Trace:
     def began(self) -> Column:
         """Return the points of all players before the stream's first game and adjustment."""
         points, first = _copy_column(self.points), array("q", [NONE]) * len(self.points)
-        self._run(loops.first_slots, self.stream.players, first)
+        self._run(loops.find_first_slots, self.stream.players, first)
         for player, slot in enumerate(first):
             if slot != NONE:
                 points[player] = self.before[slot]
@@ -663,11 +661,11 @@ class Trace:
         return points
 
 
-def _find_game_at(stream: Stream, slot: int) -> int:
+def _find_game_of_slot(stream: Stream, slot: int) -> int:
     return bisect_right(stream.offsets, slot) - 1
 
 
-def _make_adjustment_step(adjustment: Inserted, before: int) -> Step:
+def _make_adjustment_step(adjustment: StreamAdjustment, before: int) -> Step:
     cause = "version" if adjustment.enters else ""
     return Step(
         None, before, adjustment.units, position=adjustment.position, occurred_at=adjustment.occurred_at, cause=cause
@@ -685,10 +683,10 @@ def _enter_version_at_end(trace: Trace, change: VersionStart) -> Trace:
     entered = replace(
         trace,
         stream=replace(stream, adjustments=[*stream.adjustments, *entries], known=None),
-        states=_as_columns(after, stream.width),
+        states=_to_columns(after, stream.width),
         adjusted_before=[
-            arrays.concatenated("q", both)
-            for both in zip(trace.adjusted_before, _as_columns(before, stream.width), strict=True)
+            arrays.concatenate("q", both)
+            for both in zip(trace.adjusted_before, _to_columns(before, stream.width), strict=True)
         ],
         minted=trace.minted + sum(max(units, 0) for units in gains),
         burned=trace.burned + sum(max(-units, 0) for units in gains),
@@ -697,8 +695,8 @@ def _enter_version_at_end(trace: Trace, change: VersionStart) -> Trace:
     return entered
 
 
-def _as_columns(states: Sequence[State], width: int) -> list[Column]:
-    """Return states by column; numbers that a version does not keep are 0."""
+def _to_columns(states: Sequence[State], width: int) -> list[Column]:
+    """Return states by column; columns that a version does not have are 0."""
     columns = np.zeros((width, len(states)), dtype=np.int64)
     for column, numbers in zip(columns, zip(*states, strict=True), strict=False):
         column[:] = numbers
@@ -710,45 +708,45 @@ def _join_parts(parts: Sequence[Trace]) -> Trace:
     last, streams = parts[-1], [part.stream for part in parts]
     played = [stream for stream in streams if len(stream.row)]
     first = _find_first_slots(parts)
-    # by their games, then by their adjustments, in which order they have their numbers
+    # Number players by their first games; players with adjustments only come last, in their previous order.
     order = sorted(range(len(last.points)), key=lambda number: first.get(number, 2**63))
     number = array("i", bytes(4 * len(order)))
     for new, old in enumerate(order):
         number[old] = new
-    offsets, adjustments, slots, games = [array("q", [0])], list[Inserted](), 0, 0
+    offsets, adjustments, slots, games = [array("q", [0])], list[StreamAdjustment](), 0, 0
     for stream in streams:
-        offsets.append(arrays.shifted(stream.offsets[1:], slots))
+        offsets.append(arrays.shift(stream.offsets[1:], slots))
         adjustments += [
             adjustment._replace(game=adjustment.game + games, player=number[adjustment.player])
             for adjustment in stream.adjustments
         ]
         slots, games = slots + len(stream.players), games + len(stream.row)
-    players = arrays.taken(number, arrays.concatenated("i", [stream.players for stream in streams]))
+    players = arrays.take(number, arrays.concatenate("i", [stream.players for stream in streams]))
     whole = Stream(
         last.stream.ladder,
         last.stream.rule,
         last.stream.versions,
         [last.stream.names[old] for old in order],
-        arrays.concatenated("q", offsets),
+        arrays.concatenate("q", offsets),
         players,
-        Fetched(lambda: [arrays.concatenated("q", same) for same in zip(*(s.columns for s in played), strict=True)]),
-        arrays.concatenated("h", [stream.version for stream in streams]),
-        arrays.concatenated("q", [stream.row for stream in streams]),
+        LazyColumns(lambda: [arrays.concatenate("q", same) for same in zip(*(s.columns for s in played), strict=True)]),
+        arrays.concatenate("h", [stream.version for stream in streams]),
+        arrays.concatenate("q", [stream.row for stream in streams]),
         adjustments,
         [last.stream.persons[old] for old in order],
     )
     whole.seeds, calendars = last.stream.seeds, [stream.calendar for stream in streams if stream.calendar is not None]
     if calendars:
-        whole.calendar = Calendar(*(arrays.concatenated("q", same) for same in zip(*calendars, strict=True)))
+        whole.calendar = Calendar(*(arrays.concatenate("q", same) for same in zip(*calendars, strict=True)))
     return Trace(
         whole,
         [array("q", [column[old] for old in order]) for column in last.states],
         array("q", [last.games[old] for old in order]),
-        last.seen,
+        last.on_ladder,
         last.joining,
-        [arrays.concatenated("q", same) for same in zip(*(part.states_before for part in parts), strict=True)],
-        arrays.concatenated("q", [part.mints for part in parts]),
-        [arrays.concatenated("q", same) for same in zip(*(part.adjusted_before for part in parts), strict=True)],
+        [arrays.concatenate("q", same) for same in zip(*(part.states_before for part in parts), strict=True)],
+        arrays.concatenate("q", [part.mints for part in parts]),
+        [arrays.concatenate("q", same) for same in zip(*(part.adjusted_before for part in parts), strict=True)],
         last.started,
         last.minted,
         last.burned,

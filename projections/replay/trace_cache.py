@@ -42,7 +42,14 @@ from ratings_ledger.projections.replay.continuation import (
     read_trace_inputs,
 )
 from ratings_ledger.projections.replay.gaps import read_calendar
-from ratings_ledger.projections.replay.ladders import Fetched, Inserted, Stream, find_seeded, parse_name, streams
+from ratings_ledger.projections.replay.ladders import (
+    LazyColumns,
+    Stream,
+    StreamAdjustment,
+    build_streams,
+    find_seeded_states,
+    parse_name,
+)
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.trace import Slots, Trace
@@ -131,7 +138,7 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
         return
     folder = facts.cache / TRACES
     # whoever asks for what the rule reads fetches it again
-    stream.columns, stream.batch = Fetched(partial(_columns, facts, stream.ladder, versions)), None
+    stream.columns, stream.batch = LazyColumns(partial(_columns, facts, stream.ladder, versions)), None
     file_name = _name(stream.ladder, versions, facts.position, facts.chain_hash)
     persons = array("i", stream.persons)
     first = trace.slots_from()
@@ -186,7 +193,7 @@ def wrong_traces(facts: Facts, plain: Facts) -> Iterator[tuple[str, Path]]:
         versions = facts.rulesets.get(ladder.partition("/")[0])
         if versions is None or (trace := find_trace(facts, ladder, versions)) is None:
             continue
-        stream = streams(plain, versions, only=parse_name(ladder).values).get(ladder)
+        stream = build_streams(plain, versions, only=parse_name(ladder).values).get(ladder)
         if stream is None or not trace.whole().is_like(replay(stream)):
             delete_file(path)
             yield ladder, path
@@ -295,7 +302,7 @@ def _set_limits(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> 
 
 def _columns(facts: Facts, ladder: str, versions: Sequence[Version]) -> Sequence[Column]:
     """Return what the rule of a ladder reads."""
-    return streams(facts, versions, only=parse_name(ladder).values)[ladder].columns
+    return build_streams(facts, versions, only=parse_name(ladder).values)[ladder].columns
 
 
 def _trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace:
@@ -314,14 +321,14 @@ def _trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Versi
         [facts.players[person] for person in persons],
         columns["offset"],
         columns["player"],
-        Fetched(fetch),
+        LazyColumns(fetch),
         columns["version"],
         columns["row"],
         persons=persons,
     )
-    stream.adjustments = [Inserted(*inserted) for inserted in about["inserted"]]
+    stream.adjustments = [StreamAdjustment(*inserted) for inserted in about["inserted"]]
     # it is continued only with the seeds that it was made with
-    stream.seeds = find_seeded(facts, ladder, versions)
+    stream.seeds = find_seeded_states(facts, ladder, versions)
     if any(version.rule.state for version in versions):
         stream.calendar = read_calendar(facts, stream.row, versions[0].ruleset)
     several = range(1, stream.width)

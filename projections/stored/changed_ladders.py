@@ -13,7 +13,7 @@ from ratings_ledger.ledger.store.log import Log, changed_games, read_types
 from ratings_ledger.projections.admission.events import one_game
 from ratings_ledger.projections.diff.affected import describe_affected, is_affected
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.replay.ladders import partition_values
+from ratings_ledger.projections.replay.ladders import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, games_of
 from ratings_ledger.projections.stored.computing import of_packages
 
@@ -113,5 +113,5 @@ def _ladders_of(versions: Sequence[Version], states: Collection[GameState]) -> s
     return {
         "/".join([ruleset.id, *values])
         for facts, row in (state for state in states if state.name in games)
-        for values in partition_values(facts, row, ruleset)
+        for values in list_partition_values(facts, row, ruleset)
     }

@@ -142,7 +142,7 @@ def test_layers_leave_the_files_and_copies_alone(
             assert [*found.whole()] == wanted
             assert [*found[first:last]] == wanted[first:last]
         if data.draw(st.booleans()):
-            found.let_go()
+            found.release_pages()
     assert [*found] == [found[index] for index in range(len(found))] == wanted
     for index in (-1, len(wanted)):
         with pytest.raises(Damaged):

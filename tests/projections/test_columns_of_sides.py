@@ -21,7 +21,7 @@ from ratings_ledger.projections.cluster.objects import objects_at
 from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.facts.columns import Facts, row_at
-from ratings_ledger.projections.replay.rule_inputs import GameSlots, bulk_columns
+from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns
 from ratings_ledger.projections.rulesets.columns import Reading, reading_of
 
 COLUMNS = (
@@ -153,7 +153,7 @@ def test_all_games_at_once_read_like_each_alone(reading: Reading) -> None:
     for rows in (np.arange(300), np.arange(0, 300, 7)):
         start, size = (arrays.as_numpy(column)[rows] for column in (facts.start, facts.count))
         slots = arrays.span_indices(*map(arrays.as_column, (start, size)))
-        found = bulk_columns(facts, reading, GameSlots(*map(arrays.as_column, (rows, size)), slots))
+        found = read_columns(facts, reading, GameSlots(*map(arrays.as_column, (rows, size)), slots))
         for name, numbers in zip(COLUMNS, found.tolist(), strict=True):
             alone = [number for row, mine in enumerate(column(facts, name, reading)) if row in rows for number in mine]
             assert numbers == alone, name

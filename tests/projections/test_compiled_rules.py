@@ -19,7 +19,7 @@ from thresholds import set_thresholds
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.replay import replay as replaying
-from ratings_ledger.projections.replay.ladders import Inserted, Stream
+from ratings_ledger.projections.replay.ladders import Stream, StreamAdjustment
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.trace import Trace
@@ -54,7 +54,7 @@ def stream_of_rule(found: Rule, seed: int) -> Stream:
         stream.row.append(game)
         if chance.random() < 0.03:
             units = chance.randint(-5, 5) * found.scale
-            stream.adjustments.append(Inserted(game, chance.randrange(PLAYERS), units, which, 10_000 + game, 0))
+            stream.adjustments.append(StreamAdjustment(game, chance.randrange(PLAYERS), units, which, 10_000 + game, 0))
     code = "h" if all(-(2**15) <= value < 2**15 for column in columns for value in column) else "q"
     stream.columns = [array(code, column) for column in columns]
     joined = dict.fromkeys([*stream.players, *(one.player for one in stream.adjustments), *range(PLAYERS)])
@@ -185,7 +185,7 @@ def numbers(*values):
 for name in sys.argv[1:]:
     begin, states = np.zeros((2, 1, 2), dtype=np.int64)
     rule = registry.rule("pairwise-elo/1")._replace(score=import_module(name).score)
-    compiling.around(loops.run_ladders, rule, loops.parts_of(rule))(
+    compiling.around(loops.run_ladders, rule, loops.find_rule_parts(rule))(
         numbers(), numbers(), numbers(0, 1), numbers(0, 2), numbers(0, 2), numbers(0, 2), numbers(0, 1),
         np.zeros((1, 2), dtype=np.int64), begin, states, numbers(0, 0), np.zeros(2, dtype=np.int8),
         np.zeros((1, 6), dtype=np.int64), numbers(0), *np.zeros((2, 1, 2), dtype=np.int64),

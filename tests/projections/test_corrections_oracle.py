@@ -40,7 +40,7 @@ from ratings_ledger.projections.queries.explain import GameExplanation, explain_
 from ratings_ledger.projections.queries.history import course_of
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.standings import build_balance
-from ratings_ledger.projections.replay.ladders import streams
+from ratings_ledger.projections.replay.ladders import build_streams
 from ratings_ledger.projections.rulesets.versions import shipped
 
 Points = dict[tuple[str, str], Fraction]
@@ -127,7 +127,7 @@ def agree(ledger: Ledger, log: Log, known_at: int, as_of: str | None) -> dict[st
         facts = decode(connection, known_at)
     expected = ladders(known, upto)
     ours = [versions for ruleset_id, versions in facts.rulesets.items() if ruleset_id in BOOK]
-    on_ladders = {name for versions in ours for name in streams(facts, versions, as_of=since)}
+    on_ladders = {name for versions in ours for name in build_streams(facts, versions, as_of=since)}
     assert on_ladders == {name for name, wanted in expected.items() if wanted.points}
     for name, wanted in expected.items():
         found = Ladders(facts, since).standings(name)

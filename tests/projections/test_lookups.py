@@ -45,9 +45,9 @@ def test_columns_are_looked_up_as_by_hand() -> None:
     indices = arrays.span_indices(starts, counts)
     assert [*indices] == [3, 4, 9, 10, 11, 12]
     for column in (numbers, memoryview(numbers)):
-        assert arrays.taken(column, indices).tolist() == [13, 14, 19, 20, 21, 22]
-    assert arrays.taken(numbers, array("q")).tolist() == arrays.span_indices(array("q"), array("q")).tolist() == []
-    assert arrays.shifted(starts, -1).tolist() == [2, -1, 8]
+        assert arrays.take(column, indices).tolist() == [13, 14, 19, 20, 21, 22]
+    assert arrays.take(numbers, array("q")).tolist() == arrays.span_indices(array("q"), array("q")).tolist() == []
+    assert arrays.shift(starts, -1).tolist() == [2, -1, 8]
     assert arrays.is_within(starts, 0, 10)
     assert not arrays.is_within(starts, 0, 9)
     assert not arrays.is_within(starts, 1, 10)

@@ -198,7 +198,7 @@ def test_compiled_and_interpreted_periods_are_equal(
         interpreted = trace_of(name)
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
     monkeypatch.setattr(compiling, "compiles", lambda rule: True)
-    monkeypatch.setattr("ratings_ledger.projections.replay.replay._play_periods_carefully", None)
+    monkeypatch.setattr("ratings_ledger.projections.replay.replay._make_checked_period_loop", None)
     compiled = trace_of(name)
     assert compiled.is_like(interpreted)
 

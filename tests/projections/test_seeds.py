@@ -14,7 +14,7 @@ from ratings_ledger.projections.facts.columns import Facts, Seed
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.replay.continuation import read_trace_inputs
-from ratings_ledger.projections.replay.ladders import seeded_state, seeds_of, state_columns, streams
+from ratings_ledger.projections.replay.ladders import build_streams, compute_seeded_state, find_seeds, state_columns
 from ratings_ledger.projections.replay.replay import replay, replay_compiled, replay_interpreted
 from ratings_ledger.projections.rulesets.versions import Version, bind
 
@@ -109,7 +109,7 @@ def test_seeds_are_those_of_a_plain_reading_of_the_log(number: int) -> None:
                 if event.type == "player.seeded" and event.event_id not in gone and event.data["ladder"] == ladder:
                     about = event.data["state"], event.data.get("games", 0), at
                     expected.setdefault(current(log, gone, event.data["player"]), about)
-            found = seeds_of(facts, ladder)
+            found = find_seeds(facts, ladder)
             assert expected == {
                 facts.players[person]: (one.state, one.games, one.position) for person, one in found.items()
             }
@@ -156,17 +156,20 @@ def test_seeded_state_is_in_units_of_each_column() -> None:
     one, two = elo(), glicko()
     both = [one, two]
     assert [column.name for column in state_columns(one.rule)] == ["points"]
-    assert seeded_state(seed({"rating": "1650.5", "deviation": "80"}), two, both) == (1650_500_000, 80 * MILLION)
-    assert seeded_state(seed({"rating": "1650"}), two, both) == (1650 * MILLION, 350 * MILLION)
-    assert seeded_state(seed({"deviation": "80"}), two, both) == (1500 * MILLION, 80 * MILLION)
-    assert seeded_state(seed({"points": "1650"}), one, [one]) == (1650 * one.rule.scale,)
+    assert compute_seeded_state(seed({"rating": "1650.5", "deviation": "80"}), two, both) == (
+        1650_500_000,
+        80 * MILLION,
+    )
+    assert compute_seeded_state(seed({"rating": "1650"}), two, both) == (1650 * MILLION, 350 * MILLION)
+    assert compute_seeded_state(seed({"deviation": "80"}), two, both) == (1500 * MILLION, 80 * MILLION)
+    assert compute_seeded_state(seed({"points": "1650"}), one, [one]) == (1650 * one.rule.scale,)
     # the rule changed
-    assert seeded_state(seed({"points": "-3"}), two, both) == (-3 * MILLION, 350 * MILLION)
-    assert seeded_state(seed({"rating": "-3", "deviation": "80"}), one, both) == (-3 * one.rule.scale,)
-    assert seeded_state(seed({"deviation": "80"}), one, both) == one.start_state
+    assert compute_seeded_state(seed({"points": "-3"}), two, both) == (-3 * MILLION, 350 * MILLION)
+    assert compute_seeded_state(seed({"rating": "-3", "deviation": "80"}), one, both) == (-3 * one.rule.scale,)
+    assert compute_seeded_state(seed({"deviation": "80"}), one, both) == one.start_state
     # what was written by SQL stays out of bounds, and within 64 bits
     beyond = seed({"rating": "999999999999999", "deviation": "-999999999999999"})
-    assert seeded_state(beyond, two, both) == (UNITS_MAX + 1, -UNITS_MAX - 1)
+    assert compute_seeded_state(beyond, two, both) == (UNITS_MAX + 1, -UNITS_MAX - 1)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +241,7 @@ def test_a_seed_is_a_start_and_nothing_else(number: int) -> None:
     settle_facts(seeded_facts)
     settle_facts(adjusted_facts)
     ladder = elo(partition={"by": ["players"], "bands": ["all"]})
-    (one,), (other,) = (streams(facts, [ladder]).values() for facts in (seeded_facts, adjusted_facts))
+    (one,), (other,) = (build_streams(facts, [ladder]).values() for facts in (seeded_facts, adjusted_facts))
     expected = replay_interpreted(other, {})
     for found in (replay(one), replay_interpreted(one, dict(one.seeds)), replay_compiled(one, dict(one.seeds))):
         assert found is not None
