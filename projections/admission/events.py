@@ -29,19 +29,19 @@ from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.decoding import apply, decode
 from ratings_ledger.projections.game_clock.logs import Clocks
 from ratings_ledger.projections.replay.eligibility import (
-    Uncountable,
-    counted,
-    may_be_unreadable,
+    UnreadableGame,
+    can_be_unreadable,
+    explain_ineligible,
+    explain_kind_mismatch,
+    explain_not_scored,
+    explain_size_mismatch,
+    explain_unreadable,
+    list_counted,
+    rates_teams,
     reads_numbers,
-    takes_teams,
-    why_not_eligible,
-    why_not_of_kind,
-    why_not_of_size,
-    why_not_scored,
-    why_unreadable,
 )
 from ratings_ledger.projections.replay.ladders import list_partition_values, parse_name, refuse_name
-from ratings_ledger.projections.replay.partition import by_time
+from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.versions import (
@@ -157,7 +157,7 @@ class Admission:
             self._adjusted[parse_name(data["ladder"]).ruleset_id] += 1
         elif type_name in ("list.published", "list.scheduled"):
             versions = self._fitting(data["ladder"])
-            if type_name == "list.scheduled" and by_time(versions[0].ruleset):
+            if type_name == "list.scheduled" and is_partitioned_by_time(versions[0].ruleset):
                 told = "is a list of a month or year, which ratings publish --due publishes when that is over"
                 raise Refused("schedule-exists", f"{data['ladder']} {told}")
         elif type_name == "ruleset.published":
@@ -417,23 +417,23 @@ def _candidates(versions: Sequence[Version], occurred_at: int) -> list[Version]:
     return [] if version is None else [version]
 
 
-def _last_of(reasons: Sequence[Uncountable | None]) -> Uncountable | None:
+def _last_of(reasons: Sequence[UnreadableGame | None]) -> UnreadableGame | None:
     """Return the last reason if there is no version that has none."""
     return reasons[-1] if reasons and all(reasons) else None
 
 
-def _why_uncountable(facts: Facts, version: Version) -> Uncountable | None:
+def _why_uncountable(facts: Facts, version: Version) -> UnreadableGame | None:
     """Return why a version cannot score the one game of these facts; None if it can, or the game is not eligible."""
-    if why_not_eligible(facts, 0, version.ruleset) is not None:
+    if explain_ineligible(facts, 0, version.ruleset) is not None:
         return None
-    participants = counted(facts, 0, version)
+    participants = list_counted(facts, 0, version)
     if len(participants) < version.rule.counted_min:
         return None  # too few counted players is not the game's fault
-    if may_be_unreadable(facts, version) and (unreadable := why_unreadable(facts, 0, version, participants)):
+    if can_be_unreadable(facts, version) and (unreadable := explain_unreadable(facts, 0, version, participants)):
         return unreadable
     try:
-        reason = why_not_scored(facts, 0, version, participants)
-        return None if reason is None else Uncountable("uncounted", reason)
+        reason = explain_not_scored(facts, 0, version, participants)
+        return None if reason is None else UnreadableGame("uncounted", reason)
     except RuleFailure:
         return None  # nor is a failing rule, which its ladder reports
 
@@ -449,7 +449,10 @@ def _why_homeless(
         system = RATES_TEAMS if has_teams else ELO
         remedy = did_you_mean(game, scored) or f"; ratings rules publish --shipped {system} --game {game} adds one"
         return f"no ruleset scores games of {game}{remedy}"
-    for reason_of in (lambda ruleset: why_not_of_kind(ruleset, kind), lambda ruleset: why_not_of_size(ruleset, seats)):
+    for reason_of in (
+        lambda ruleset: explain_kind_mismatch(ruleset, kind),
+        lambda ruleset: explain_size_mismatch(ruleset, seats),
+    ):
         reasons = list(map(reason_of, scoring))
         if all(reasons):
             return reasons[0]
@@ -479,7 +482,7 @@ def _may_refuse(versions: Sequence[Version], game: str, has_teams: bool) -> bool
             version.rule.check
             or "season" in version.ruleset.partition.by
             or reads_numbers(version)
-            or (has_teams and not takes_teams(version))
+            or (has_teams and not rates_teams(version))
         )
         for version in versions
     )

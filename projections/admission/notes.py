@@ -25,7 +25,7 @@ from ratings_ledger.projections.contract import FINISHED
 from ratings_ledger.projections.facts.columns import ABORTED, LABELS, NONE, Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Labels, find_played_labels, label_indexes, labels_without
-from ratings_ledger.projections.replay.eligibility import why_not_eligible
+from ratings_ledger.projections.replay.eligibility import explain_ineligible
 from ratings_ledger.projections.replay.ladders import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
@@ -93,7 +93,7 @@ class NewLadders:
                 continue
             facts = facts or game()
             version = in_force(known, occurred_at)
-            if version is None or why_not_eligible(facts, 0, version.ruleset):
+            if version is None or explain_ineligible(facts, 0, version.ruleset):
                 settled = False  # another game with these labels may count
                 continue
             for values in list_partition_values(facts, 0, version.ruleset):

@@ -19,7 +19,7 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import decimal, joined
 from ratings_ledger.projections.facts.columns import LABELS, Facts
-from ratings_ledger.projections.replay.eligibility import why_not_of_kind, why_not_of_size
+from ratings_ledger.projections.replay.eligibility import explain_kind_mismatch, explain_size_mismatch
 from ratings_ledger.projections.replay.ladders import build_streams, parse_name, state_columns
 from ratings_ledger.projections.rulesets.versions import Version, band_range
 
@@ -166,8 +166,8 @@ class SeedChecks:
                 own["players"] = wanted["players"] if low <= seats <= high else ""
             if all(own[name] == value for name, value in wanted.items() if name in own) and any(
                 own["game"] in one.ruleset.scope.game
-                and why_not_of_kind(one.ruleset, own["kind"] or "placing") is None
-                and why_not_of_size(one.ruleset, seats) is None
+                and explain_kind_mismatch(one.ruleset, own["kind"] or "placing") is None
+                and explain_size_mismatch(one.ruleset, seats) is None
                 for one in versions
             ):
                 yield players

@@ -27,7 +27,7 @@ from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import rule_calls
-from ratings_ledger.projections.replay.eligibility import why_not_counted
+from ratings_ledger.projections.replay.eligibility import explain_not_counted
 from ratings_ledger.projections.replay.ladders import Stream, list_partition_values
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
@@ -125,7 +125,7 @@ def _predicts(version: Version) -> bool:
 
 
 def _why(facts: Facts, row: int, version: Version) -> str:
-    return str(why_not_counted(facts, row, [version])[2])
+    return str(explain_not_counted(facts, row, [version])[2])
 
 
 def _drawn(version: Version, chance: Random, games: int) -> Facts:

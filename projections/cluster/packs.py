@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.replay.ladders import parse_name
-from ratings_ledger.projections.replay.partition import by_time, cell_values
+from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_cell_values
 from ratings_ledger.projections.rulesets.versions import Version, games_of
 
 # a longer ladder is streamed
@@ -28,7 +28,7 @@ def streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool) -> t
         and ruleset.entrant == "player"
         and ruleset.freeze == "none"
         and ruleset.period == "game"
-        and not by_time(ruleset)
+        and not is_partitioned_by_time(ruleset)
         and not any(version.params.carry_over for version in versions)
         and all(LISTS[version.rule.ranking].running for version in versions)
     )
@@ -124,7 +124,7 @@ def _families(
         scored = [number for number in games if facts.cells[number].game in slugs]
         own: dict[Family, set[int]] = {family: set() for family in more}
         for number in scored:
-            for values in cell_values(facts, facts.cells[number], some[0].ruleset):
+            for values in list_cell_values(facts, facts.cells[number], some[0].ruleset):
                 own.setdefault(family_of(some, values), set()).add(number)
         if any(version.ruleset.freeze != "none" for version in some):
             own = _with_leagues(facts, own, scored)

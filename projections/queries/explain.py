@@ -45,7 +45,7 @@ from ratings_ledger.projections.queries.standings import Account, PeriodState, p
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.arrivals import read_game_day, score_arrivals
 from ratings_ledger.projections.replay.clubs import explain_members
-from ratings_ledger.projections.replay.eligibility import why_left_out, why_not_counted
+from ratings_ledger.projections.replay.eligibility import explain_left_out, explain_not_counted
 from ratings_ledger.projections.replay.gaps import State
 from ratings_ledger.projections.replay.ladders import (
     Stream,
@@ -53,7 +53,7 @@ from ratings_ledger.projections.replay.ladders import (
     list_partition_values,
     parse_name,
 )
-from ratings_ledger.projections.replay.partition import by_time
+from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.replay import find_starting_state
 from ratings_ledger.projections.replay.trace import Step, Trace, TracePosition
 from ratings_ledger.projections.rulesets.assumptions import assumptions_among
@@ -223,7 +223,7 @@ def explain_game(
     ladders = ladders.for_ladder(ladder)
     facts = ladders.facts
     versions = ladders.versions(ladder)
-    version, participants, reason = why_not_counted(facts, row, versions)
+    version, participants, reason = explain_not_counted(facts, row, versions)
     reason = reason or _why_not_here(ladders, ladder, row, versions)
     # what comes after the game is not part of the points before it, even if the game itself does not count
     before_it = before or ladders.state_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
@@ -364,8 +364,8 @@ def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Ve
         if not belongs:
             return f"it has no {' and no '.join(missing) or 'such ladder'}"
         local = local_time(facts.occurred_at[row], ruleset.time_zone)
-        by_time = {"month", "year"} & {*ruleset.partition.by}
-        ended = f"it ended on {local:%Y-%m-%d at %H:%M} ({ruleset.time_zone}), so " if by_time else ""
+        is_partitioned_by_time = {"month", "year"} & {*ruleset.partition.by}
+        ended = f"it ended on {local:%Y-%m-%d at %H:%M} ({ruleset.time_zone}), so " if is_partitioned_by_time else ""
         return f"{ended}it belongs to {belongs}"
     if ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of:
         return "the game was played later than --as-of"
@@ -375,7 +375,7 @@ def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Ve
     monthly = facts.rulesets.get(params.of, [])
     if refuse_months(newest(versions), monthly):
         return f"it sums the places of the lists of {params.of}, which are not there"
-    _, _, reason = why_not_counted(facts, row, monthly)
+    _, _, reason = explain_not_counted(facts, row, monthly)
     if reason:
         return f"it sums the places of months, and no month counts the game: {reason}"
     month = list_partition_values(facts, row, monthly[0].ruleset)[0]
@@ -429,7 +429,7 @@ def _everybody(
         else:
             had = has = _state(facts, before, p, version or newest(stream.versions))
             terms = []
-        reason = None if p in counted or version is None else why_left_out(facts, row, p, version)
+        reason = None if p in counted or version is None else explain_left_out(facts, row, p, version)
         found.append(
             Explained(
                 facts.name_of(p),
@@ -498,7 +498,7 @@ def explain_player(
         )
     # for a monthly or annual list, its own zone decides what belongs to it
     ruleset = stream.versions[0].ruleset
-    zone = ruleset.time_zone if by_time(ruleset) else times.zone
+    zone = ruleset.time_zone if is_partitioned_by_time(ruleset) else times.zone
     records = read_records_at(connection, sorted({one.position for one in played}))
     standing = GameVersions(connection, facts, records)
     lines = ranking.explain(results, player) if row or number is not None else []
@@ -554,9 +554,9 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step])
         mine = [p for p in range(facts.start[row], facts.start[row] + facts.count[row]) if facts.person_of(p) == person]
         if values not in list_partition_values(facts, row, versions[0].ruleset):
             continue
-        version, _, reason = why_not_counted(facts, row, versions)
+        version, _, reason = explain_not_counted(facts, row, versions)
         if reason is None and version is not None:
-            reason = why_left_out(facts, row, mine[0], version)
+            reason = explain_left_out(facts, row, mine[0], version)
         if reason is not None or row not in own:
             yield PlayedEntry(facts.occurred_at[row], facts.live_position[row], None, reason)
 

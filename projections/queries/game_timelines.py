@@ -38,7 +38,7 @@ from ratings_ledger.projections.queries.results import (
     Result,
 )
 from ratings_ledger.projections.queries.survey import LadderRow, Survey, all_ladders
-from ratings_ledger.projections.replay.eligibility import why_not_counted
+from ratings_ledger.projections.replay.eligibility import explain_not_counted
 from ratings_ledger.projections.replay.ladders import (
     drop_duplicate_ladders,
     list_partition_values,
@@ -208,7 +208,7 @@ def ladders_counting(seen: Survey, game_id: str) -> list[str] | None:
 
 def _counts(ladders: Ladders, ladder: str, row: int) -> bool:
     """Tell whether the ruleset of a ladder counts a game."""
-    return why_not_counted(ladders.facts, row, ladders.facts.rulesets[parse_name(ladder).ruleset_id])[2] is None
+    return explain_not_counted(ladders.facts, row, ladders.facts.rulesets[parse_name(ladder).ruleset_id])[2] is None
 
 
 def ladders_of_player(seen: Survey, player: str) -> list[str]:

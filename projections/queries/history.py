@@ -51,7 +51,7 @@ from ratings_ledger.projections.replay.ladders import (
     StreamAdjustment,
     parse_name,
 )
-from ratings_ledger.projections.replay.partition import by_time
+from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.trace import Step, Trace
 from ratings_ledger.projections.rulesets.versions import month_start, newest
 
@@ -244,7 +244,7 @@ def ranks_over_time(connection: Connection, ladders: Ladders, ladder: str, playe
         rows = tuple(_by_step(ladders.facts, trace.whole(), player)) if short else None
         return Ranks(player, ladder, at, "step", rows, times=times)
     ruleset = stream.versions[0].ruleset
-    zone = ruleset.time_zone if by_time(ruleset) else times.zone
+    zone = ruleset.time_zone if is_partitioned_by_time(ruleset) else times.zone
     most = min(ENDS_MAX, STEPS_MAX // max(1, trace.step_count))
     every, ends = _ends(ladders, trace.whole(), zone, most)
     rows = tuple(_at_ends(ladders, trace, player, ends)) if len(ends) <= most else None

@@ -13,9 +13,9 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.queries.ladders_at import find_played_labels
-from ratings_ledger.projections.replay.eligibility import why_cell_not_eligible
+from ratings_ledger.projections.replay.eligibility import explain_ineligible_cell
 from ratings_ledger.projections.replay.ladders import ALL, short_name
-from ratings_ledger.projections.replay.partition import by_time, values_when
+from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_values_at
 from ratings_ledger.projections.rulesets.versions import month_start
 
 
@@ -70,18 +70,18 @@ def ladder_names(facts: Facts) -> list[str]:
         counted = {
             number
             for number, cell in enumerate(facts.cells)
-            if not all(why_cell_not_eligible(facts, cell, version.ruleset) for version in versions)
+            if not all(explain_ineligible_cell(facts, cell, version.ruleset) for version in versions)
         }
         for number, played_at in _samples(facts, ruleset) if counted else ():
             if number in counted:
-                values = values_when(facts, facts.cells[number], played_at, ruleset)
+                values = list_values_at(facts, facts.cells[number], played_at, ruleset)
                 found |= {"/".join((ruleset.id, *own)) for own in values}
     return sorted(found)
 
 
 def _samples(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
     """Cells with the time of one of their games: of one in each month, where the time decides on the ladder."""
-    starts = [*_months(facts, ruleset.time_zone)] if by_time(ruleset) else []
+    starts = [*_months(facts, ruleset.time_zone)] if is_partitioned_by_time(ruleset) else []
     if len(facts.cell) >= arrays.LONG_HISTORY:
         cells, times = (arrays.as_numpy(column).astype(np.int64) for column in (facts.cell, facts.occurred_at))
         months = np.searchsorted(np.array(starts, dtype=np.int64), times, side="right")

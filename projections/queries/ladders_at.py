@@ -41,14 +41,14 @@ from ratings_ledger.projections.queries.coordinates import (
     unknown_ruleset,
 )
 from ratings_ledger.projections.queries.shown_states import ShownStates, StatesSeen, exact_states
-from ratings_ledger.projections.replay.clubs import facts_of_clubs, find_places
+from ratings_ledger.projections.replay.clubs import build_club_facts, find_places
 from ratings_ledger.projections.replay.continuation import (
     TraceInputs,
     can_be_continued,
     continue_trace,
     read_trace_inputs,
 )
-from ratings_ledger.projections.replay.eligibility import rows_in_order, why_cell_not_eligible
+from ratings_ledger.projections.replay.eligibility import explain_ineligible_cell, order_rows
 from ratings_ledger.projections.replay.ladders import (
     ClosedPeriods,
     LadderName,
@@ -59,7 +59,7 @@ from ratings_ledger.projections.replay.ladders import (
     refuse_name,
     short_name,
 )
-from ratings_ledger.projections.replay.partition import by_time, cell_values
+from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_cell_values
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, find_rank_value
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
@@ -170,8 +170,8 @@ def find_played_labels(facts: Facts, known: Sequence[Version]) -> set[Labels]:
     live = {cell for row, cell in enumerate(facts.cell) if row not in voided} if voided else {*facts.cell}
     labels = set()
     for cell in (facts.cells[number] for number in live):
-        if not all(why_cell_not_eligible(facts, cell, version.ruleset) for version in known):
-            labels |= {tuple(values[index] for index in indexes) for values in cell_values(facts, cell, ruleset)}
+        if not all(explain_ineligible_cell(facts, cell, version.ruleset) for version in known):
+            labels |= {tuple(values[index] for index in indexes) for values in list_cell_values(facts, cell, ruleset)}
     names = (parse_name(adjustment.ladder) for adjustment in facts.adjustments)
     return labels | {tuple(n.values[index] for index in indexes) for n in names if n.ruleset_id == ruleset.id}
 
@@ -360,7 +360,7 @@ class Ladders:
         if rules is not None and not (versions := _select_version(versions, rules)):
             return self
         if ruleset_id not in root._clubs:
-            facts = facts_of_clubs(self.facts, versions)
+            facts = build_club_facts(self.facts, versions)
             root._clubs[ruleset_id] = Ladders(facts, root.as_of, self.rules, close_now=self.close_now)
         return root._clubs[ruleset_id].at(self.as_of)
 
@@ -380,9 +380,9 @@ class Ladders:
 
     def _ordered(self) -> Column:
         if len(self.facts.occurred_at) >= LONG_GAMES:
-            return rows_in_order(self.facts, self.as_of)
+            return order_rows(self.facts, self.as_of)
         if self._rows is None:
-            self._rows = rows_in_order(self.facts, self.as_of)
+            self._rows = order_rows(self.facts, self.as_of)
         return self._rows
 
     def versions(self, ladder: str) -> list[Version]:
@@ -451,9 +451,9 @@ class Ladders:
             keep = keep or not stream.ranking.running or len(stream.row) < SHORT_GAMES
             known = self._traces[ladder] = replay(stream, keep=keep)
             if self.as_of is None and self.rules is None and self.facts.cache is not None and known.is_kept:
-                from ratings_ledger.projections.replay.trace_cache import keep_trace
+                from ratings_ledger.projections.replay.trace_cache import store_trace
 
-                keep_trace(self.facts, known, stream.versions)
+                store_trace(self.facts, known, stream.versions)
         return known
 
     def _cached_trace(self, ladder: str) -> Trace | None:
@@ -510,9 +510,9 @@ class Ladders:
         """Return whether the ladder's trace may be kept. One under another version would replace the real one."""
         if self.facts.cache is None or self.rules is not None:
             return False
-        from ratings_ledger.projections.replay.trace_cache import can_be_kept
+        from ratings_ledger.projections.replay.trace_cache import can_be_cached
 
-        return can_be_kept(self.facts, self.versions(ladder))
+        return can_be_cached(self.facts, self.versions(ladder))
 
     def state_before(self, ladder: str, moment: tuple[int, int]) -> TracePosition:
         """Return every player's state on a ladder just before a (time, position).
@@ -735,7 +735,7 @@ def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[V
 
 def _suggest_as_of(name: LadderName, ruleset: Ruleset) -> str:
     """Return a hint about --as-of for a ladder name that contains a month or day; empty if there is none."""
-    if by_time(ruleset):
+    if is_partitioned_by_time(ruleset):
         return ""
     for value in name.values:
         with suppress(ValueError):

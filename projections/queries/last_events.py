@@ -33,9 +33,9 @@ from ratings_ledger.projections.queries.changed_facts import Changed, Former, ch
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, monthly_ladders
 from ratings_ledger.projections.queries.results import LastEvent
-from ratings_ledger.projections.replay.eligibility import NEVER, Selected, leagues_begun
+from ratings_ledger.projections.replay.eligibility import NEVER, SelectedGames, list_starting_leagues
 from ratings_ledger.projections.replay.ladders import Stream, list_partition_values, parse_name
-from ratings_ledger.projections.replay.partition import Values, by_time, partition, values_when
+from ratings_ledger.projections.replay.partition import Values, is_partitioned_by_time, list_values_at, partition_games
 from ratings_ledger.projections.rulesets.versions import Version, games_of, refuse_months
 
 # of more games than this, the places on their ladders are numbered all at once
@@ -160,7 +160,7 @@ def _of_cell(connection: Connection, ladders: Ladders, row: int) -> _OfCell:
     last = max([changed.everywhere, *(changed.rulesets[ruleset_id] for ruleset_id in {*scoring, *facts.unusable})])
     usable = [facts.rulesets[ruleset_id] for ruleset_id in sorted(facts.rulesets.keys() - facts.unusable.keys())]
     mine = [versions for versions in usable if any(slug in version.ruleset.scope.game for version in versions)]
-    dated = [versions for versions in mine if by_time(versions[0].ruleset)]
+    dated = [versions for versions in mine if is_partitioned_by_time(versions[0].ruleset)]
     always = [versions for versions in mine if versions not in dated]
     return _OfCell(last, _on(connection, ladders, row, always), dated)
 
@@ -221,7 +221,7 @@ def _find_changes(connection: Connection, ladders: Ladders, versions: Sequence[V
     former: dict[Values, list[Former]] = {}
     for one in changed.former:
         if one.cell.game in _slugs(facts, versions) and _is_by(ladders, one.occurred_at):
-            for values in values_when(facts, one.cell, one.occurred_at, ruleset):
+            for values in list_values_at(facts, one.cell, one.occurred_at, ruleset):
                 former.setdefault(values, []).append(one)
     starts = _starts(facts, changed, versions) if ruleset.freeze != "none" else {}
     return RulesetChanges(_on_ladders(ladders, versions, rows), former, starts)
@@ -250,14 +250,14 @@ def _on_ladders(ladders: Ladders, versions: Sequence[Version], rows: Column) -> 
         wanted &= arrays.as_numpy(facts.occurred_at)[some] <= ladders.as_of
     rows = arrays.as_column(some[wanted])
     zeros = arrays.zeros
-    found = Selected(rows, zeros("h", len(rows)), zeros("q", len(rows) + 1), array("i"))
-    placed = partition(facts, versions[0].ruleset, found, None)
+    found = SelectedGames(rows, zeros("h", len(rows)), zeros("q", len(rows) + 1), array("i"))
+    placed = partition_games(facts, versions[0].ruleset, found, None)
     ends = placed.ladder_from
     return {values: placed.row[ends[at] : ends[at + 1]] for at, values in enumerate(placed.ladders)}
 
 
 def _starts(facts: Facts, changed: Changed, versions: Sequence[Version]) -> dict[int, int]:
-    """By league, the last event that may have changed when it began: see `eligibility.league_starts`."""
+    """By league, the last event that may have changed when it began: see `eligibility.find_league_starts`."""
     slugs, found, first = _slugs(facts, versions), dict[int, int](), dict[int, int]()
 
     def note(league: int, position: int) -> None:
@@ -269,7 +269,7 @@ def _starts(facts: Facts, changed: Changed, versions: Sequence[Version]) -> dict
     for one in changed.former:
         if one.cell.game in slugs:
             note(one.cell.league, one.until)
-    leagues = leagues_begun(facts, versions)
+    leagues = list_starting_leagues(facts, versions)
     for row, cell in enumerate(facts.cell):
         if (league := leagues[cell]) == NONE:
             continue

@@ -30,7 +30,7 @@ from ratings_ledger.projections.queries.published import PublicationRow
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, Failed, Result, RowSequence
 from ratings_ledger.projections.queries.standings import Standings, build_standings, describe_open_period
 from ratings_ledger.projections.replay.ladders import Stream, drop_duplicate_ladders, parse_name, short_name
-from ratings_ledger.projections.replay.partition import by_time
+from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.rulesets.versions import is_running, period_of
 
@@ -252,7 +252,11 @@ def all_ladders(seen: Survey) -> AllLadders:
             games = len(stream.row)
             ruleset = stream.versions[stream.version[games - 1]].ruleset.name if games else ""
             last_game = moment(facts.occurred_at[stream.row[games - 1]]) if games else None
-            months = () if not games or by_time(stream.versions[0].ruleset) else _by_month(seen, stream, months_shown)
+            months = (
+                ()
+                if not games or is_partitioned_by_time(stream.versions[0].ruleset)
+                else _by_month(seen, stream, months_shown)
+            )
             until = ladders.coordinates.until
             running = stream.ranking.running
             rows.append(
@@ -351,7 +355,7 @@ def all_lists(seen: Survey, period: str | None) -> AllLists:
 
 def timed_rulesets(seen: Survey) -> list[str]:
     """Return the ids of the rulesets that make lists of months or years."""
-    return [one for one in seen.usable if by_time(seen.facts.rulesets[one][0].ruleset)]
+    return [one for one in seen.usable if is_partitioned_by_time(seen.facts.rulesets[one][0].ruleset)]
 
 
 def _ends_in(seen: Survey, one: PublicationRow, period: str) -> bool:

@@ -1,13 +1,13 @@
-"""Clubs as entrants: facts whose participants are the clubs that people played for, made from those about people.
+"""Clubs as entrants: facts whose participants are clubs, built from the facts about their players.
 
-A game is scored as it was played, by everybody in it. A club then has the sum of what its players got, or the best of
-it; who played for no club is left out. These games of clubs go through everything that games of persons go through:
-replay, lists, histories, comparisons. Club ids and player ids never meet: each has facts of its own.
+A game is scored among all its players. A club then gets the sum of its players' points, or the best of them; players
+without a club are left out. Games of clubs are replayed, listed and compared like games of persons. Club ids and player
+ids never mix, because each kind has its own facts.
 
-    places 1 to 5 are worth 10, 6, 4, 3, 2; 1st and 3rd played for north, 2nd for south, 4th and 5th for nobody
+    places 1 to 5 are worth 10, 6, 4, 3, 2; 1st and 3rd played for north, 2nd for south, 4th and 5th without a club
     sum: north 10 + 4 = 14, south 6; best: north 10, south 6
 
-So a rule is needed whose points depend on nobody's state (`Rule.adds`).
+This needs a rule whose points depend on no player's state (`Rule.adds`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import NUMBERS, Columns, Numbers, Rule, Term, decimal, no_table
 from ratings_ledger.projections.facts.columns import NONE, Adjustment, ClubGames, Facts, Member, RecordedFacts, Rename
 from ratings_ledger.projections.replay.classification import list_classified_places
-from ratings_ledger.projections.replay.eligibility import counted
+from ratings_ledger.projections.replay.eligibility import list_counted
 from ratings_ledger.projections.replay.ladders import Stream, build_streams, parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, explain_states, remark_on_game, score_states
@@ -30,12 +30,12 @@ from ratings_ledger.projections.replay.rule_inputs import read_optional_column
 from ratings_ledger.projections.rulesets.columns import reading_of
 from ratings_ledger.projections.rulesets.versions import Version
 
-# the column of what a game gave a club; no custom number has such a name
+# The column of a club's points from a game. No custom number can have this name.
 GAIN = f"{NUMBERS}+"
 
 
-def facts_of_clubs(people: Facts, versions: Sequence[Version]) -> Facts:
-    """Return the facts of the games of clubs under the versions of a ruleset whose entrants are clubs."""
+def build_club_facts(people: Facts, versions: Sequence[Version]) -> Facts:
+    """Build the facts of games between clubs, under the versions of a ruleset whose entrants are clubs."""
     ruleset_id = versions[0].ruleset.id
     names, person = _name_clubs(people, ruleset_id)
     numbers = {name: number for number, name in enumerate(names)}
@@ -78,7 +78,7 @@ def facts_of_clubs(people: Facts, versions: Sequence[Version]) -> Facts:
         unread=people.unread,
         circular=people.circular,
         adjustments=[adjustment._replace(player=person[adjustment.player]) for adjustment in adjustments],
-        rulesets={**people.rulesets, ruleset_id: [_version_of_clubs(version) for version in versions]},
+        rulesets={**people.rulesets, ruleset_id: [_adapt_version(version) for version in versions]},
         unusable=people.unusable,
         leagues=people.leagues,
         renamed=bool(people.clubs),
@@ -89,7 +89,7 @@ def facts_of_clubs(people: Facts, versions: Sequence[Version]) -> Facts:
 def _read_club_games(
     people: Facts, versions: Sequence[Version], seats: Seats, first: Any, failures: Mapping[int, Exception]
 ) -> ClubGames:
-    """Return who the seats of clubs are of, given where those of each club in a game begin."""
+    """Return the members of the clubs in games, given where those of each club in a game begin."""
     return ClubGames(
         people=people,
         versions=versions,
@@ -102,13 +102,13 @@ def _read_club_games(
 
 
 def _sum_gains(seats: Seats, first: Any, versions: Sequence[Version]) -> Any:
-    """Return what every club got in every game: the sum of its players' gains, or the first of them, the best."""
+    """Return the points of every club from every game: the sum of its players' gains, or the first and best one."""
     takes_best = np.array([version.ruleset.takes == "best" for version in versions])
     return np.where(takes_best[seats.version[first]], seats.gain[first], _reduce(np.add, seats.gain, first))
 
 
 def _reduce(operation: Any, numbers: Any, first: Any) -> Any:
-    """Return what an operation makes of the numbers of each group, given where the groups begin."""
+    """Reduce the numbers of each group by an operation, given where the groups begin."""
     return operation.reduceat(numbers, first).astype(np.int64) if len(first) else np.zeros(0, dtype=np.int64)
 
 
@@ -116,7 +116,7 @@ def _reduce(operation: Any, numbers: Any, first: Any) -> Any:
 
 
 def _name_clubs(people: Facts, ruleset_id: str) -> tuple[list[str], array[int]]:
-    """Return the names of all clubs in order, and for each the number of its current one."""
+    """Return the names of all clubs in order, and for each the number of its current name."""
     labels = np.unique(arrays.as_numpy(people.optional.get("club", array("i")))).tolist()
     names = {people.texts[label] for label in labels if label != NONE} | people.clubs.keys() | {*people.clubs.values()}
     names |= {name for rename in people.recorded.club_renames for name in (rename.club, rename.new_club)}
@@ -132,7 +132,7 @@ def _is_of(adjustment: Adjustment, ruleset_id: str) -> bool:
 
 
 def _keep_decisions(people: Facts, ruleset_id: str, numbers: dict[str, int]) -> tuple[list[Adjustment], RecordedFacts]:
-    """Return the adjustments of clubs that count, and what was recorded about clubs, each by the name given there."""
+    """Return the live adjustments of clubs, and all records about clubs under the names recorded there."""
     recorded = people.recorded
     adjustments = [
         adjustment._replace(player=numbers[people.players[adjustment.player]])
@@ -151,8 +151,8 @@ def _keep_decisions(people: Facts, ruleset_id: str, numbers: dict[str, int]) -> 
 
 
 class Seats(NamedTuple):
-    """Counted participants as arrays: the game's row, the version, the participant, what they got, their place as lists
-    count it, and the club.
+    """Counted participants as arrays: the game's row, the version, the participant, the gained points, the classified
+    place, and the club.
     """
 
     row: Any
@@ -164,14 +164,14 @@ class Seats(NamedTuple):
 
 
 def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[Seats, dict[int, Exception]]:
-    """Return what every counted participant got, and by row the games at which the rule failed."""
+    """Return the points of every counted participant, and by row the games at which the rule failed."""
     failures: dict[int, Exception] = {}
     unadjusted = replace(people, adjustments=[], seeds={})
     parts = [_score_stream(people, stream, failures) for stream in build_streams(unadjusted, versions).values()]
     if not parts:
         return Seats(*(np.zeros(0, dtype=np.int64) for _ in range(5))), failures
     joined = [np.concatenate(columns) for columns in zip(*(part[:5] for part in parts), strict=True)]
-    # bands may overlap; a game gives the same on all its ladders
+    # Bands may overlap, but a game gives the same points on all its ladders.
     _, once = np.unique(joined[2], return_index=True)
     return Seats(*(column[once] for column in joined)), failures
 
@@ -197,30 +197,31 @@ def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception])
 
 
 def _find_places(stream: Stream) -> Any:
-    """Return the places as lists count them; those of a rule that reads none decide nothing."""
+    """Return the classified places; 0 for rules that do not read places."""
     if all("place" in version.rule.columns for version in stream.versions):
         return np.array(list_classified_places(stream), dtype=np.int64)
     return np.zeros(len(stream.players), dtype=np.int64)
 
 
 def _find_participants(people: Facts, stream: Stream) -> Any:
-    """Return the participant at every slot of a stream, in which nobody is twice in a game."""
-    rows, everybody = arrays.as_numpy(stream.row), len(people.person) + 1
+    """Return the participant at every slot of a stream, in which each player is once in a game."""
+    rows, person_count = arrays.as_numpy(stream.row), len(people.person) + 1
     count = arrays.as_numpy(arrays.take(people.count, stream.row))
     slots = arrays.as_numpy(arrays.span_indices(arrays.take(people.start, stream.row), arrays.as_column(count)))
     persons = arrays.as_numpy(people.person)[arrays.as_numpy(people.player)[slots]]
-    present = np.repeat(np.arange(len(rows)), count) * everybody + persons
-    own = np.array(stream.persons, dtype=np.int64)[arrays.as_numpy(stream.players)]
-    own_keys = np.repeat(np.arange(len(rows)), np.diff(arrays.as_numpy(stream.offsets))) * everybody + own
+    present = np.repeat(np.arange(len(rows)), count) * person_count + persons
+    persons_of_slots = np.array(stream.persons, dtype=np.int64)[arrays.as_numpy(stream.players)]
+    own_keys = (
+        np.repeat(np.arange(len(rows)), np.diff(arrays.as_numpy(stream.offsets))) * person_count + persons_of_slots
+    )
     order = np.argsort(present)
     return slots[order[np.searchsorted(present[order], own_keys)]]
 
 
 def _seat_clubs(people: Facts, scored: Seats, of_label: Any) -> Seats:
-    """Return the seats of those who played for clubs, by game and club, the best of each first; `of_label` has the
-    number of the club of each text.
+    """Return the seats of players with clubs, sorted by game and club, the best of each first.
 
-    Of equal results the one with the better place is the better, then the one recorded first.
+    Equal results are sorted by place, then by the order of recording. `of_label` has the number of each text's club.
     """
     label = read_optional_column(people, "club", scored.slot)
     has_club = label != NONE
@@ -231,12 +232,13 @@ def _seat_clubs(people: Facts, scored: Seats, of_label: Any) -> Seats:
 
 
 def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list[int]]]:
-    """Return the place of every participant of a stream as lists count it, 0 for who was not classified; and by slot
-    the other places of a club that has the sum of its players' points.
+    """Return the classified place of every participant of a stream, 0 if not classified.
+
+    Also returns, by slot, the other places of a club whose points are the sum of its players'.
     """
     if facts.club_games is None:
         return list_classified_places(stream), {}
-    places, others, slot = list[int](), dict[int, list[int]](), 0
+    places, more_places, slot = list[int](), dict[int, list[int]](), 0
     for game, row in enumerate(stream.row):
         takes_best = stream.versions[stream.version[game]].ruleset.takes == "best"
         for club in range(facts.start[row], facts.start[row] + facts.count[row]):
@@ -244,23 +246,23 @@ def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list
             own = own[:1] if takes_best else sorted(place for place in own if place) or [0]
             places.append(own[0])
             if own[1:]:
-                others[slot] = own[1:]
+                more_places[slot] = own[1:]
             slot += 1
-    return places, others
+    return places, more_places
 
 
 # ------------------------------------------------------------------------------------------------ the rule of clubs
 
 
-def _version_of_clubs(version: Version) -> Version:
-    """Return a version as it scores games of clubs: who counts was decided among persons."""
+def _adapt_version(version: Version) -> Version:
+    """Return the version for games of clubs, without conditions on players, which were applied among persons."""
     scope = version.ruleset.scope.model_copy(update={"exclude_status": [], "exclude_accounts": []})
     ruleset = version.ruleset.model_copy(update={"scope": scope, "numbers": {}})
-    return version._replace(ruleset=ruleset, rule=_rule_of_clubs(version.rule))
+    return version._replace(ruleset=ruleset, rule=_adapt_rule(version.rule))
 
 
-def _rule_of_clubs(rule: Rule) -> Rule:
-    """Return the rule that adds what clubs got; points are counted and shown as those of the rule of persons."""
+def _adapt_rule(rule: Rule) -> Rule:
+    """Return the rule that adds the points of clubs, in the units of the rule for persons."""
     return rule._replace(
         columns=(GAIN,),
         check=None,
@@ -276,7 +278,7 @@ def _rule_of_clubs(rule: Rule) -> Rule:
 
 
 def add_gains(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
-    """Add what every club got; returns what is minted, so that losses are burned."""
+    """Add the points of every club. Return the sum of the gains, which are minted; losses are burned."""
     minted = 0
     for i in range(n):
         after[0][i] = before[0][i] + columns[0][i]
@@ -285,7 +287,7 @@ def add_gains(n: int, before: Any, columns: Columns, constants: Numbers, table: 
 
 
 def give_gains(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Any) -> int:
-    """Do the same as `add_gains` for a rule of contract 1."""
+    """Do what `add_gains` does for a rule of contract 1."""
     minted = 0
     for i in range(n):
         change[i] = columns[0][i]
@@ -294,7 +296,7 @@ def give_gains(n: int, points: Numbers, columns: Columns, constants: Numbers, ta
 
 
 def explain_gains(n: int, names: Sequence[str], before: Any, columns: Columns, params: Any, after: Any) -> Any:
-    """Return what every club got as one term; `explain_members` has the terms of its players."""
+    """Return the points of every club as one term; `explain_members` has the terms of its players."""
     return [[Term("players", columns[0][i], "what its players got")] for i in range(n)]
 
 
@@ -302,9 +304,9 @@ def explain_gains(n: int, names: Sequence[str], before: Any, columns: Columns, p
 
 
 class MemberTerms(NamedTuple):
-    """Why a game gave its counted participants what it gave: by participant the id and the rule's terms.
+    """The explanation of a game among persons: by participant the id and the rule's terms.
 
-    `unit` is that of the points, and `takes_best` says that only the best of a club counts.
+    `unit` is the scale of the points. With `takes_best`, only the best player of a club counts.
     """
 
     names: dict[int, str]
@@ -314,7 +316,7 @@ class MemberTerms(NamedTuple):
     remark: str | None
 
     def terms_of(self, members: Sequence[Member]) -> list[Term]:
-        """Return the terms of a club, which sum to what it got, given its members, the best first."""
+        """Return the terms of a club, which sum to its points, given its members, the best first."""
         return [*self._describe(members)]
 
     def _describe(self, members: Sequence[Member]) -> Iterator[Term]:
@@ -330,13 +332,13 @@ class MemberTerms(NamedTuple):
 
 
 def explain_members(games: ClubGames, row: int, version: Version, ladder: str) -> MemberTerms:
-    """Return why a game gave everybody what it gave under the version that scores persons. Raises `RuleFailure`."""
+    """Explain the points of every player in a game, under the version for persons. Raises `RuleFailure`."""
     people, rule = games.people, version.rule
-    participants = counted(people, row, version)
+    participants = list_counted(people, row, version)
     names = [people.name_of(participant) for participant in participants]
     reading = reading_of(rule.columns, version.ruleset)
     columns = [people.column(name, row, participants, reading) for name in rule.columns]
-    # whatever everybody had: the points of such a rule do not depend on it
+    # The points of such a rule do not depend on states, so the start state serves.
     before = [[units] * len(names) for units in version.start_state]
     _, after = score_states(version, ladder, row, before, columns)
     terms = explain_states(version, ladder, row, names, before, columns, after)

@@ -16,7 +16,7 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
-from ratings_ledger.projections.replay.eligibility import rows_in_order
+from ratings_ledger.projections.replay.eligibility import order_rows
 from ratings_ledger.projections.replay.ladders import Stream, build_streams, find_seeds, parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Trace
@@ -112,7 +112,7 @@ def continue_trace(
     boundary = (facts.occurred_at[row], facts.first_position[row])
     earlier = trace.up_to(games, trace.place(facts, boundary, games)[1])
     # Renames may also affect games that were not counted.
-    rows_of_all = rows_in_order(facts, None, boundary[0]) if changed_people else None
+    rows_of_all = order_rows(facts, None, boundary[0]) if changed_people else None
     later_rows = [] if games == trace.count else trace.stream.row[games:]
     rows = _select_rows_after(facts, boundary, [*later_rows, *changed] if rows_of_all is None else rows_of_all)
     rest = build_streams(facts.only(rows), versions, only=parse_name(ladder).values, after=boundary).get(ladder)

@@ -1,8 +1,8 @@
-"""Who counts: whether a ruleset counts a game and which of its participants, and if not, why not.
+"""Eligibility: whether a ruleset counts a game and which of its participants, and if not, the reason.
 
-A condition is written as the function that says why not. `select_slots`, which goes through all games, gets masks that
-these functions fill in for every cell, kind of seat, and account. What depends on the game itself is written a second
-time, for arrays: whether enough different people are left, and whether a ruleset can read their numbers.
+Every condition is a function that returns the reason against it. The loop over all games, `select_slots`, gets masks
+that these functions fill in for every cell, kind of seat, and account. Conditions on the game itself are written a
+second time, for arrays: whether enough different people are left, and whether a ruleset can read their numbers.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from ratings_ledger.projections.rulesets.columns import SCORES, reading_of
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
 
-def why_not_eligible(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
+def explain_ineligible(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
     """Return why the ruleset does not score the game at all, or None."""
-    return "the game is voided" if row in facts.voided else why_cell_not_eligible(facts, facts.cell_of(row), ruleset)
+    return "the game is voided" if row in facts.voided else explain_ineligible_cell(facts, facts.cell_of(row), ruleset)
 
 
-def why_cell_not_eligible(facts: Facts, cell: Cell, ruleset: Ruleset) -> str | None:
+def explain_ineligible_cell(facts: Facts, cell: Cell, ruleset: Ruleset) -> str | None:
     """Return why the ruleset does not score the live games of a cell at all, or None."""
     scope = ruleset.scope
     game, kind = facts.texts[cell.game], facts.texts[cell.kind]
     if game not in scope.game:
         return f"{ruleset.id} scores games of {', '.join(scope.game)}, this is {game}"
-    if reason := why_not_of_kind(ruleset, kind):
+    if reason := explain_kind_mismatch(ruleset, kind):
         return reason
     if cell.flags & ABORTED:
         return "the game was ended by agreement (aborted)"
@@ -59,16 +59,16 @@ def why_cell_not_eligible(facts: Facts, cell: Cell, ruleset: Ruleset) -> str | N
     group = None if cell.group == NONE else facts.texts[cell.group]
     if group in scope.exclude_group:
         return f"{ruleset.name} leaves out the group {group}"
-    return why_not_of_size(ruleset, cell.seats)
+    return explain_size_mismatch(ruleset, cell.seats)
 
 
-def why_not_of_kind(ruleset: Ruleset, kind: str) -> str | None:
+def explain_kind_mismatch(ruleset: Ruleset, kind: str) -> str | None:
     """Return why the ruleset scores no games of a kind, or None."""
     kinds = ruleset.scope.kind
     return None if kind in kinds else f"{ruleset.name} scores games of kind {', '.join(kinds)}, this is of kind {kind}"
 
 
-def why_not_of_size(ruleset: Ruleset, seats: int) -> str | None:
+def explain_size_mismatch(ruleset: Ruleset, seats: int) -> str | None:
     """Return why the ruleset scores no games with so many seats, or None."""
     least, most = ruleset.scope.players_min, ruleset.scope.players_max
     if least <= seats and (most is None or seats <= most):
@@ -77,25 +77,25 @@ def why_not_of_size(ruleset: Ruleset, seats: int) -> str | None:
     return f"{ruleset.name} scores games of {players} players, this has {seats}"
 
 
-# a seat as the masks number it: its status and, behind all of these, the same for a seat that somebody took over
+# The kinds of seats in the masks: by status, then by status again for seats that a substitute took over.
 SEAT_KINDS = 2 * len(STATUSES)
 ACCOUNTS = ("premium", "free")
 
 
-def seat_kind(status: int, replaced: int) -> int:
+def number_seat_kind(status: int, replaced: int) -> int:
     """Return the number of a kind of seat, given the number of its status."""
     return status + replaced * len(STATUSES)
 
 
-def why_left_out(facts: Facts, row: int, participant: int, version: Version) -> str | None:
-    """Return why a participant (an index into the participants' arrays) does not count although their game may."""
-    kind = seat_kind(facts.status[participant], facts.replaced[participant])
-    if (reason := why_seat_left_out(kind, version)) is not None or not version.ruleset.scope.exclude_accounts:
+def explain_left_out(facts: Facts, row: int, participant: int, version: Version) -> str | None:
+    """Return why a participant (an index into the participants' arrays) of an eligible game does not count, or None."""
+    kind = number_seat_kind(facts.status[participant], facts.replaced[participant])
+    if (reason := explain_seat_left_out(kind, version)) is not None or not version.ruleset.scope.exclude_accounts:
         return reason
-    return why_account_left_out(facts.account(facts.person_of(participant), facts.occurred_at[row]), version)
+    return explain_account_left_out(facts.account(facts.person_of(participant), facts.occurred_at[row]), version)
 
 
-def why_seat_left_out(kind: int, version: Version) -> str | None:
+def explain_seat_left_out(kind: int, version: Version) -> str | None:
     """Return why the participants in a kind of seat do not count, or None."""
     replaced, number = divmod(kind, len(STATUSES))
     ruleset, status, substitution = version.ruleset, STATUSES[number], version.params.substitution
@@ -112,7 +112,7 @@ def why_seat_left_out(kind: int, version: Version) -> str | None:
     return None
 
 
-def why_account_left_out(account: str, version: Version) -> str | None:
+def explain_account_left_out(account: str, version: Version) -> str | None:
     """Return why participants with an account do not count, or None."""
     if account in version.ruleset.scope.exclude_accounts:
         return f"{version.ruleset.name} leaves out players with a {account} account"
@@ -121,87 +121,83 @@ def why_account_left_out(account: str, version: Version) -> str | None:
 
 def seat_mask(versions: Sequence[Version]) -> Column:
     """Return for every version and kind of seat whether its participants count."""
-    every = ((version, kind) for version in versions for kind in range(SEAT_KINDS))
-    return array("b", [why_seat_left_out(kind, version) is None for version, kind in every])
+    pairs = ((version, kind) for version in versions for kind in range(SEAT_KINDS))
+    return array("b", [explain_seat_left_out(kind, version) is None for version, kind in pairs])
 
 
 def account_mask(versions: Sequence[Version]) -> Column:
     """Return for every version and account whether participants with it count."""
-    every = ((version, account) for version in versions for account in ACCOUNTS)
-    return array("b", [why_account_left_out(account, version) is None for version, account in every])
+    pairs = ((version, account) for version in versions for account in ACCOUNTS)
+    return array("b", [explain_account_left_out(account, version) is None for version, account in pairs])
 
 
-def counted(facts: Facts, row: int, version: Version) -> list[int]:
+def list_counted(facts: Facts, row: int, version: Version) -> list[int]:
     """Return the counted participants of a game in the order of their ids, as indices into the participants' arrays."""
     participants = sorted(range(facts.start[row], facts.start[row] + facts.count[row]), key=facts.name_of)
-    return [p for p in participants if why_left_out(facts, row, p, version) is None]
+    return [p for p in participants if explain_left_out(facts, row, p, version) is None]
 
 
-def needs_a_look(version: Version) -> bool:
-    """Tell whether the version may leave out an eligible game that has enough counted participants, all different
-    people, and whose numbers it can read.
-    """
+def needs_check(version: Version) -> bool:
+    """Tell whether the version checks games one by one, after counting their participants and reading their numbers."""
     seasonal = "season" in version.ruleset.partition.by and getattr(version.params, "season_months", [])
     return version.rule.check is not None or bool(seasonal)
 
 
-class Uncountable(NamedTuple):
-    """Why a ruleset cannot count a game: the code with which an import refuses it, and the reason."""
+class UnreadableGame(NamedTuple):
+    """The reason why a ruleset cannot read a game, and the code with which an import refuses it."""
 
     code: str
     reason: str
 
 
 def reads_numbers(version: Version) -> bool:
-    """Tell whether the version reads scores or declares custom numbers, of which it may refuse some."""
+    """Tell whether the version reads scores or declares custom numbers, and so may refuse some."""
     return bool(version.ruleset.numbers) or not SCORES.isdisjoint(version.rule.columns)
 
 
-def takes_teams(version: Version) -> bool:
-    """Tell whether the rule sees who plays together; any other would score partners as tied opponents."""
+def rates_teams(version: Version) -> bool:
+    """Tell whether the rule reads teams; other rules would score partners as tied opponents."""
     return "team" in version.rule.columns
 
 
-def may_be_unreadable(facts: Facts, version: Version) -> bool:
+def can_be_unreadable(facts: Facts, version: Version) -> bool:
     """Tell whether the version may be unable to read some of these games; `why_unreadable` says why."""
-    return reads_numbers(version) or (len(facts.optional.get("team", ())) > 0 and not takes_teams(version))
+    return reads_numbers(version) or (len(facts.optional.get("team", ())) > 0 and not rates_teams(version))
 
 
-def why_unreadable(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> Uncountable | None:
-    """Return why the ruleset cannot read the sides, a score or a custom number of a game's counted participants, or
-    None.
-    """
+def explain_unreadable(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> UnreadableGame | None:
+    """Return why the ruleset cannot read the sides, a score or a number of a game's counted participants, or None."""
     ruleset = version.ruleset
-    if not takes_teams(version) and (told := _why_no_teams(facts, row, version, participants)):
-        return Uncountable("no-teams", told)
+    if not rates_teams(version) and (reason := _explain_partners(facts, row, version, participants)):
+        return UnreadableGame("no-teams", reason)
     for name, limits in ruleset.numbers.items():
         for participant, number in zip(participants, facts.column(f"{NUMBERS}{name}", row, participants), strict=True):
             if number == MISSING and limits.absent == "refuse":
-                told = f"{NUMBERS}{name} is not recorded of {facts.name_of(participant)}, and {ruleset.name} needs it"
-                return Uncountable("number-missing", told)
+                reason = f"{NUMBERS}{name} is not recorded of {facts.name_of(participant)}, and {ruleset.name} needs it"
+                return UnreadableGame("number-missing", reason)
             if number != MISSING and not limits.min <= number <= limits.max:
-                told = f"{NUMBERS}{name} is {number}; {ruleset.name} takes {limits.min} to {limits.max}"
-                return Uncountable("number-out-of-range", told)
+                reason = f"{NUMBERS}{name} is {number}; {ruleset.name} takes {limits.min} to {limits.max}"
+                return UnreadableGame("number-out-of-range", reason)
     if SCORES.isdisjoint(version.rule.columns) or facts.label("kind", row) == "battle":
         return None
     for participant in participants:
         score, decimals = facts.recorded_score(participant)
         if decimals > ruleset.score_decimals and decimals != TOO_LARGE:
             name = facts.name_of(participant)
-            told = f"the score of {name} is finer than score_decimals = {ruleset.score_decimals} of {ruleset.name}"
-            return Uncountable("score-too-fine", told)
+            reason = f"the score of {name} is finer than score_decimals = {ruleset.score_decimals} of {ruleset.name}"
+            return UnreadableGame("score-too-fine", reason)
         if decimals == TOO_LARGE or (
             score != MISSING and abs(score) * 10 ** (ruleset.score_decimals - decimals) > INTEGER_MAX
         ):
             name = facts.name_of(participant)
-            return Uncountable("integer-too-large", f"the score of {name}, in its last decimal, is beyond 2^53 - 1")
+            return UnreadableGame("integer-too-large", f"the score of {name}, in its last decimal, is beyond 2^53 - 1")
     return None
 
 
-def _why_no_teams(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
-    """Return which participants of a game play together although the rule takes none who do, or None.
+def _explain_partners(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
+    """Return which participants of a game are partners although the rule does not rate teams, or None.
 
-    Two players of one seat are no partners. The sides of a battle are what its rules read.
+    Two players of one seat are not partners. Rules for battles read the sides.
     """
     if facts.label("kind", row) == "battle":
         return None
@@ -215,7 +211,7 @@ def _why_no_teams(facts: Facts, row: int, version: Version, participants: Sequen
     return None
 
 
-def why_not_scored(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
+def explain_not_scored(facts: Facts, row: int, version: Version, participants: Sequence[int]) -> str | None:
     """Return why the rule does not score an eligible game with these counted participants, or None.
 
     Raises `RuleFailure`.
@@ -224,9 +220,9 @@ def why_not_scored(facts: Facts, row: int, version: Version, participants: Seque
         return "fewer than two counted players" if version.rule.counted_min == 2 else "nobody who took part counts"
     if facts.renamed and len({facts.person_of(p) for p in participants}) < len(participants):
         return "one person takes part under two ids"
-    if reason := why_out_of_season(facts, row, version):
+    if reason := explain_out_of_season(facts, row, version):
         return reason
-    if may_be_unreadable(facts, version) and (unreadable := why_unreadable(facts, row, version, participants)):
+    if can_be_unreadable(facts, version) and (unreadable := explain_unreadable(facts, row, version, participants)):
         return unreadable.reason
     if version.rule.check is None:
         return None
@@ -235,28 +231,26 @@ def why_not_scored(facts: Facts, row: int, version: Version, participants: Seque
     return check_game(version, version.ruleset.id, row, len(participants), columns)
 
 
-def why_not_counted(
+def explain_not_counted(
     facts: Facts, row: int, versions: Sequence[Version]
 ) -> tuple[Version | None, list[int], str | None]:
-    """Return the version that scores a game, its counted participants, and why the game does not count after all, or
-    None.
-    """
-    version = in_force(versions, scored_at(facts, row, versions))
+    """Return the version that scores a game, its counted participants, and why the game does not count, or None."""
+    version = in_force(versions, find_scoring_instant(facts, row, versions))
     if facts.club_games is not None:
-        return version, *_why_clubs_not_counted(facts, row, facts.club_games)
+        return version, *_explain_clubs_not_counted(facts, row, facts.club_games)
     if version is None:
         first = min((v.ruleset.effective_from for v in versions if v.ruleset.effective_from), default=None)
         since = f" (the first from {first})" if first else ""
         return None, [], f"no version of {versions[0].ruleset.id} was in force then{since}"
-    if reason := why_not_eligible(facts, row, version.ruleset):
+    if reason := explain_ineligible(facts, row, version.ruleset):
         return version, [], reason
-    participants = counted(facts, row, version)
-    return version, participants, why_not_scored(facts, row, version, participants)
+    participants = list_counted(facts, row, version)
+    return version, participants, explain_not_scored(facts, row, version, participants)
 
 
-def _why_clubs_not_counted(facts: Facts, row: int, games: ClubGames) -> tuple[list[int], str | None]:
-    """Return the clubs that count in a game, and why it does not count among persons, or for no club."""
-    _, _, reason = why_not_counted(games.people, row, games.versions)
+def _explain_clubs_not_counted(facts: Facts, row: int, games: ClubGames) -> tuple[list[int], str | None]:
+    """Return the clubs that count in a game, and why the game does not count, or None."""
+    _, _, reason = explain_not_counted(games.people, row, games.versions)
     if reason:
         return [], reason
     clubs = [*range(facts.start[row], facts.start[row] + facts.count[row])]
@@ -267,8 +261,8 @@ NEVER = 2**63 - 1
 _SEASON = re.compile(r"(\d{4})-([1-9]\d?)", re.ASCII)
 
 
-def why_out_of_season(facts: Facts, row: int, version: Version) -> str | None:
-    """Return why a game is dated outside its season, or None; `season_months` says when the seasons of a year begin."""
+def explain_out_of_season(facts: Facts, row: int, version: Version) -> str | None:
+    """Return why a game is dated outside its season, or None; `season_months` sets the seasons of a year."""
     starts = getattr(version.params, "season_months", [])
     season = _SEASON.fullmatch(facts.label("season", row) or "")
     if season is None or "season" not in version.ruleset.partition.by or int(season[2]) > len(starts):
@@ -282,25 +276,25 @@ def why_out_of_season(facts: Facts, row: int, version: Version) -> str | None:
     return f"{local.date()} is not in the season {season[0]}, which runs from {months} ({zone})"
 
 
-def league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
-    """Return when each league (by the number of its label) began: when it was created, otherwise at its first game.
+def find_league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
+    """Return when each league (by the number of its label) began: at its creation, otherwise with its first game.
 
     Only games that the versions of a ruleset may count matter, and leagues of the games that they score.
     """
     positions = tuple(version.position for version in versions)
     if positions not in facts.league_starts:
-        facts.league_starts[positions] = _league_starts(facts, versions)
+        facts.league_starts[positions] = _compute_league_starts(facts, versions)
     return facts.league_starts[positions]
 
 
-def _league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
+def _compute_league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
     slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
-    return _first_games(facts, leagues_begun(facts, versions)) | {
+    return _find_first_games(facts, list_starting_leagues(facts, versions)) | {
         league.league: league.occurred_at for league in facts.leagues if league.game in slugs
     }
 
 
-def leagues_begun(facts: Facts, versions: Sequence[Version]) -> list[int]:
+def list_starting_leagues(facts: Facts, versions: Sequence[Version]) -> list[int]:
     """Return for every cell the league that its games may begin for the versions of a ruleset, or NONE."""
     scopes = [version.ruleset.scope for version in versions]
     slugs = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.game}
@@ -311,7 +305,7 @@ def leagues_begun(facts: Facts, versions: Sequence[Version]) -> list[int]:
     ]
 
 
-def _first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
+def _find_first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
     """Return when each league's first game that is not voided was played, given the leagues of the cells, or NONE."""
     if all(league == NONE for league in leagues):
         return {}
@@ -319,23 +313,23 @@ def _first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
         facts.check()
     league = np.array(leagues)[arrays.as_numpy(facts.cell)]
     league[list(facts.voided)] = NONE
-    first = np.full(len(facts.texts) + 1, NEVER)  # NONE's are at the end
+    first = np.full(len(facts.texts) + 1, NEVER)  # the last entry is for games without a league
     np.minimum.at(first, league, arrays.as_numpy(facts.occurred_at))
     return {int(league): int(first[league]) for league in np.flatnonzero(first[:-1] != NEVER)}
 
 
-def scored_at(facts: Facts, row: int, versions: Sequence[Version]) -> int:
+def find_scoring_instant(facts: Facts, row: int, versions: Sequence[Version]) -> int:
     """Return the instant whose version scores a game: its end, or the start of its league if the rulesets freeze."""
     played: int = facts.occurred_at[row]
     if versions[0].ruleset.freeze == "none":
         return played
-    return league_starts(facts, versions).get(facts.cell_of(row).league, played)
+    return find_league_starts(facts, versions).get(facts.cell_of(row).league, played)
 
 
-PART_GAMES = 250_000  # from twice as many on, two threads select in parts
+PART_GAMES = 250_000  # two threads select in parts of this size if there are at least two
 
 
-class Selected(NamedTuple):
+class SelectedGames(NamedTuple):
     """Games with their counted participants: those of game g are `slot[offset[g]:offset[g + 1]]`, sorted by id."""
 
     row: Column
@@ -344,7 +338,7 @@ class Selected(NamedTuple):
     slot: Column
 
 
-def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = None) -> Column:
+def order_rows(facts: Facts, as_of: int | None = None, since: int | None = None) -> Column:
     """Return the rows of the games between two instants, in replay order: by time, then by first position."""
     times = arrays.as_numpy(facts.occurred_at)
     inside = np.ones(len(times), dtype=bool) if since is None else times >= since
@@ -353,28 +347,28 @@ def rows_in_order(facts: Facts, as_of: int | None = None, since: int | None = No
     rows = np.arange(len(times)) if inside.all() else np.flatnonzero(inside)
     own = times if len(rows) == len(times) else times[rows]
     if not (own[1:] >= own[:-1]).all():
-        # rows are in the order of their first positions, and sorting is stable
+        # Rows are in the order of their first positions, and sorting is stable.
         rows = rows[np.argsort(own, kind="stable")]
     return arrays.as_column(rows.astype(np.int64, copy=False))
 
 
-def select(
+def select_games(
     facts: Facts,
     versions: Sequence[Version],
     ordered: Callable[[], Column],
     ladders: Callable[[Cell], bool],
     failures: dict[int, Exception],
-) -> Selected:
+) -> SelectedGames:
     """Return the games of a ruleset among the `ordered` rows, from the cells that are on some ladder.
 
     Games at which their rule's check fails are included; `failures` gets them by row.
     """
     if facts.unchecked is not None:
         facts.check()
-    admitted = _admitted(facts, versions, ladders)
+    admitted = _find_admitted(facts, versions, ladders)
     rows = ordered() if any(admitted) else array("q")
     if not len(rows):
-        return Selected(array("q"), array("h"), array("q", [0]), array("i"))
+        return SelectedGames(array("q"), array("h"), array("q", [0]), array("i"))
     slots = sum(map(facts.count.__getitem__, rows)) if len(rows) < 1_000 else len(facts.player)
     room = [
         arrays.zeros("q", len(rows)),
@@ -382,11 +376,11 @@ def select(
         arrays.zeros("q", len(rows) + 1),
         arrays.zeros("i" if len(facts.player) < 2**31 else "q", slots),
     ]
-    rows = _live(facts, rows)
+    rows = _drop_voided(facts, rows)
     since, version_since = timeline(versions)
     frozen = versions[0].ruleset.freeze != "none"
-    starts = league_starts(facts, versions) if frozen else {}
-    given = (
+    starts = find_league_starts(facts, versions) if frozen else {}
+    arguments = (
         facts.cell,
         facts.occurred_at,
         facts.start,
@@ -408,26 +402,28 @@ def select(
         array("q", [version.rule.counted_min for version in versions]),
         account_mask(versions),
         len(ACCOUNTS),
-        *_accounts(facts, versions),
+        *_list_accounts(facts, versions),
     )
     compiled = compiling.is_worthwhile(len(rows))
 
-    def select_into(some: Column, into: Sequence[Any]) -> int:
-        games: int = compiling.run_loop(select_slots, some, *given, *into, as_compiled=compiled)
+    def select_into(part: Column, into: Sequence[Any]) -> int:
+        games: int = compiling.run_loop(select_slots, part, *arguments, *into, as_compiled=compiled)
         return games
 
     in_parts = compiled and len(rows) >= 2 * PART_GAMES
-    games = _in_parts(facts, rows, select_into, room) if in_parts else select_into(rows, room)
+    games = _select_in_parts(facts, rows, select_into, room) if in_parts else select_into(rows, room)
     facts.release_pages()
     row, version, offset, slot = (memoryview(column) for column in room)
-    found = Selected(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
-    return _scorable(facts, versions, found, failures)
+    selected = SelectedGames(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
+    return _drop_unscorable(facts, versions, selected, failures)
 
 
-def _in_parts(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], room: Sequence[Any]) -> int:
-    """Select in two parts of the rows at a time, each into its own place; what is found then moves up to the rest.
+def _select_in_parts(
+    facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], room: Sequence[Any]
+) -> int:
+    """Select two parts of the rows at a time, each into its own place; then move the results together.
 
-    What was read of files is let go after each part.
+    Memory pages of files are released after each part.
     """
     row, version, offset, slot = map(arrays.as_numpy, room)
     counts, ordered = arrays.as_numpy(facts.count), arrays.as_numpy(rows)
@@ -436,30 +432,30 @@ def _in_parts(facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]],
     with ThreadPoolExecutor(2) as threads:
         for first in (*range(0, len(rows), PART_GAMES), None, None):
             if first is not None:
-                some = ordered[first : first + PART_GAMES]
-                ends = np.empty(len(some) + 1, dtype=np.int64)
+                part = ordered[first : first + PART_GAMES]
+                ends = np.empty(len(part) + 1, dtype=np.int64)
                 into = (row[first:], version[first:], ends, slot[room_from:])
-                waiting.append((first, room_from, ends, threads.submit(run, arrays.as_column(some), into)))
-                room_from += int(counts[some].sum())
+                waiting.append((first, room_from, ends, threads.submit(run, arrays.as_column(part), into)))
+                room_from += int(counts[part].sum())
             if len(waiting) > 2 or (first is None and waiting):
-                begin, slots_from, ends, found = waiting.popleft()
-                more = found.result()
-                moved = int(ends[more])
-                offset[games + 1 : games + 1 + more] = ends[1 : more + 1] + used
+                begin, slots_from, ends, future = waiting.popleft()
+                count = future.result()
+                moved = int(ends[count])
+                offset[games + 1 : games + 1 + count] = ends[1 : count + 1] + used
                 for column, end, length, at in (
-                    (row, games, more, begin),
-                    (version, games, more, begin),
+                    (row, games, count, begin),
+                    (version, games, count, begin),
                     (slot, used, moved, slots_from),
                 ):
                     if end < at:
                         column[end : end + length] = column[at : at + length]
-                games, used = games + more, used + moved
+                games, used = games + count, used + moved
                 facts.release_pages()
     return games
 
 
-def _live(facts: Facts, rows: Column) -> Column:
-    """Return the rows without those of voided games."""
+def _drop_voided(facts: Facts, rows: Column) -> Column:
+    """Return the rows without voided games."""
     if not facts.voided:
         return rows
     live = np.ones(len(facts.cell), dtype=bool)
@@ -468,25 +464,25 @@ def _live(facts: Facts, rows: Column) -> Column:
     return arrays.as_column(ordered[live[ordered]])
 
 
-def _admitted(facts: Facts, versions: Sequence[Version], ladders: Callable[[Cell], bool]) -> Column:
-    """For every version and cell, whether its games are eligible and on a ladder."""
+def _find_admitted(facts: Facts, versions: Sequence[Version], ladders: Callable[[Cell], bool]) -> Column:
+    """Return for every version and cell whether its games are eligible and on a ladder."""
     slugs = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
-    asked = [cell.game in slugs and ladders(cell) for cell in facts.cells]
+    is_on_ladder = [cell.game in slugs and ladders(cell) for cell in facts.cells]
     return array(
         "b",
         [
-            on_a_ladder and why_cell_not_eligible(facts, cell, version.ruleset) is None
+            on_a_ladder and explain_ineligible_cell(facts, cell, version.ruleset) is None
             for version in versions
-            for cell, on_a_ladder in zip(facts.cells, asked, strict=True)
+            for cell, on_a_ladder in zip(facts.cells, is_on_ladder, strict=True)
         ],
     )
 
 
-def _accounts(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column, Column]:
-    """Return where every person's accounts begin in the list of all, since when each applies, and which it is."""
+def _list_accounts(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column, Column]:
+    """Return where every person's accounts begin in the list of all, since when each applies, and their numbers."""
     first, since, code = array("q", [0]), array("q"), array("q")
     if not any(version.ruleset.scope.exclude_accounts for version in versions):
-        return first, since, code  # no loop looks at them
+        return first, since, code  # no loop reads them
     for person in range(len(facts.person)):
         for entry in sorted(facts.accounts.get(person, ())):
             since.append(entry.occurred_at)
@@ -496,79 +492,83 @@ def _accounts(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column
 
 
 def timeline(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
-    """Instants in order, and the index of the version in force from each on; NONE before the first."""
+    """Return instants in order, and the index of the version in force from each on; NONE before the first."""
     instants = sorted({version.effective_from for version in versions if version.effective_from is not None})
     chosen = [in_force(versions, instant) for instant in instants]
     indices = {id(version): index for index, version in enumerate(versions)}
     return [-(2**63), *instants], [NONE, *(indices[id(version)] for version in chosen)]
 
 
-def _scorable(facts: Facts, versions: Sequence[Version], found: Selected, failures: dict[int, Exception]) -> Selected:
+def _drop_unscorable(
+    facts: Facts, versions: Sequence[Version], selected: SelectedGames, failures: dict[int, Exception]
+) -> SelectedGames:
     """Return the games without those that their rule cannot score."""
-    found = _readable(facts, versions, found)
-    looked_at = [needs_a_look(version) for version in versions]
-    if not any(looked_at):
-        return found
-    alike = _alike(facts, versions, found)
-    known: dict[Any, bool] = {}
-    gone: list[int] = []
-    for game, key in enumerate(alike):
-        if not looked_at[found.version[game]]:
+    selected = _drop_unreadable(facts, versions, selected)
+    is_checked = [needs_check(version) for version in versions]
+    if not any(is_checked):
+        return selected
+    check_keys = _find_check_keys(facts, versions, selected)
+    is_refused_by_key: dict[Any, bool] = {}
+    refused_games: list[int] = []
+    for game, key in enumerate(check_keys):
+        if not is_checked[selected.version[game]]:
             continue
-        out = known.get(key) if key is not None else None
-        if out is None:
-            row, participants = found.row[game], found.slot[found.offset[game] : found.offset[game + 1]]
+        is_refused = is_refused_by_key.get(key) if key is not None else None
+        if is_refused is None:
+            row, participants = selected.row[game], selected.slot[selected.offset[game] : selected.offset[game + 1]]
             try:
-                out = why_not_scored(facts, row, versions[found.version[game]], participants) is not None
+                is_refused = explain_not_scored(facts, row, versions[selected.version[game]], participants) is not None
             except RuleFailure as failure:
-                failures[row], out = failure, False
+                failures[row], is_refused = failure, False
             else:
-                known[key] = out
-        if out:
-            gone.append(game)
-    return _without(found, gone) if gone else found
+                is_refused_by_key[key] = is_refused
+        if is_refused:
+            refused_games.append(game)
+    return _drop_games(selected, refused_games) if refused_games else selected
 
 
-def _readable(facts: Facts, versions: Sequence[Version], found: Selected) -> Selected:
+def _drop_unreadable(facts: Facts, versions: Sequence[Version], selected: SelectedGames) -> SelectedGames:
     """Return the games without those that their ruleset cannot read; `why_unreadable` says why."""
-    if not any(may_be_unreadable(facts, version) for version in versions):
-        return found
-    offset = arrays.as_numpy(found.offset)
-    size, slot = np.diff(offset), arrays.as_numpy(found.slot)
-    version_of = np.repeat(arrays.as_numpy(found.version), size)
-    wrong = np.zeros(len(slot), dtype=bool)
+    if not any(can_be_unreadable(facts, version) for version in versions):
+        return selected
+    offset = arrays.as_numpy(selected.offset)
+    size, slot = np.diff(offset), arrays.as_numpy(selected.slot)
+    version_of = np.repeat(arrays.as_numpy(selected.version), size)
+    is_unreadable = np.zeros(len(slot), dtype=bool)
     for index, version in enumerate(versions):
-        mine = version_of == index
+        is_own = version_of == index
         if reads_numbers(version):
-            wrong[mine] = _are_unreadable(facts, version, slot[mine])
-        if not takes_teams(version):
-            wrong[mine] |= _are_partners(facts, arrays.as_numpy(found.row), size, slot)[mine]
-    if not wrong.any():
-        return found
-    games = np.repeat(np.arange(len(size)), size)[wrong]
-    return _without(found, np.unique(games).tolist())
+            is_unreadable[is_own] = _are_unreadable(facts, version, slot[is_own])
+        if not rates_teams(version):
+            is_unreadable[is_own] |= _are_partners(facts, arrays.as_numpy(selected.row), size, slot)[is_own]
+    if not is_unreadable.any():
+        return selected
+    games = np.repeat(np.arange(len(size)), size)[is_unreadable]
+    return _drop_games(selected, np.unique(games).tolist())
 
 
 def _are_partners(facts: Facts, row: Any, size: Any, slot: Any) -> Any:
-    """Tell of the participants of some games whether they play together with one before them; not in battles."""
+    """Return for the participants of some games whether they are partners of an earlier one; not in battles."""
     team = read_optional_column(facts, "team", slot)
-    apart = (team == NONE) | (arrays.as_numpy(facts.replaced)[slot] != 0) | np.repeat(find_battles(facts, row), size)
+    is_single = (
+        (team == NONE) | (arrays.as_numpy(facts.replaced)[slot] != 0) | np.repeat(find_battles(facts, row), size)
+    )
     partners = np.zeros(len(slot), dtype=bool)
-    together = np.flatnonzero(~apart)
-    sides = np.repeat(np.arange(len(size)), size)[together] * (PLAYERS_MAX + 1) + team[together]
+    teamed = np.flatnonzero(~is_single)
+    sides = np.repeat(np.arange(len(size)), size)[teamed] * (PLAYERS_MAX + 1) + team[teamed]
     _, first = np.unique(sides, return_index=True)
-    partners[np.delete(together, first)] = True
+    partners[np.delete(teamed, first)] = True
     return partners
 
 
 def _are_unreadable(facts: Facts, version: Version, slot: Any) -> Any:
-    """Tell of some participants whether the version cannot read their numbers."""
-    wrong = np.zeros(len(slot), dtype=bool)
+    """Return for some participants whether the version cannot read their numbers."""
+    is_unreadable = np.zeros(len(slot), dtype=bool)
     for name, limits in version.ruleset.numbers.items():
         number = read_optional_column(facts, f"{NUMBERS}{name}", slot)
-        wrong |= (number != MISSING) & ((number < limits.min) | (number > limits.max))
+        is_unreadable |= (number != MISSING) & ((number < limits.min) | (number > limits.max))
         if limits.absent == "refuse":
-            wrong |= number == MISSING
+            is_unreadable |= number == MISSING
     if not SCORES.isdisjoint(version.rule.columns):
         score, decimals = (
             read_optional_column(facts, "score", slot),
@@ -576,39 +576,39 @@ def _are_unreadable(facts: Facts, version: Version, slot: Any) -> Any:
         )
         finest = version.ruleset.score_decimals
         most = INTEGER_MAX // 10 ** (finest - np.minimum(decimals, finest))
-        wrong |= (decimals > finest) | ((score != MISSING) & (abs(score) > most))
-    return wrong
+        is_unreadable |= (decimals > finest) | ((score != MISSING) & (abs(score) > most))
+    return is_unreadable
 
 
-def _alike(facts: Facts, versions: Sequence[Version], found: Selected) -> Iterable[Any]:
-    """Return a key for every game, equal for games about which a rule's check says the same; None where nothing is
-    known.
+def _find_check_keys(facts: Facts, versions: Sequence[Version], selected: SelectedGames) -> Iterable[Any]:
+    """Return a key for every game, equal for games with the same result of the rule's check; None if each game needs
+    its own check.
     """
     seasonal = any(getattr(version.params, "season_months", []) for version in versions)
     readings = {reading_of(version.rule.columns, version.ruleset) for version in versions}
     if seasonal or len(readings) > 1:
-        return [None] * len(found.row)
-    offset = arrays.as_numpy(found.offset)
-    games = GameSlots(found.row, arrays.as_column(np.diff(offset)), found.slot)
+        return [None] * len(selected.row)
+    offset = arrays.as_numpy(selected.offset)
+    games = GameSlots(selected.row, arrays.as_column(np.diff(offset)), selected.slot)
     (reading,) = readings
-    read = np.ascontiguousarray(read_columns(facts, reading, games).T)
-    width, raw = read.itemsize * len(reading.columns), read.tobytes()
+    values = np.ascontiguousarray(read_columns(facts, reading, games).T)
+    width, raw = values.itemsize * len(reading.columns), values.tobytes()
     ends = (offset * width).tolist()
-    return ((version, raw[first:last]) for version, (first, last) in zip(found.version, pairwise(ends), strict=True))
+    return ((version, raw[first:last]) for version, (first, last) in zip(selected.version, pairwise(ends), strict=True))
 
 
-def _without(found: Selected, gone: list[int]) -> Selected:
-    row, version, offset, slot = array("q"), array("h"), array("q", [0]), array(memoryview(found.slot).format)
-    for first, last in pairwise([-1, *gone, len(found.row)]):
-        row.extend(found.row[first + 1 : last])
-        version.extend(found.version[first + 1 : last])
-        shift = len(slot) - found.offset[first + 1]
-        offset.extend(found.offset[game + 1] + shift for game in range(first + 1, last))
-        slot.extend(found.slot[found.offset[first + 1] : found.offset[last]])
-    return Selected(row, version, offset, slot)
+def _drop_games(selected: SelectedGames, dropped: list[int]) -> SelectedGames:
+    row, version, offset, slot = array("q"), array("h"), array("q", [0]), array(memoryview(selected.slot).format)
+    for first, last in pairwise([-1, *dropped, len(selected.row)]):
+        row.extend(selected.row[first + 1 : last])
+        version.extend(selected.version[first + 1 : last])
+        shift = len(slot) - selected.offset[first + 1]
+        offset.extend(selected.offset[game + 1] + shift for game in range(first + 1, last))
+        slot.extend(selected.slot[selected.offset[first + 1] : selected.offset[last]])
+    return SelectedGames(row, version, offset, slot)
 
 
-# compiled: what it works on comes as flat arrays, one by one
+# compiled: numba takes flat arrays, so every array is an argument
 def select_slots(
     rows: Column,
     cell: Column,

@@ -24,18 +24,18 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Rule, State, StateValues
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Adjustment, Cell, Column, Facts, Seed
 from ratings_ledger.projections.lists import LISTS, RankingList
-from ratings_ledger.projections.replay.eligibility import league_starts, rows_in_order, select, timeline
+from ratings_ledger.projections.replay.eligibility import find_league_starts, order_rows, select_games, timeline
 from ratings_ledger.projections.replay.gaps import Calendar, EntryState, Gaps, read_calendar
 from ratings_ledger.projections.replay.partition import (
-    Numbered,
-    Partitioned,
-    by_time,
-    cell_values,
+    LadderGames,
+    PlayerNumbers,
+    is_partitioned_by_time,
+    list_cell_values,
+    list_values_at,
     number_players,
-    partition,
-    values_when,
+    partition_games,
 )
-from ratings_ledger.projections.replay.periods import Periods, end_of_period, label_alone, number_periods
+from ratings_ledger.projections.replay.periods import Periods, find_period_end, label_events, number_periods
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns_of_rules, read_optional_column
 from ratings_ledger.projections.rulesets.versions import Version, in_force, oldest, period_of
@@ -72,9 +72,9 @@ class LadderBatch:
     `participants` is the largest number of participants of a game; `outcomes` is the result, for `replay`.
     """
 
-    shared: Partitioned
+    shared: LadderGames
     participants: int
-    numbered: Numbered
+    numbered: PlayerNumbers
     columns: Sequence[Column]
     versions: Sequence[Version]
     outcomes: tuple[Any, ...] | None = None
@@ -311,7 +311,7 @@ def refuse_name(name: LadderName, ruleset: Ruleset) -> str | None:
 
 def list_partition_values(facts: Facts, row: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
     """Return the partition values of the ladders a game is on: none, one, or several where bands overlap."""
-    return values_when(facts, facts.cell_of(row), facts.occurred_at[row], ruleset)
+    return list_values_at(facts, facts.cell_of(row), facts.occurred_at[row], ruleset)
 
 
 def build_streams(
@@ -371,7 +371,7 @@ def _add_adjustments(
 ) -> None:
     """Add adjustments to the streams by partition values, or to the one with the values `only`; see `build_streams`."""
     ruleset = versions[0].ruleset
-    starts = league_starts(facts, versions) if ruleset.freeze == "league-start" else {}
+    starts = find_league_starts(facts, versions) if ruleset.freeze == "league-start" else {}
     for adjustment in sorted(facts.adjustments):
         name = parse_name(adjustment.ladder)
         is_late = as_of is not None and adjustment.occurred_at > as_of
@@ -434,13 +434,13 @@ def _build_game_streams(
     ruleset = versions[0].ruleset
 
     def is_requested(cell: Cell) -> bool:
-        values = cell_values(facts, cell, ruleset)
-        return bool(values) if only is None or by_time(ruleset) else only in values
+        values = list_cell_values(facts, cell, ruleset)
+        return bool(values) if only is None or is_partitioned_by_time(ruleset) else only in values
 
     # For clubs, the games that their players' rule cannot score are known.
     failures: dict[int, Exception] = {} if facts.club_games is None else {**facts.club_games.failures}
-    selected = select(facts, versions, rows, is_requested, failures)
-    shared = partition(facts, ruleset, selected, only)
+    selected = select_games(facts, versions, rows, is_requested, failures)
+    shared = partition_games(facts, ruleset, selected, only)
     del selected
     games = GameSlots(shared.row, shared.size, shared.slot)
     with ThreadPoolExecutor(1) as thread:
@@ -519,7 +519,7 @@ def find_changes(versions: Sequence[Version]) -> list[VersionStart]:
         return []
     in_order = [start for start in zip(*timeline(versions), strict=True) if start[1] != NONE]
     return [
-        VersionStart(end_of_period(since, ruleset.period, ruleset.time_zone), since, before, version)
+        VersionStart(find_period_end(since, ruleset.period, ruleset.time_zone), since, before, version)
         for (_, before), (since, version) in pairwise(in_order)
         if before != version
         and (versions[version].rule.enter is not None or not have_same_state(versions[before], versions[version]))
@@ -736,8 +736,8 @@ def _label_events(facts: Facts, rows: Any, ruleset: Ruleset) -> Any:
         return None
     if by in LABELS:
         labels = np.array([getattr(cell, by) for cell in facts.cells], dtype=np.int64)
-        return label_alone(labels[arrays.as_numpy(facts.cell)[rows]], NONE)
-    return label_alone(read_optional_column(facts, by, arrays.as_numpy(facts.start)[rows]))
+        return label_events(labels[arrays.as_numpy(facts.cell)[rows]], NONE)
+    return label_events(read_optional_column(facts, by, arrays.as_numpy(facts.start)[rows]))
 
 
 def explain_not_replayed(versions: Sequence[Version]) -> str | None:
@@ -762,8 +762,8 @@ def _select_rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, a
     """Return the games that may be on the ladders, in order; for one of a month or year, those of that period."""
     period = None if only is None else period_of(ruleset, only)
     if period is None:
-        return rows_in_order(facts, as_of)
-    return rows_in_order(facts, period.end if as_of is None else min(as_of, period.end), period.start)
+        return order_rows(facts, as_of)
+    return order_rows(facts, period.end if as_of is None else min(as_of, period.end), period.start)
 
 
 def _chain_seasons(streams_by_values: dict[tuple[str, ...], Stream], part: int) -> None:

@@ -1,6 +1,6 @@
-"""Which of the selected games are on which ladder of a ruleset, ladder after ladder, with players numbered per ladder.
+"""Partition the selected games of a ruleset into its ladders, and number the players of each ladder.
 
-Whatever depends on a game's cell alone is computed once per cell; the rest is done by `projections.replay.loops`.
+Properties of a game's cell are computed once per cell; `projections.replay.loops` does the rest.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Cell, Column, Facts
 from ratings_ledger.projections.replay import loops
-from ratings_ledger.projections.replay.eligibility import Selected
+from ratings_ledger.projections.replay.eligibility import SelectedGames
 from ratings_ledger.projections.rulesets.versions import band_range, month_start
 
 Values = tuple[str, ...]
 
 
-class Partitioned(NamedTuple):
-    """The games of all ladders, ladder after ladder, as `loops.gather` leaves them.
+class LadderGames(NamedTuple):
+    """The games of all ladders, ladder after ladder, as `loops.gather` copies them.
 
-    `compiled` says whether there are enough for numpy arrays and compiled replays to pay.
+    With `compiled`, there are enough games for numpy arrays and compiled replays.
     """
 
     ladders: list[Values]
@@ -40,17 +40,18 @@ class Partitioned(NamedTuple):
     compiled: bool
 
 
-class Numbered(NamedTuple):
-    """The players of the ladders: `number` is parallel to `slot`, and ladder L has the persons `names` by number from
-    `names_from[L]` on."""
+class PlayerNumbers(NamedTuple):
+    """The players of the ladders by number: `number` is parallel to `slot`; the persons of ladder L are in `names`,
+    from `names_from[L]` on.
+    """
 
     number: Column
     names: Column
     names_from: Column
 
 
-def cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
-    """Return the partition values of a cell's games, a choice for each member; an empty one where time decides."""
+def list_cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
+    """Return the partition values of a cell's games; members that depend on time are empty."""
     choices: list[Sequence[str]] = []
     for part in ruleset.partition.by:
         if part == "players":
@@ -65,36 +66,38 @@ def cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
     return list(product(*choices))
 
 
-def values_when(facts: Facts, cell: Cell, occurred_at: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
-    """Return the partition values of the ladders that a game of a cell is on if it ended at an instant."""
-    values = cell_values(facts, cell, ruleset)
-    if not by_time(ruleset):
+def list_values_at(facts: Facts, cell: Cell, occurred_at: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
+    """Return the partition values of the ladders of a cell's games that ended at an instant."""
+    values = list_cell_values(facts, cell, ruleset)
+    if not is_partitioned_by_time(ruleset):
         return values
     local = local_time(occurred_at, ruleset.time_zone)
-    return [dated(own, ruleset.partition.by, f"{local.year:04d}-{local.month:02d}") for own in values]
+    return [
+        fill_in_month(cell_value, ruleset.partition.by, f"{local.year:04d}-{local.month:02d}") for cell_value in values
+    ]
 
 
-def by_time(ruleset: Ruleset) -> bool:
+def is_partitioned_by_time(ruleset: Ruleset) -> bool:
     """Tell whether the ladders of a ruleset are monthly or annual."""
     return any(part in ("month", "year") for part in ruleset.partition.by)
 
 
-def partition(facts: Facts, ruleset: Ruleset, selected: Selected, only: Values | None) -> Partitioned:
+def partition_games(facts: Facts, ruleset: Ruleset, selected: SelectedGames, only: Values | None) -> LadderGames:
     """Return the selected games on the ladders of their partition, or on the one with the values `only`."""
-    keys, ladders = _keys(facts, ruleset, selected, only)
+    keys, ladders = _find_keys(facts, ruleset, selected, only)
     names = sorted({values for key in ladders for values in key})
     if len(names) == 1 and all(ladders):
-        placed = _on_one_ladder(selected)
+        columns_of_ladders = _place_on_one_ladder(selected)
     else:
         number = {values: index for index, values in enumerate(names)}
         numbers = [[number[values] for values in key] for key in ladders]
-        placed = _on_ladders(selected, keys, numbers, len(names))
-    columns = {name: memoryview(column) for name, column in placed.items()}
-    return Partitioned(names, **columns, compiled=compiling.is_worthwhile(len(selected.row)))
+        columns_of_ladders = _place_on_ladders(selected, keys, numbers, len(names))
+    columns = {name: memoryview(column) for name, column in columns_of_ladders.items()}
+    return LadderGames(names, **columns, compiled=compiling.is_worthwhile(len(selected.row)))
 
 
-def number_players(facts: Facts, shared: Partitioned) -> Numbered:
-    """Return the participants, numbered per ladder."""
+def number_players(facts: Facts, shared: LadderGames) -> PlayerNumbers:
+    """Number the participants of each ladder."""
     zeros, slots, ladders = arrays.zeros, len(shared.slot), len(shared.ladders)
     room = (zeros("i", slots), zeros("i", min(slots, len(facts.person) * ladders)), zeros("q", ladders + 1))
     compiling.run_loop(
@@ -107,18 +110,20 @@ def number_players(facts: Facts, shared: Partitioned) -> Numbered:
         *room,
         as_compiled=shared.compiled,
     )
-    return Numbered(*(memoryview(column) for column in room))
+    return PlayerNumbers(*(memoryview(column) for column in room))
 
 
-def _on_one_ladder(selected: Selected) -> dict[str, Column]:
-    """Return the selected games as they are, if one ladder has them all: long histories are not copied."""
+def _place_on_one_ladder(selected: SelectedGames) -> dict[str, Column]:
+    """Return the selected games unchanged, because one ladder has them all: long histories are not copied."""
     sizes = arrays.as_column(np.diff(arrays.as_numpy(selected.offset)).astype(np.int32))
     games, slots = (array("q", [0, len(column)]) for column in (selected.row, selected.slot))
     return {"ladder_from": games, **selected._asdict(), "size": sizes, "slot_from": slots}
 
 
-def _on_ladders(selected: Selected, keys: Column, ladders: Sequence[Sequence[int]], count: int) -> dict[str, Column]:
-    """Return the selected games by ladder, given every key's ladders by number."""
+def _place_on_ladders(
+    selected: SelectedGames, keys: Column, ladders: Sequence[Sequence[int]], count: int
+) -> dict[str, Column]:
+    """Return the selected games by ladder, given the ladders of every key."""
     key_from, key_ladders = array("q", [0]), array("q")
     for key in ladders:
         key_ladders.extend(key)
@@ -141,26 +146,28 @@ def _on_ladders(selected: Selected, keys: Column, ladders: Sequence[Sequence[int
     return {"ladder_from": ladder_from, **room}
 
 
-def _keys(facts: Facts, ruleset: Ruleset, selected: Selected, only: Values | None) -> tuple[Column, list[list[Values]]]:
-    """Return a key for every selected game, and for every key the ladders its games are on.
+def _find_keys(
+    facts: Facts, ruleset: Ruleset, selected: SelectedGames, only: Values | None
+) -> tuple[Column, list[list[Values]]]:
+    """Return a key for every selected game, and the ladders of every key.
 
-    The key stands for the game's cell, and for its month if time decides.
+    The key stands for the game's cell and, for monthly or annual ladders, its month.
     """
-    periods = _periods(facts, ruleset, selected) if by_time(ruleset) else [(-(2**63), "")]
+    periods = _list_months(facts, ruleset, selected) if is_partitioned_by_time(ruleset) else [(-(2**63), "")]
     keys, distinct = _number_keys(facts, selected, periods)
     ladders = []
     for key in distinct:
         cell, period = divmod(key, len(periods))
-        every = [
-            dated(values, ruleset.partition.by, periods[period][1])
-            for values in cell_values(facts, facts.cells[cell], ruleset)
+        values_of_key = [
+            fill_in_month(values, ruleset.partition.by, periods[period][1])
+            for values in list_cell_values(facts, facts.cells[cell], ruleset)
         ]
-        ladders.append([values for values in every if only in (None, values)])
+        ladders.append([values for values in values_of_key if only in (None, values)])
     return keys, ladders
 
 
-def _number_keys(facts: Facts, selected: Selected, periods: Sequence[tuple[int, str]]) -> tuple[Column, list[int]]:
-    """Return the number of every game's key, and the keys by number."""
+def _number_keys(facts: Facts, selected: SelectedGames, periods: Sequence[tuple[int, str]]) -> tuple[Column, list[int]]:
+    """Number the keys of games: return the number of every game's key, and the keys by number."""
     rows = arrays.as_numpy(selected.row)
     keys = arrays.as_numpy(facts.cell)[rows].astype(np.int64)
     if len(periods) > 1:
@@ -177,16 +184,16 @@ def _number_keys(facts: Facts, selected: Selected, periods: Sequence[tuple[int, 
     return arrays.as_column(np.ascontiguousarray(numbers, dtype=np.int64)), distinct.tolist()
 
 
-def dated(values: Values, by: Sequence[str], month: str) -> Values:
-    """Partition values with a game's month or year filled in."""
+def fill_in_month(values: Values, by: Sequence[str], month: str) -> Values:
+    """Return partition values with the month or year of a game filled in."""
     return tuple(
         month if part == "month" else month[:4] if part == "year" else value
         for part, value in zip(by, values, strict=True)
     )
 
 
-def _periods(facts: Facts, ruleset: Ruleset, selected: Selected) -> list[tuple[int, str]]:
-    """Return the months, in the ruleset's zone, in which the games were played: when each starts, and its name."""
+def _list_months(facts: Facts, ruleset: Ruleset, selected: SelectedGames) -> list[tuple[int, str]]:
+    """Return the months of the games in the ruleset's zone, each with its first instant and its name."""
     if not len(selected.row):
         return []
     zone = ruleset.time_zone

@@ -1,9 +1,9 @@
-"""Rating periods: which games are scored together, when a period begins and ends, and what a rule reads of it.
+"""Rating periods: the games that are scored together, the begin and end of a period, and the input of its rule.
 
 A period is a day, a week from Monday on or a month, in the zone of the ruleset; or an event: all games with the same
-league, season or number. Everything here follows from the games of a ladder, in the order of replay; nothing is stored.
+league, season or number. Periods follow from the games of a ladder, in the order of replay; they are not stored.
 
-Periods are scored one after the other, in the order in which they end, each from the states that the ones before left.
+Periods are scored in the order in which they end, each from the states after the ones before.
 Events may overlap: a player's results of a longer event are then scored from the state after the shorter one.
 """
 
@@ -26,12 +26,12 @@ FIRST_DAY, LAST_DAY = (date.min - UNIX_DAY).days, (date.max - UNIX_DAY).days
 class Periods(NamedTuple):
     """The periods of a ladder that have games, in the order in which they end.
 
-    begin, end: for every period its first instant, and the first one after it; of an event, those of its games
-    first, last: for every period its number, twice: a count of days, weeks or months since 1970; of an event, the days
-                 of its first and its last game
-    games:      the games, as indices, period by period, within each in the order of replay
-    offsets:    where the games of each period begin in `games`, and where those of the last end
-    of_game:    for every game the index of its period
+    begin, end: by period, its first instant and the first one after it; an event spans its games
+    first, last: by period, its number, twice: a count of days, weeks or months since 1970; for an event, the days of
+                 its first and its last game
+    games:      the indices of the games, period by period, each in the order of replay
+    offsets:    the games of period p are games[offsets[p]:offsets[p + 1]]
+    of_game:    by game, the index of its period
     """
 
     begin: Any
@@ -43,13 +43,13 @@ class Periods(NamedTuple):
     of_game: Any
 
     def first_with(self, games: int) -> Periods:
-        """Return the first periods that have so many games together; games are in the order of periods."""
+        """Return the first periods, which have the first `games` together; games are in the order of periods."""
         count = self.count_with(games)
         begin, end, first, last = (column[:count] for column in self[:4])
         return Periods(begin, end, first, last, self.games[:games], self.offsets[: count + 1], self.of_game[:games])
 
     def count_with(self, games: int) -> int:
-        """Return how many periods have all their games among the first so many, in the order of periods."""
+        """Return how many periods have all their games among the first `games`, in the order of periods."""
         return int(np.searchsorted(self.offsets, games, "right")) - 1
 
     def in_order(self, count: int) -> tuple[Any, Periods]:
@@ -60,30 +60,30 @@ class Periods(NamedTuple):
         return games, Periods(begin, end, first, last, np.arange(len(games)), offsets, of_game)
 
     def followed_by(self, others: Periods) -> Periods:
-        """Return these periods and others that close after them, both with their games in order."""
+        """Return these periods and later ones, both with their games in order."""
         begin, end, first, last = (np.concatenate(pair) for pair in zip(self[:4], others[:4], strict=True))
         offsets = np.concatenate([self.offsets, others.offsets[1:] + self.offsets[-1]])
         of_game = np.concatenate([self.of_game, others.of_game + len(self.begin)])
-        # an event that is closed early may have its last game before the end of one that is over
+        # An event that is closed early may have its last game before the end of an earlier one.
         end = np.maximum.accumulate(end)
         return Periods(begin, end, first, last, np.arange(len(of_game)), offsets, of_game)
 
     def count_closed(self, instant: int) -> int:
-        """Return how many periods are closed at an instant: those whose last microsecond is not after it."""
+        """Return how many periods are closed at an instant: those that end with it or earlier."""
         return int(np.searchsorted(self.end, instant + 1, "right"))
 
     def open_from(self, closed: int, otherwise: int | None = None) -> int | None:
-        """Return the first instant of all periods but the `closed` first ones; `otherwise` if there are no more."""
+        """Return the first instant of all periods after the `closed` first ones; `otherwise` if there are none."""
         return int(self.begin[closed:].min()) if closed < len(self.begin) else otherwise
 
     def closed_to(self, closed: int) -> int | None:
-        """Return the instant up to which everything is scored if so many periods are closed; None if none is."""
+        """Return the last instant of the first `closed` periods; None if there are none."""
         return int(self.end[closed - 1]) - 1 if closed else None
 
     def elapsed(self, earlier: int, later: int) -> int:
-        """Return how many whole periods, of events how many days, one period is after another; at least 0.
+        """Return the number of whole periods, or days for events, from one period to a later one; at least 0.
 
-        The next period is one after. Events that overlap have nothing between them.
+        From a period to the next one it is 1. Between events that overlap it is 0.
         """
         return max(int(self.first[later] - self.last[earlier]), 0)
 
@@ -101,29 +101,32 @@ def number_periods(instants: Any, period: str, zone: str, labels: Any = None) ->
         return _number_events(instants, zone, labels)
     if not len(instants):
         nothing = np.zeros(0, dtype=np.int64)
-        return _gather(nothing, nothing, nothing, nothing, nothing)
-    numbers = _numbers_around(instants, _UNITS[period])
-    # a day begins at its first midnight, even where clocks go back over it and repeat a part of the day before
-    starts = np.array([_begin(_UNITS[period].day(number), zone) for number in numbers.tolist()], dtype=np.int64)
+        return _build_periods(nothing, nothing, nothing, nothing, nothing)
+    numbers = _list_numbers_around(instants, _UNITS[period])
+    # A day begins at its first midnight, even if clocks go back over it and repeat a part of the previous day.
+    starts = np.array(
+        [_find_day_start(_UNITS[period].day(number), zone) for number in numbers.tolist()], dtype=np.int64
+    )
     index = np.searchsorted(starts, instants, "right") - 1
     changes = np.concatenate([[True], index[1:] != index[:-1]])
     at = index[changes]
-    return _gather(starts[at], starts[at + 1], numbers[at], numbers[at], np.cumsum(changes) - 1)
+    return _build_periods(starts[at], starts[at + 1], numbers[at], numbers[at], np.cumsum(changes) - 1)
 
 
-def end_of_period(instant: int, period: str, zone: str) -> int:
-    """Return the first instant from this one on with which a day, week or month of the zone begins; of other periods
-    the instant itself. What is in force under every date has no beginning.
+def find_period_end(instant: int, period: str, zone: str) -> int:
+    """Return the first instant from this one on at which a day, week or month of the zone begins.
+
+    For other periods, and for a version in force from the beginning of time, that is the instant itself.
     """
     if period not in _UNITS or instant <= INSTANT_MIN:
         return instant
     unit = _UNITS[period]
     number = int(unit.count(local_days(np.array([instant]), zone))[0])
-    starts = (_begin(unit.day(one), zone) for one in (number, number + 1))
+    starts = (_find_day_start(unit.day(period_number), zone) for period_number in (number, number + 1))
     return next(start for start in starts if start >= instant)
 
 
-def _numbers_around(instants: Any, unit: _Unit) -> Any:
+def _list_numbers_around(instants: Any, unit: _Unit) -> Any:
     """Return the numbers of all periods in which games may be, whatever the zone, and of those after them."""
     days = instants // DAY
     days = days[np.concatenate([[True], days[1:] != days[:-1]])]
@@ -132,7 +135,7 @@ def _numbers_around(instants: Any, unit: _Unit) -> Any:
 
 
 class _Unit(NamedTuple):
-    """A kind of period: the number of that of a day, as arrays of days since 1970, and the first day of a number."""
+    """A kind of period: `count` turns arrays of days since 1970 into numbers, `day` a number into its first day."""
 
     count: Callable[[Any], Any]
     day: Callable[[int], int]
@@ -149,7 +152,7 @@ def _first_of_month(number: int) -> int:
     return (date(year, month, 1) - UNIX_DAY).days
 
 
-# 1970 began on a Thursday, three days into a week
+# 1970 began on a Thursday, three days into a week.
 _UNITS = {
     "day": _Unit(lambda days: days, lambda number: number),
     "week": _Unit(lambda days: (days + 3) // 7, lambda number: 7 * number - 3),
@@ -158,37 +161,37 @@ _UNITS = {
 
 
 def number_day(day: int, period: str) -> int:
-    """Return the number of the period that a day, given as days since 1970, is in; between events days count."""
+    """Return the number of the period of a day, given as days since 1970; for events, the day itself."""
     return int(_UNITS[period].count(np.array([day]))[0]) if period in _UNITS else day
 
 
-def _begin(day: int, zone: str) -> int:
-    """Return the first instant of a day, given as days since 1970; at both ends of time the first or last one."""
+def _find_day_start(day: int, zone: str) -> int:
+    """Return the first instant of a day, given as days since 1970, within the range of instants."""
     if day <= FIRST_DAY:
         return INSTANT_MIN
     return INSTANT_MAX + 1 if day > LAST_DAY else day_start(UNIX_DAY + timedelta(days=day), zone)
 
 
 def _number_events(instants: Any, zone: str, labels: Any) -> Periods:
-    """Return the periods that events are. They are scored in the order of their last games, so events may overlap."""
+    """Return the periods of events. They are scored in the order of their last games, so events may overlap."""
     distinct, first, of_game = np.unique(labels, return_index=True, return_inverse=True)
     last = np.zeros(len(distinct), dtype=np.int64)
-    last[of_game] = np.arange(len(of_game))  # of several writes to one place the last one stays
+    last[of_game] = np.arange(len(of_game))  # the last of several assignments wins
     order = np.argsort(last)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     begin, end = instants[first[order]], instants[last[order]]
-    return _gather(begin, end + 1, local_days(begin, zone), local_days(end, zone), rank[of_game])
+    return _build_periods(begin, end + 1, local_days(begin, zone), local_days(end, zone), rank[of_game])
 
 
-def _gather(begin: Any, end: Any, first: Any, last: Any, of_game: Any) -> Periods:
+def _build_periods(begin: Any, end: Any, first: Any, last: Any, of_game: Any) -> Periods:
     offsets = np.zeros(len(begin) + 1, dtype=np.int64)
     np.cumsum(np.bincount(of_game, minlength=len(begin)), out=offsets[1:])
     return Periods(begin, end, first, last, np.argsort(of_game, kind="stable"), offsets, of_game)
 
 
-def label_alone(labels: Any, absent: int = MISSING) -> Any:
-    """Return labels of events in which every game without one, which has `absent`, is an event of its own."""
+def label_events(labels: Any, absent: int = MISSING) -> Any:
+    """Return labels of events in which every game without one (`absent`) is an event of its own."""
     alone = np.flatnonzero(labels == absent)
     _, numbers = np.unique(labels, return_inverse=True)
     numbers = numbers.astype(np.int64)
@@ -197,11 +200,11 @@ def label_alone(labels: Any, absent: int = MISSING) -> Any:
 
 
 class ResultRows(NamedTuple):
-    """What rules read of some periods: for every player of every period, one row for each game and opponent.
+    """The input of rules that score periods: for every player of every period, a row for each game and opponent.
 
     people:      the players' numbers on the ladder, period by period, each once a period
-    people_from: where the players of each period begin in `people`, and where those of the last end
-    rows_from:   for every one of `people` where their rows begin in `rows`, and where the last ones end
+    people_from: the players of period p are people[people_from[p]:people_from[p + 1]]
+    rows_from:   by index of `people`, where the player's rows begin in `rows`, and where the last ones end
     rows:        an array: the opponent, as an index among the players of the period; the number of the game within the
                  period; the rule's columns of the player; and those of the opponent
     """
@@ -222,8 +225,8 @@ class LadderSlots(NamedTuple):
     """The counted participants of a ladder's games: game g has slots `offsets[g]` up to `offsets[g + 1]`.
 
     players: the number of each on the ladder
-    columns: what the rule reads about each, an array with a row for each of its columns
-    team:    the side of each in its game, MISSING without sides; None if no game has sides
+    columns: the columns that the rule reads, an array with a row for each
+    team:    by slot, the side in the game, MISSING without sides; None if no game has sides
     """
 
     offsets: Any
@@ -233,7 +236,7 @@ class LadderSlots(NamedTuple):
 
 
 def build_results(periods: Periods, slots: LadderSlots, first: int = 0, stop: int | None = None) -> ResultRows:
-    """Return what a rule reads of the periods from `first` to before `stop`, of all by default.
+    """Return the results of the periods from `first` to before `stop`, by default of all.
 
     A player's rows are in the order of their games, and within a game in the order of its participants. Players of one
     side are no opponents.
@@ -244,42 +247,42 @@ def build_results(periods: Periods, slots: LadderSlots, first: int = 0, stop: in
     period = periods.of_game[games] - first
     number = np.arange(low, high) - periods.offsets[period + first]
     size = slots.offsets[games + 1] - slots.offsets[games]
-    slot = _ranges(slots.offsets[games], size)
+    slot = _concatenate_ranges(slots.offsets[games], size)
     slot_period, slot_number, slot_size = (np.repeat(values, size) for values in (period, number, size))
 
-    # one number for each player of each period, in this order
-    most = int(slots.players.max()) + 1 if len(slots.players) else 1
-    people, entry = np.unique(slot_period * most + slots.players[slot], return_inverse=True)
-    people_from = np.searchsorted(people, np.arange(stop - first + 1) * most)
+    # One number for each player of each period, in this order.
+    player_count = int(slots.players.max()) + 1 if len(slots.players) else 1
+    people, entry = np.unique(slot_period * player_count + slots.players[slot], return_inverse=True)
+    people_from = np.searchsorted(people, np.arange(stop - first + 1) * player_count)
 
-    own, others = _pairs(size, slot_size)
-    keep = own != others
+    own, opponents = _list_pairs(size, slot_size)
+    is_pair = own != opponents
     if slots.team is not None:
         team = slots.team[slot]
-        keep &= (team[own] == MISSING) | (team[own] != team[others])
-    own, others = own[keep], others[keep]
+        is_pair &= (team[own] == MISSING) | (team[own] != team[opponents])
+    own, opponents = own[is_pair], opponents[is_pair]
     order = np.argsort(entry[own], kind="stable")
-    own, others = own[order], others[order]
+    own, opponents = own[order], opponents[order]
     rows_from = np.zeros(len(people) + 1, dtype=np.int64)
     np.cumsum(np.bincount(entry[own], minlength=len(people)), out=rows_from[1:])
 
     width = len(slots.columns)
     rows = np.empty((2 + 2 * width, len(own)), dtype=np.int64)
-    rows[0] = entry[others] - people_from[slot_period[own]]
+    rows[0] = entry[opponents] - people_from[slot_period[own]]
     rows[1] = slot_number[own]
     for index in range(width):
         rows[2 + index] = slots.columns[index][slot[own]]
-        rows[2 + width + index] = slots.columns[index][slot[others]]
-    return ResultRows(people % most, people_from, rows_from, rows)
+        rows[2 + width + index] = slots.columns[index][slot[opponents]]
+    return ResultRows(people % player_count, people_from, rows_from, rows)
 
 
-def _ranges(starts: Any, sizes: Any) -> Any:
-    """Return the numbers from each start on, as many as its size, end to end."""
+def _concatenate_ranges(starts: Any, sizes: Any) -> Any:
+    """Concatenate ranges, given their starts and sizes."""
     ends = np.cumsum(sizes)
     return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - sizes), sizes)
 
 
-def _pairs(size: Any, slot_size: Any) -> tuple[Any, Any]:
-    """Return all ordered pairs of slots of one game, as indices into the slots of games of these sizes."""
+def _list_pairs(size: Any, slot_size: Any) -> tuple[Any, Any]:
+    """Return all ordered pairs of slots within each game, as indices into the slots of games of these sizes."""
     starts = np.repeat(np.cumsum(size) - size, size)
-    return np.repeat(np.arange(len(slot_size)), slot_size), _ranges(starts, slot_size)
+    return np.repeat(np.arange(len(slot_size)), slot_size), _concatenate_ranges(starts, slot_size)

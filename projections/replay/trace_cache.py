@@ -1,11 +1,10 @@
-"""Traces of long ladders, kept between runs: what a replay left behind is read, and not computed again.
+"""The cache of traces: long ladders keep the result of their replay between runs, in files.
 
     ~/.cache/ratings-ledger/LEDGER-ID-PLACE/traces/LADDER-POSITION-REST-PROGRAM     a file of columns
 
 A trace belongs to one exact history (the chain hash at its position), the versions that scored it and this program's
-rules; all of them are in its name. What was recorded later continues it. Rules from packages are always replayed, since
-nobody can say when they change. A trace is never a truth: `verify` and `rebuild --check` replay without it, and
-deleting it changes nothing but the time.
+rules; all of them are in its name. Later events continue it. Rules from packages are always replayed, because their
+changes cannot be detected. `verify` and `rebuild --check` replay without the cache, and deleting it changes no result.
 """
 
 from __future__ import annotations
@@ -74,10 +73,10 @@ COLUMNS = {
     "adjusted_before": "q",
     "began": "q",
 }
-# by state column from the second one on: everybody's states at the end, and those before every game and adjustment
+# By state column from the second one on: the states at the end, and those before every game and adjustment.
 STATE_COLUMNS = "state {}", "before {}", "adjusted_before {}"
 TOTALS = ("started", "minted", "burned", "adjusted")
-# the folders of all modules that decide about points
+# The folders of all modules that points depend on.
 DECIDING_FOLDERS = (
     "ledger/events",
     "ledger/events/game_types",
@@ -92,8 +91,8 @@ DECIDING_FOLDERS = (
 )
 
 
-def can_be_kept(facts: Facts, versions: Sequence[Version]) -> bool:
-    """Tell whether a ladder of these versions may have a trace that is kept."""
+def can_be_cached(facts: Facts, versions: Sequence[Version]) -> bool:
+    """Tell whether the trace of a ladder of these versions may be cached."""
     return (
         facts.cache is not None
         and len(facts.cell) >= TRACED_GAMES
@@ -104,42 +103,41 @@ def can_be_kept(facts: Facts, versions: Sequence[Version]) -> bool:
 
 
 def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
-    """Return the trace of a ladder for some facts: a kept one, continued if need be; None if there is none to begin
-    with.
+    """Return the cached trace of a ladder, continued up to the given facts; None if there is none.
 
-    One that is damaged is deleted, which is said in a line.
+    A damaged file is deleted, with a line in the log.
     """
-    if facts.cache is None or not can_be_kept(facts, versions):
+    if facts.cache is None or not can_be_cached(facts, versions):
         return None
     folder = facts.cache / TRACES
     for position in sorted(facts.hashes, reverse=True):
         if position > facts.position:
             continue
-        name = _name(ladder, versions, position, facts.hashes[position])
+        name = _make_file_name(ladder, versions, position, facts.hashes[position])
         try:
-            file = _opened(folder / name, facts, versions)
+            file = _open_trace_file(folder / name, facts, versions)
         except Damaged as problem:
             problem.discard()
             facts.segments.pop(folder / name, None)
             continue
         except Unreadable:
             continue
-        if file is not None and file.about["names"] == _names(facts, file.columns["person"]):
+        if file is not None and file.about["names"] == _hash_names(facts, file.columns["person"]):
             since = TraceInputs(**file.about["replayed"])
-            with suppress(RuleFailure):  # a replay says of which game
-                return continue_trace(_trace(file, facts, ladder, versions), since, facts, ladder, versions)
+            with suppress(RuleFailure):  # a full replay names the game
+                return continue_trace(_read_trace(file, facts, ladder, versions), since, facts, ladder, versions)
     return None
 
 
-def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
-    """Keep the trace of a long ladder, in place of older ones."""
+def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
+    """Write the trace of a long ladder to the cache, and delete older ones."""
     stream = trace.stream
-    if facts.cache is None or facts.proposed or len(stream.row) < TRACED_GAMES or not can_be_kept(facts, versions):
+    if facts.cache is None or facts.proposed or len(stream.row) < TRACED_GAMES or not can_be_cached(facts, versions):
         return
     folder = facts.cache / TRACES
-    # whoever asks for what the rule reads fetches it again
-    stream.columns, stream.batch = LazyColumns(partial(_columns, facts, stream.ladder, versions)), None
-    file_name = _name(stream.ladder, versions, facts.position, facts.chain_hash)
+    # The columns that the rule reads are not cached, and are read again when needed.
+    stream.columns, stream.batch = LazyColumns(partial(_read_rule_columns, facts, stream.ladder, versions)), None
+    file_name = _make_file_name(stream.ladder, versions, facts.position, facts.chain_hash)
     persons = array("i", stream.persons)
     first = trace.slots_from()
     parts: dict[str, Iterable[Column]] = {
@@ -158,21 +156,23 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
         "began": [trace.began],
     }
     for column in range(1, len(trace.states)):
-        for name, own in zip(STATE_COLUMNS, (trace.states, trace.states_before, trace.adjusted_before), strict=True):
-            parts[name.format(column)] = [own[column]]
-    columns = {column: (code, parts[column]) for column, code in _codes(versions).items()}
+        for name, state_columns in zip(
+            STATE_COLUMNS, (trace.states, trace.states_before, trace.adjusted_before), strict=True
+        ):
+            parts[name.format(column)] = [state_columns[column]]
+    columns = {column: (code, parts[column]) for column, code in _list_codes(versions).items()}
     about = {total: getattr(trace, total) for total in TOTALS} | {
         "name": file_name,
         "ladder": stream.ladder,
         "inserted": stream.adjustments,
-        "names": _names(facts, persons),
+        "names": _hash_names(facts, persons),
         "replayed": read_trace_inputs(facts, stream.ladder, versions)._asdict(),
     }
-    files = list(files_in(folder, f"-{_program()}", _hash(stream.ladder)))
+    files = list(files_in(folder, f"-{_hash_program()}", _hash(stream.ladder)))
     if any(position > facts.position and position in facts.hashes for position, _ in files):
         return
     try:
-        prune_files(folder, _program())
+        prune_files(folder, _hash_program())
         write_file(folder / file_name, encode_columns(columns, about))
     except OSError as error:
         logger.warning("ratings: the trace in %s cannot be written: %s", folder, error.strerror)
@@ -182,13 +182,14 @@ def keep_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
             delete_file(path)
 
 
-def wrong_traces(facts: Facts, plain: Facts) -> Iterator[tuple[str, Path]]:
-    """Yield the ladders whose kept traces say something else than a replay of `plain`, which are the same facts without
-    a cache; with the files, which are deleted.
+def find_wrong_traces(facts: Facts, plain: Facts) -> Iterator[tuple[str, Path]]:
+    """Yield the ladders whose cached traces differ from a replay of `plain`, the same facts without a cache.
+
+    Also yields the files, which are deleted.
     """
     if facts.cache is None:
         return
-    for _, path in list(files_in(facts.cache / TRACES, f"-{_program()}")):
+    for _, path in list(files_in(facts.cache / TRACES, f"-{_hash_program()}")):
         ladder = str(about_file(path).get("ladder"))
         versions = facts.rulesets.get(ladder.partition("/")[0])
         if versions is None or (trace := find_trace(facts, ladder, versions)) is None:
@@ -199,46 +200,47 @@ def wrong_traces(facts: Facts, plain: Facts) -> Iterator[tuple[str, Path]]:
             yield ladder, path
 
 
-def _name(ladder: str, versions: Sequence[Version], position: int, chain_hash: bytes) -> str:
-    """Return the name of a trace: its ladder and position, and everything else that decides what is in it."""
+def _make_file_name(ladder: str, versions: Sequence[Version], position: int, chain_hash: bytes) -> str:
+    """Return the file name of a trace, from its ladder, its position, and digests of everything else it depends on."""
     scored_by = [(version.ruleset.model_dump_json(), version.effective_from, version.position) for version in versions]
     rest = _hash(json.dumps([chain_hash.hex(), scored_by]))
-    return f"{_hash(ladder)}-{position}-{rest}-{_program()}"
+    return f"{_hash(ladder)}-{position}-{rest}-{_hash_program()}"
 
 
 def _hash(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:24]
 
 
-def _codes(versions: Sequence[Version]) -> dict[str, str]:
+def _list_codes(versions: Sequence[Version]) -> dict[str, str]:
     """Return the types of the columns in a file, by name."""
     several = range(1, max(version.rule.width for version in versions))
     return COLUMNS | {name.format(column): "q" for column in several for name in STATE_COLUMNS}
 
 
-def _names(facts: Facts, persons: Column) -> str:
-    """Return the hash of the ids of some persons: in the columns they are numbers."""
+def _hash_names(facts: Facts, persons: Column) -> str:
+    """Return the hash of the ids of some persons, which are only numbers in the columns."""
     return _hash(json.dumps([facts.players[person] for person in persons]))
 
 
 @cache
-def _program() -> str:
-    """Return the digest of all modules that decide about points, which include that of the files."""
+def _hash_program() -> str:
+    """Return the digest of all modules that points depend on, including the module for column files."""
     digest = sha256()
-    for path in deciding_modules():
+    for path in list_deciding_modules():
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:24]
 
 
-def deciding_modules() -> list[Path]:
-    """Return the files of all modules that decide about points."""
+def list_deciding_modules() -> list[Path]:
+    """Return the files of all modules that points depend on."""
     root = Path(__file__).parents[2]
     return sorted(path for folder in DECIDING_FOLDERS for path in (root / folder).glob("*.py"))
 
 
-def _opened(path: Path, facts: Facts, versions: Sequence[Version]) -> ColumnFile | None:
-    """Return the file of a trace, opened once for facts and their snapshots; None if it is not there. Raises
-    `Damaged`, `Unreadable`.
+def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> ColumnFile | None:
+    """Return the file of a trace, opened once for facts and their snapshots; None if it does not exist.
+
+    Raises `Damaged`, `Unreadable`.
     """
     if path not in facts.segments:
         opened = open_file(path)
@@ -256,7 +258,7 @@ def _opened(path: Path, facts: Facts, versions: Sequence[Version]) -> ColumnFile
 
 
 def _set_limits(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> None:
-    """Say which numbers lead somewhere. Raises `ValueError` if the columns do not fit, or what they are about."""
+    """Limit the numbers of the columns to valid indices. Raises `ValueError` if the columns do not fit together."""
     columns = file.columns
     games, slots, people = len(columns["row"]), len(columns["player"]), len(columns["person"])
     lengths = {
@@ -283,36 +285,36 @@ def _set_limits(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> 
     }
     for name, end in ends.items():
         columns[name].within(0, end)
-    for own in range(1, max(version.rule.width for version in versions)):
+    for number in range(1, max(version.rule.width for version in versions)):
         of_column = people, slots, lengths["adjusted_before"]
-        lengths |= {name.format(own): length for name, length in zip(STATE_COLUMNS, of_column, strict=True)}
+        lengths |= {name.format(number): length for name, length in zip(STATE_COLUMNS, of_column, strict=True)}
     for name in file.codes.keys() - ends.keys() - {"mint"}:
         columns[name].within(-UNITS_MAX, UNITS_MAX + 1)
     if not (
-        file.codes == _codes(versions)
+        file.codes == _list_codes(versions)
         and all(len(columns[name]) == length for name, length in lengths.items())
         and all(isinstance(file.about[name], int) for name in TOTALS)
         and all(
-            0 <= game <= games and 0 <= who < people and 0 <= version < len(versions)
-            for game, who, _, version, *_ in file.about["inserted"]
+            0 <= game <= games and 0 <= player < people and 0 <= version < len(versions)
+            for game, player, _, version, *_ in file.about["inserted"]
         )
     ):
         raise ValueError("its columns do not fit")
 
 
-def _columns(facts: Facts, ladder: str, versions: Sequence[Version]) -> Sequence[Column]:
-    """Return what the rule of a ladder reads."""
+def _read_rule_columns(facts: Facts, ladder: str, versions: Sequence[Version]) -> Sequence[Column]:
+    """Return the columns that the rule of a ladder reads."""
     return build_streams(facts, versions, only=parse_name(ladder).values)[ladder].columns
 
 
-def _trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace:
-    """Return the trace in a file."""
+def _read_trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace:
+    """Build the trace from a file."""
     columns, about = file.columns, file.about
     persons = [*columns["person"]]
 
     def fetch() -> Sequence[Column]:
-        # as far as it is continued, the ladder begins with the same games
-        return [column[: len(columns["player"])] for column in _columns(facts, ladder, versions)]
+        # The facts may have more games; the ladder begins with the same ones.
+        return [column[: len(columns["player"])] for column in _read_rule_columns(facts, ladder, versions)]
 
     stream = Stream(
         ladder,
@@ -327,7 +329,7 @@ def _trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Versi
         persons=persons,
     )
     stream.adjustments = [StreamAdjustment(*inserted) for inserted in about["inserted"]]
-    # it is continued only with the seeds that it was made with
+    # A trace is continued only with the seeds that it was replayed with.
     stream.seeds = find_seeded_states(facts, ladder, versions)
     if any(version.rule.state for version in versions):
         stream.calendar = read_calendar(facts, stream.row, versions[0].ruleset)

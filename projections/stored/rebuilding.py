@@ -29,7 +29,7 @@ from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ranking, find_versions
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Result
 from ratings_ledger.projections.replay.ladders import parse_name
-from ratings_ledger.projections.replay.trace_cache import wrong_traces
+from ratings_ledger.projections.replay.trace_cache import find_wrong_traces
 from ratings_ledger.projections.stored import generations, sql_history
 from ratings_ledger.projections.stored.building import HistoryPlan, NewGeneration, Tell, building
 from ratings_ledger.projections.stored.changed_ladders import changed_since
@@ -301,7 +301,7 @@ def _check(
         _, results = again.compute(asked, order.named, changes)
         failed = {failure.ladder for failure in failures}
         differing = _differing(ledger, generation, order, plain, results, failed, tell)
-    for ladder, path in wrong_traces(facts, plain):
+    for ladder, path in find_wrong_traces(facts, plain):
         logger.warning("ratings: %s says something else about %s than a replay; it is deleted", path, ladder)
     if differing and facts.cache is not None:
         logger.warning(

@@ -31,7 +31,7 @@ from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published import as_published
 from ratings_ledger.projections.queries.results import HIDDEN, Result
 from ratings_ledger.projections.replay.ladders import parse_name
-from ratings_ledger.projections.replay.trace_cache import wrong_traces
+from ratings_ledger.projections.replay.trace_cache import find_wrong_traces
 from ratings_ledger.projections.stored import sql_history
 from ratings_ledger.projections.stored.computing import Built, LadderFailure, is_named
 from ratings_ledger.projections.stored.generations import (
@@ -81,7 +81,7 @@ def verify_traces(connection: Connection) -> Generator[Finding, None, None]:
     facts = decode(connection)
     if facts.cache is None or not any(files_in(facts.cache / TRACES)):
         return
-    for ladder, path in wrong_traces(facts, decode(connection, facts.position, cached=False)):
+    for ladder, path in find_wrong_traces(facts, decode(connection, facts.position, cached=False)):
         yield Finding("trace", None, f"{path} says something else about {ladder} than a replay; it is deleted")
 
 

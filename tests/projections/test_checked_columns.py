@@ -83,7 +83,7 @@ def test_read_columns_are_as_written(tmp_path_factory: pytest.TempPathFactory, d
             import numpy as np
 
             indices = np.array([*range(first, last), *range(first, last)][::-1], dtype=np.int64)
-            assert found.taken(indices).tolist() == [wanted[index] for index in indices.tolist()]
+            assert found.take(indices).tolist() == [wanted[index] for index in indices.tolist()]
         elif what == "all":
             assert [*found] == [*found.whole()] == wanted
         elif last > first:
@@ -155,7 +155,7 @@ def test_layers_leave_the_files_and_copies_alone(
 def at_many(column: LayeredColumn, indices: list[int]) -> list[int]:
     import numpy as np
 
-    found: list[int] = column.taken(np.array(indices, dtype=np.int64)).tolist()
+    found: list[int] = column.take(np.array(indices, dtype=np.int64)).tolist()
     return found
 
 

@@ -44,10 +44,10 @@ def test_digest_covers_every_module_that_decides() -> None:
             reached.add(path)
             waiting += imported_files(path)
     assert len(reached) > len(ROOTS) + len(ELSEWHERE)
-    assert {path.relative_to(ROOT).as_posix() for path in reached - {*trace_cache.deciding_modules()}} <= ELSEWHERE
+    assert {path.relative_to(ROOT).as_posix() for path in reached - {*trace_cache.list_deciding_modules()}} <= ELSEWHERE
 
 
 def test_every_folder_of_deciding_modules_has_some() -> None:
     """No folder in the list was renamed or emptied."""
-    folders = {path.parent.relative_to(ROOT).as_posix() for path in trace_cache.deciding_modules()}
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in trace_cache.list_deciding_modules()}
     assert folders == {*trace_cache.DECIDING_FOLDERS}

@@ -197,7 +197,7 @@ def test_compiled_and_interpreted_periods_are_equal(
     with compiling.interpreting():
         interpreted = trace_of(name)
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
-    monkeypatch.setattr(compiling, "compiles", lambda rule: True)
+    monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
     monkeypatch.setattr("ratings_ledger.projections.replay.replay._make_checked_period_loop", None)
     compiled = trace_of(name)
     assert compiled.is_like(interpreted)

@@ -257,7 +257,7 @@ def test_compiled_and_interpreted_lifts_are_equal(played: tuple[str, Games], mon
     with compiling.interpreting():
         interpreted = trace_of(name)
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
-    monkeypatch.setattr(compiling, "compiles", lambda rule: True)
+    monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
     monkeypatch.setattr(replaying, "replay_interpreted", None)
     assert trace_of(name).is_like(interpreted)
 
@@ -303,7 +303,7 @@ def test_period_ladders_lift_between_periods(ledger: str, period: str, monkeypat
         cut = whole.up_to(*whole.place(_facts(ledger), (instant(at) + 1, 0))).enter_until(instant(at))
         assert states_of(cut) == states_of(after)
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
-    monkeypatch.setattr(compiling, "compiles", lambda rule: True)
+    monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
     assert trace_of(ledger).is_like(whole)
 
 
