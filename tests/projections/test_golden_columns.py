@@ -39,7 +39,7 @@ def test_bytes_of_a_file(tmp_path: Path) -> None:
     assert ([*file.columns["numbers"]], len(file.columns["empty"])) == ([1, -2, 3], 0)
     kept = file.columns["states"]
     assert (kept.shape, kept[1].tolist(), kept[1:].tolist()) == ((3, 2), [2, 3], [[2, 3], [4, 5]])
-    assert kept.taken(np.array([2, 0])).tolist() == [[4, 5], [0, 1]]
+    assert kept.take(np.array([2, 0])).tolist() == [[4, 5], [0, 1]]
     assert kept.whole().tolist() == [[0, 1], [2, 3], [4, 5]]
 
 

@@ -187,7 +187,7 @@ def test_answers_from_kept_traces_are_the_same(
         parts["continued" if found and found.earlier else "as it was" if found else "replayed"] += 1
         return found
 
-    monkeypatch.setattr(trace_cache, "continued", continued)
+    monkeypatch.setattr(trace_cache, "continue_trace", continued)
     for seed in range(100, 140 if at_length else 102):
         url, log, chance = str(tmp_path / f"{seed}.db"), history(seed, 90), Random(seed)
         upgrade(url)

@@ -121,7 +121,7 @@ def test_whatif_elsewhere_refuses_before_it_seals(
         here = ratings("whatif", "catan-elo", *asked, db=ledger)
         assert here.exit_code, asked
         assert ratings("whatif", "catan-elo", *asked, *elsewhere, db=ledger) == here, asked
-    monkeypatch.setattr(simulating, "is_ours", lambda rule: False)
+    monkeypatch.setattr(simulating, "is_built_in", lambda rule: False)
     told = ratings("whatif", "catan-elo", *elsewhere, db=ledger)
     assert "catan-elo runs on the rule of a package" in told.stderr
     assert not (tmp_path / "sealed").exists()
