@@ -16,7 +16,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.intake.files import read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEITS
-from ratings_ledger.ledger.intake.parsing import ends_in_score
+from ratings_ledger.ledger.intake.parsing import has_score
 from ratings_ledger.ledger.intake.tables.aliases import agreed, aliases_in
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
@@ -162,7 +162,7 @@ def refuse_joints(partners: Iterable[str], ties: Iterable[str] = ()) -> None:
 def find_whole_ids(connection: Connection, partners: Collection[str]) -> frozenset[str]:
     """Return the known ids that hold a text that joins partners, or end in a score; these are not taken apart."""
     return frozenset(
-        name for name in decoded(connection).players if any(joint in name for joint in partners) or ends_in_score(name)
+        name for name in decoded(connection).players if any(joint in name for joint in partners) or has_score(name)
     )
 
 

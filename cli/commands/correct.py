@@ -21,14 +21,14 @@ from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.revisions import RevisedGame, live_game
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.intake.corrections import (
-    Many,
-    batch_voids,
-    corrections,
+    RequestedChanges,
+    add_scores,
+    correct_from_table,
+    place_players,
     refuse_same,
-    replaced,
-    under_recorded_ids,
-    voids,
-    with_scores,
+    restore_recorded_ids,
+    void_batches,
+    void_from_file,
 )
 from ratings_ledger.ledger.intake.tables.aliases import of_their_own
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
@@ -104,12 +104,12 @@ def correct(
         if game is None:
             raise Refused("game-unknown", f"no game {quote(game_id)} is recorded; see: ratings games{hint}")
         if edit:
-            new = under_recorded_ids(_edited(game), game, people)
+            new = restore_recorded_ids(_edited(game), game, people)
         elif players or given or moved or score is not None:
             # an empty label removes it
             new = {name: value for name, value in {**game.data, **given, **moved}.items() if value != ""}
-            cells = players if score is None else with_scores(game, players, people, score=score, whole=whole)
-            new |= {"participants": replaced(game, cells, people, whole)} if cells else {}
+            cells = players if score is None else add_scores(game, players, people, score=score, whole=whole)
+            new |= {"participants": place_players(game, cells, people, whole)} if cells else {}
             if score is None:
                 _note_scores(game.data, new)
             if "extra" in game.data:
@@ -117,7 +117,7 @@ def correct(
                 if (sets := describe_sets(game.data)) and not describe_sets(new):
                     render.note(render.plain(f"note: the sets {sets} led to another result and are left out"))
         else:
-            new = under_recorded_ids(_read_game(), game, people)
+            new = restore_recorded_ids(_read_game(), game, people)
     except Refused as problem:
         return how.refuse("game.corrected", problem)
     data = {"game_id": game_id, "reason": reason, "game": new}
@@ -138,22 +138,22 @@ def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptio
     options, problems = kept.read(options)
     how = replace(how, policy=how.policy._replace(accepted=of_their_own(options.aliases)))
 
-    def read(decided_at: int) -> Many:
+    def read(decided_at: int) -> RequestedChanges:
         if problems:
-            return Many([*problems], [], {})
+            return RequestedChanges([*problems], [], {})
         with how.ledger.reading() as connection:
             whole = find_whole_ids(connection, options.partners)
             zoned = options._replace(zone=options.zone or home_zone(connection), whole=whole)
-            return corrections(Log(connection), identities(connection), file, reason, decided_at, zoned)
+            return correct_from_table(Log(connection), identities(connection), file, reason, decided_at, zoned)
 
     return _enter_many(how, "game.corrected", "recorded like this", read)
 
 
-def _voids(how: WriteContext, file: str | None, batch: str | None, reason: str, decided_at: int) -> Many:
+def _voids(how: WriteContext, file: str | None, batch: str | None, reason: str, decided_at: int) -> RequestedChanges:
     with how.ledger.reading() as connection:
         if batch is not None:
-            return batch_voids(connection, batch, reason, decided_at)
-        return voids(Log(connection), str(file), reason, decided_at)
+            return void_batches(connection, batch, reason, decided_at)
+        return void_from_file(Log(connection), str(file), reason, decided_at)
 
 
 def _edited(game: RevisedGame) -> dict[str, Any]:
@@ -306,7 +306,7 @@ def _enter(
     return how.enter(type_name, plan)
 
 
-def _enter_many(how: WriteContext, type_name: str, state: str, read: Callable[[int], Many]) -> int:
+def _enter_many(how: WriteContext, type_name: str, state: str, read: Callable[[int], RequestedChanges]) -> int:
     """Enter what a file asks for; games that are already in this `state` are left alone."""
     try:
         found = read(clock.now())

@@ -16,7 +16,7 @@ from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.intake.intake import Imported
-from ratings_ledger.ledger.intake.parsing import Joints
+from ratings_ledger.ledger.intake.parsing import CellSyntax
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
@@ -114,17 +114,17 @@ def _note_result(result: Imported, league: str | None) -> None:
         note_voided(result)
 
 
-def _joints_of(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, ...], *, asks: bool) -> Joints:
+def _joints_of(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, ...], *, asks: bool) -> CellSyntax:
     """Return what joins players as they are typed, now or when they are asked for. Raises `click.UsageError`."""
     refuse_joints(partners)
     if not partners and not asks and not any(":" in cell for cell in players):
-        return Joints()  # without reading which ids there are
+        return CellSyntax()  # without reading which ids there are
     with ledger.reading() as connection:
-        return Joints(partners, find_whole_ids(connection, partners))
+        return CellSyntax(partners, find_whole_ids(connection, partners))
 
 
 def _typed_event(
-    joints: Joints,
+    joints: CellSyntax,
     players: tuple[str, ...],
     game: str | None,
     game_id: str | None,

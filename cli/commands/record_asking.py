@@ -18,7 +18,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 from ratings_ledger.ledger.events.fields import read_slug, to_nfc
 from ratings_ledger.ledger.events.zones import local_time, read_instant
-from ratings_ledger.ledger.intake.parsing import Joints
+from ratings_ledger.ledger.intake.parsing import CellSyntax
 from ratings_ledger.ledger.intake.tables.dates import typed_time
 from ratings_ledger.ledger.rejections import Refused, find_closest, quote
 from ratings_ledger.ledger.store.log import first_positions
@@ -64,7 +64,7 @@ def ask_for_game(
     typed: Typed,
     zone: str | None,
     event_of: Callable[[Typed], dict[str, Any]],
-    joints: Joints,
+    joints: CellSyntax,
 ) -> tuple[WriteContext, Typed] | None:
     """Return a whole game, once somebody has seen what recording it does and pressed the key for that, and how it is
     recorded; None if they leave. Times are read in a zone, by default the ledger's; `joints` join players in a cell.
@@ -102,7 +102,7 @@ def ask_for_game(
         typed = typed._replace(**CHANGED[key])
 
 
-def _named(how: WriteContext, typed: Typed, answers: Answers | None, joints: Joints) -> tuple[WriteContext, Typed]:
+def _named(how: WriteContext, typed: Typed, answers: Answers | None, joints: CellSyntax) -> tuple[WriteContext, Typed]:
     """Return the same with the players who are meant, or without players if somebody wants to type them again."""
     if answers is None:
         return how, typed._replace(players=())
@@ -129,7 +129,7 @@ def _known(how: WriteContext) -> Suggestions:
     return Suggestions(sorted(known_players(facts)), games, last, times)
 
 
-def _completed(how: WriteContext, typed: Typed, known: Suggestions, zone: str | None, joints: Joints) -> Typed:
+def _completed(how: WriteContext, typed: Typed, known: Suggestions, zone: str | None, joints: CellSyntax) -> Typed:
     """Return the same with all that is missing."""
     if typed.game is None:
         typed = typed._replace(game=_game(known))
@@ -185,7 +185,7 @@ def _when(how: WriteContext, zone: str | None) -> str:
         render.note(why)
 
 
-def _players(known: Suggestions, joints: Joints) -> tuple[str, ...]:
+def _players(known: Suggestions, joints: CellSyntax) -> tuple[str, ...]:
     """Return who was first, second and so on, until an empty line."""
     partners = f", partners by {' or '.join(joints.partners)}" if joints.partners else ""
     render.note(f"players by places, tied ones joined by ={partners}, scores as anna:3; an empty line ends")

@@ -9,7 +9,7 @@ from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.intake.syncing import Sync, synced, unconfirmed
+from ratings_ledger.ledger.intake.syncing import Sync, compare_sheet, unconfirmed_refusal
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.projections.admission.notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Proposal
@@ -29,7 +29,7 @@ def sync(
 
     def propose(how: WriteContext, options: TableOptions) -> Proposal:
         with how.ledger.reading() as connection:
-            compared.append(synced(connection, file, options, reason, clock.now()))
+            compared.append(compare_sheet(connection, file, options, reason, clock.now()))
         found = compared[-1]
         return how.propose_files(
             found.entries,
@@ -65,7 +65,7 @@ def sync(
         note_leagues(result)
         return how.report(replace(result, notes=[], new_players=[], new_ladders=[], close={}))
     if waits and (found.doubt is not None or not yes):
-        plan.refuse(found.doubt or unconfirmed(found), file)
+        plan.refuse(found.doubt or unconfirmed_refusal(found), file)
     result = how.done(plan)
     note_leagues(result)
     return how.report(result, None if plan.is_refused else impact, sync=differences)

@@ -21,7 +21,7 @@ from ratings_ledger.ledger.events.revisions import EventLookup, RevisedGame, liv
 from ratings_ledger.ledger.events.types import Draft, meaning
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress, read_items, read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
-from ratings_ledger.ledger.intake.parsing import Joints, TypedSide, ends_in_score
+from ratings_ledger.ledger.intake.parsing import CellSyntax, TypedSide, has_score
 from ratings_ledger.ledger.intake.tables.columns import EXTRA, NUMBERS, CsvColumns, TableOptions
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import Log, changed_games, read_known_events, read_records
@@ -30,7 +30,7 @@ from ratings_ledger.ledger.validation.identities import Identities
 from ratings_ledger.ledger.validation.repeated_games import normalise_game
 
 
-class Many(NamedTuple):
+class RequestedChanges(NamedTuple):
     """What a file asks for: events to enter, or what is wrong with its lines; the games that are already like that; and
     by subject the event that each decision was based on.
     """
@@ -40,11 +40,11 @@ class Many(NamedTuple):
     looked_at: dict[str, str]
 
 
-def voids(log: EventLookup, file: str, reason: str, decided_at: int) -> Many:
+def void_from_file(log: EventLookup, file: str, reason: str, decided_at: int) -> RequestedChanges:
     """Return the games of a file, one id per line, as events that void them; voided ones are left alone. Raises
     `Refused`.
     """
-    found = Many([], [], {})
+    found = RequestedChanges([], [], {})
     seen: dict[str, int] = {}
     for number, line in read_lines(file):
         try:
@@ -60,12 +60,12 @@ def voids(log: EventLookup, file: str, reason: str, decided_at: int) -> Many:
     return found
 
 
-def batch_voids(connection: Connection, name: str, reason: str, decided_at: int) -> Many:
+def void_batches(connection: Connection, name: str, reason: str, decided_at: int) -> RequestedChanges:
     """Return the games that the imports under a name recorded, as events that void them; voided ones are left alone.
 
     A position names a single one of these imports. Raises `Refused` (batch-unknown).
     """
-    found, log = Many([], [], {}), Log(connection)
+    found, log = RequestedChanges([], [], {}), Log(connection)
     for first, last in sorted(there for one in named_batches(connection, name) for there in one.ranges):
         changed = changed_games(connection, first)
         for page in read_records(connection, first - 1, last):
@@ -78,7 +78,9 @@ def batch_voids(connection: Connection, name: str, reason: str, decided_at: int)
     return found
 
 
-def _void(found: Many, name: str, game: RevisedGame | None, reason: str, decided_at: int, *where: Any) -> None:
+def _void(
+    found: RequestedChanges, name: str, game: RevisedGame | None, reason: str, decided_at: int, *where: Any
+) -> None:
     """Add what voids a game, unless it is voided."""
     if game is not None and game.voided:
         found.unchanged.append(name)
@@ -90,14 +92,14 @@ def _void(found: Many, name: str, game: RevisedGame | None, reason: str, decided
     found.items.append(Item(file, line, {**event, "occurred_at": format_instant(decided_at)}, None))
 
 
-def corrections(
+def correct_from_table(
     log: EventLookup, people: Identities, file: str, reason: str, decided_at: int, options: TableOptions
-) -> Many:  # fmt: skip
+) -> RequestedChanges:  # fmt: skip
     """Return the games of a table as events that correct those recorded differently.
 
     Columns that the table lacks say nothing: a game keeps what it has there. An empty cell removes the value.
     """
-    found = Many([], [], {})
+    found = RequestedChanges([], [], {})
     columns: list[CsvColumns] = []
     for item in read_items(file, options._replace(found=columns.append, needed=("game_id",))):
         if isinstance(item, Progress | FileDigest | FileNote):
@@ -116,7 +118,13 @@ def corrections(
 
 
 def _correct(
-    found: Many, log: EventLookup, people: Identities, item: Item, columns: CsvColumns, reason: str, decided_at: int
+    found: RequestedChanges,
+    log: EventLookup,
+    people: Identities,
+    item: Item,
+    columns: CsvColumns,
+    reason: str,
+    decided_at: int,
 ) -> None:
     """Add what a game in a table asks for."""
     event = item.event
@@ -131,7 +139,7 @@ def _correct(
         told = f"{quote(name)} is another game; a table without numbers is compared by: ratings import FILE --sync"
         found.items.append(Rejection("id-conflict", told, item.file, item.line))
         return
-    new = as_it_should_be(game, people, event["data"], columns)
+    new = merge_correction(game, people, event["data"], columns)
     at = event.get("occurred_at")
     try:
         moved = at is not None and parse_instant(at) != game.occurred_at
@@ -149,7 +157,7 @@ def _correct(
     found.items.append(Item(item.file, item.line, entered, None))
 
 
-def as_it_should_be(
+def merge_correction(
     game: RevisedGame, people: Identities, told: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
     """Return a recorded game with what a table says about it; its players keep the ids of the record."""
@@ -189,7 +197,7 @@ def _members(
     return {name: found} if found else {}
 
 
-def with_scores(
+def add_scores(
     game: RevisedGame, players: Sequence[str], people: Identities, *, score: str, whole: Collection[str]
 ) -> tuple[str, ...]:
     """Return players in cells with the scores of a text such as 3:2, by default those of the game at their places.
@@ -201,19 +209,21 @@ def with_scores(
         seats = zip(GAME_TYPES["placing"].places(game.data), game.data["participants"], strict=True)
         by_place = sorted(seats, key=itemgetter(0))
         for _, tied in groupby(by_place, itemgetter(0)):
-            cells.append(Joints().join(TypedSide([people.current(one["player"])]) for _, one in tied))
+            cells.append(CellSyntax().join(TypedSide([people.current(one["player"])]) for _, one in tied))
     scores = score.split(":")
-    if len(scores) != len(cells) or not all(ends_in_score(f"player:{one}") for one in scores):
+    if len(scores) != len(cells) or not all(has_score(f"player:{one}") for one in scores):
         places = " ".join(cells)
         told = f"--score {score} does not give a score for each of {places}, joined by colons, such as 3:2"
         raise Refused("score-missing", told)
-    split = [(Joints(whole=whole).split(cell), one) for cell, one in zip(cells, scores, strict=True)]
+    split = [(CellSyntax(whole=whole).split(cell), one) for cell, one in zip(cells, scores, strict=True)]
     if twice := next((side for sides, _ in split for side in sides if side.score is not None), None):
-        raise Refused("score-missing", f"{Joints().join([twice])} and --score {score} both give a score; leave one out")
-    return tuple(Joints().join(side._replace(score=one) for side in sides) for sides, one in split)
+        raise Refused(
+            "score-missing", f"{CellSyntax().join([twice])} and --score {score} both give a score; leave one out"
+        )
+    return tuple(CellSyntax().join(side._replace(score=one) for side in sides) for sides, one in split)
 
 
-def replaced(
+def place_players(
     game: RevisedGame, players: tuple[str, ...], people: Identities, whole: Collection[str] = ()
 ) -> list[dict[str, Any]]:
     """Return the participants at their new places; previous ones keep their ids and what else is known of them.
@@ -225,7 +235,7 @@ def replaced(
         raise BadArgument(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
     before = {people.current(participant["player"]): participant for participant in game.data["participants"]}
     new: list[dict[str, Any]] = []
-    cells = Joints(whole=whole).participants(players, low=game.data.get("score_order") == "low")
+    cells = CellSyntax(whole=whole).participants(players, low=game.data.get("score_order") == "low")
     for _, sides in groupby(cells, itemgetter("place")):
         seat = count_seats({"participants": new}) + 1
         for player in sides:
@@ -278,7 +288,7 @@ def _with_scores_of_places(game: dict[str, Any], new: list[dict[str, Any]]) -> l
     return [{**one, "score": scores[place]} for place, one in zip(new_places, new, strict=True)]
 
 
-def under_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identities) -> dict[str, Any]:
+def restore_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identities) -> dict[str, Any]:
     """Return a game as it should be, in which previous participants keep the ids under which they were recorded.
 
     `ratings games` shows them under their current ids.

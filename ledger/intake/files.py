@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 
 from ratings_ledger.ledger.intake.forfeits import describe_forfeits, settle_forfeit
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, numbered_lines
-from ratings_ledger.ledger.intake.readers import ARCHIVE, reader_of
+from ratings_ledger.ledger.intake.readers import ARCHIVE, find_reader
 from ratings_ledger.ledger.intake.readers.reader import Opened, ReadAs
 from ratings_ledger.ledger.intake.tables.aliases import under_aliases
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
@@ -213,7 +213,7 @@ def _opened(
 def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) -> Iterator[Item | FileNote | None]:
     """Yield the items; None for the last line of an export, which is not an event but means that there may be none."""
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
-    reader, broken = reader_of(name.removesuffix(".gz"), start)
+    reader, broken = find_reader(name.removesuffix(".gz"), start)
     yield from (FileNote(name, f"{told}; it is passed over") for told in broken)
     aliases, games, is_numbered, forfeits = dict[str, str](), dict[str, str](), False, 0
     form: TableForm = ""

@@ -134,7 +134,7 @@ class FileIntake(Intake):
         self, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
     ) -> Rejection | None:
         if (item.file, item.rows_of) in self._rejected_games:
-            return rows_apart(draft.subject)
+            return rows_apart_rejection(draft.subject)
         return super()._take(item, draft, data, known)
 
     def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:
@@ -152,7 +152,7 @@ class FileIntake(Intake):
     def _against_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
         is_same_id = waiting.draft.event_id == draft.event_id
         if is_same_id and item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
-            problem: Rejection | None = rows_apart(draft.subject)
+            problem: Rejection | None = rows_apart_rejection(draft.subject)
         else:
             problem = super()._against_waiting(item, draft, waiting)
         return self._with_way_out(problem, draft, item) if item.is_numbered else problem
@@ -182,9 +182,9 @@ class FileIntake(Intake):
             told = f"the row at line {item.line}, which was refused, may belong to this game"
             if self.policy.keep_going:
                 # otherwise nothing is appended anyway, and one refusal is enough
-                apart = rows_apart(waiting.draft.subject) if is_block else Rejection("game-incomplete", told)
+                apart = rows_apart_rejection(waiting.draft.subject) if is_block else Rejection("game-incomplete", told)
                 self._note(apart, waiting.file, waiting.line, waiting.rows)
-        return rows_apart(game_id) if is_block and again and problem.code != "game-incomplete" else problem
+        return rows_apart_rejection(game_id) if is_block and again and problem.code != "game-incomplete" else problem
 
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
         """Append what was checked, unless it is refused, in transactions of at most `CHUNK_EVENTS` if it is not whole.
@@ -243,7 +243,7 @@ class FileIntake(Intake):
         ]
 
 
-def rows_apart(subject: str) -> Rejection:
+def rows_apart_rejection(subject: str) -> Rejection:
     """Return the refusal of a game whose rows are not together."""
     game_id = subject.removeprefix("game:")
     return Rejection("rows-apart", f"the rows of {quote(game_id)} are not together; sort the file by game_id")

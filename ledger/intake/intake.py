@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.records import build_record, is_surely_small
 from ratings_ledger.ledger.events.revisions import Column, DraftBatch, EventLookup, KnownEvent, live_game
 from ratings_ledger.ledger.events.types import TYPES, Draft, default_id
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.parsing import BLOCK_ITEMS, BlockEntry, ParsedItem, parsed
+from ratings_ledger.ledger.intake.parsing import BLOCK_ITEMS, BlockEntry, ParsedItem, parse_entry
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
@@ -312,7 +312,7 @@ class Intake:
                 self.refuse(problem)
 
     def _check(self, items: Iterable[Item | Rejection]) -> None:
-        entries = (parsed(item, self.policy.keep_going) for item in items)
+        entries = (parse_entry(item, self.policy.keep_going) for item in items)
         while block := [*islice(entries, BLOCK_ITEMS)]:
             self._check_block(block)
 

@@ -82,7 +82,7 @@ class SheetGame(NamedTuple):
         return self.game_id.rpartition("-")[0]
 
 
-class GivenGame(NamedTuple):
+class ImportedGame(NamedTuple):
     """A game that was recorded at a position: as a sheet last gave it, what that tells, and as it is now."""
 
     position: int
@@ -96,7 +96,7 @@ class GivenGame(NamedTuple):
         return str(self.base.data["game_id"])
 
 
-def likeness_of(data: dict[str, Any], occurred_at: int, people: Identities) -> Likeness:
+def describe_likeness(data: dict[str, Any], occurred_at: int, people: Identities) -> Likeness:
     """Return what a game is compared by, its players under their current ids."""
     game = {**people.present(data), "game_id": "-"}
     players = frozenset(participant["player"] for participant in game["participants"])
@@ -134,13 +134,15 @@ EDITED: tuple[Keys, ...] = (_the_same, _another_time, _another_result, _another_
 ELSEWHERE: tuple[Keys, ...] = (_the_same, _recorded_otherwise)
 
 
-def matched(rows: Mapping[int, SheetGame], given: Iterable[GivenGame], by: Sequence[Keys]) -> dict[int, GivenGame]:
+def match_rows(
+    rows: Mapping[int, SheetGame], given: Iterable[ImportedGame], by: Sequence[Keys]
+) -> dict[int, ImportedGame]:
     """Return the games that rows are, found by one kind of key after the other.
 
     Of several that say nearly the same, the one with the number that the row has now comes first, then the first that
     is left. Games that have vanished before are found only by what says the same.
     """
-    found: dict[int, GivenGame] = {}
+    found: dict[int, ImportedGame] = {}
     left = sorted(given, key=lambda one: (one.base.voided, one.likeness.occurred_at, one.position))
     for number, keys in enumerate(by):
         if number:
@@ -152,7 +154,7 @@ def matched(rows: Mapping[int, SheetGame], given: Iterable[GivenGame], by: Seque
             if one is not None and not {*keys(one.likeness)}.isdisjoint(keys(row.likeness)):
                 found[index] = one
                 taken.add(one.position)
-        waiting: dict[object, deque[GivenGame]] = defaultdict(deque)
+        waiting: dict[object, deque[ImportedGame]] = defaultdict(deque)
         for one in left:
             for key in keys(one.likeness):
                 waiting[key].append(one)
@@ -164,7 +166,7 @@ def matched(rows: Mapping[int, SheetGame], given: Iterable[GivenGame], by: Seque
     return found
 
 
-def _first_left(queues: Iterable[deque[GivenGame] | None], taken: Collection[int]) -> GivenGame | None:
+def _first_left(queues: Iterable[deque[ImportedGame] | None], taken: Collection[int]) -> ImportedGame | None:
     """Return the first game of the first queue that has one which is not taken; those that are leave their queues."""
     for queue in queues:
         while queue:
@@ -174,8 +176,8 @@ def _first_left(queues: Iterable[deque[GivenGame] | None], taken: Collection[int
     return None
 
 
-def played_in_order(
-    rows: Mapping[int, SheetGame], given: Mapping[int, GivenGame], others: Mapping[int, GivenGame]
+def order_play_times(
+    rows: Mapping[int, SheetGame], given: Mapping[int, ImportedGame], others: Mapping[int, ImportedGame]
 ) -> dict[int, int]:
     """Return when each game of a sheet is played, in the order in which the sheet alone would be replayed.
 
@@ -212,7 +214,7 @@ class Ranges:
         return self.each[at][2] if at >= 0 and position <= self.each[at][1] else None
 
 
-def ranges_of(connection: Connection, name: str, sheet: str | None) -> Ranges:
+def imported_ranges(connection: Connection, name: str, sheet: str | None) -> Ranges:
     """Return what the imports under a name, from one sheet of it, appended."""
     return Ranges(one.ranges for one in recorded_batches(connection, name) if one.sheet == sheet)
 
@@ -228,9 +230,9 @@ def decisions_by_game(connection: Connection) -> dict[str, list[KnownEvent]]:
     return by_game
 
 
-def given_games(
+def imported_games(
     connection: Connection, ranges: Ranges, decisions: Mapping[str, list[KnownEvent]], people: Identities
-) -> list[GivenGame]:
+) -> list[ImportedGame]:
     """Return the games that these imports recorded."""
     pages = (page for first, last, _ in ranges.each for page in read_records(connection, first - 1, last))
     return [_given(event, decisions, people, ranges) for page in pages for event in read_known_events(page)
@@ -239,7 +241,7 @@ def given_games(
 
 def recorded_games(
     connection: Connection, positions: Iterable[int], decisions: Mapping[str, list[KnownEvent]], people: Identities
-) -> list[GivenGame]:
+) -> list[ImportedGame]:
     """Return the games that were recorded at these positions, as they are now."""
     rows = sorted(read_records_at(connection, [*positions]).items())
     return [_given(event, decisions, people) for event in read_known_events(rows)]
@@ -247,7 +249,7 @@ def recorded_games(
 
 def _given(
     event: KnownEvent, decisions: Mapping[str, list[KnownEvent]], people: Identities, ranges: Ranges | None = None
-) -> GivenGame:
+) -> ImportedGame:
     """Return a game; with `ranges`, its base is what was decided in these alone."""
     later = decisions.get(event.data["game_id"], [])
     now = base = live_game([event, *later])
@@ -255,10 +257,10 @@ def _given(
         base = live_game([event, *(one for one in later if ranges.import_of(one.position or 0) is not None)])
     assert now is not None
     assert base is not None
-    return GivenGame(event.position or 0, base, likeness_of(base.data, base.occurred_at, people), now)
+    return ImportedGame(event.position or 0, base, describe_likeness(base.data, base.occurred_at, people), now)
 
 
-def numbers_taken(
+def find_numbers(
     connection: Connection, days: Mapping[str, int], wanted: Counter[str]
 ) -> tuple[dict[str, int], dict[str, Iterator[str]]]:
     """Return the ids of games that are numbered by day, with their positions, and by day ids that are not taken.
@@ -430,7 +432,7 @@ class DayNumbers:
     def _is_own(self, file: str, position: int) -> bool:
         """Tell whether an import of a table of this name appended what is at a position."""
         if file not in self._ranges:
-            self._ranges[file] = ranges_of(self._connection, batch_name(file), self._sheets.get(file))
+            self._ranges[file] = imported_ranges(self._connection, batch_name(file), self._sheets.get(file))
         return self._ranges[file].import_of(position) is not None
 
     def _says_of(self, entry: ParsedItem) -> object:
@@ -440,7 +442,7 @@ class DayNumbers:
         return self._says(data, draft.occurred_at)
 
     def _says(self, data: dict[str, Any], occurred_at: int) -> object:
-        found = likeness_of(data, occurred_at, self._people)
+        found = describe_likeness(data, occurred_at, self._people)
         return found.says, found.occurred_at // SECOND
 
     @cached_property

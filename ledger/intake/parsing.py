@@ -51,37 +51,37 @@ def read_blocks(items: Iterable[Entry], sources_wanted: bool, cores: int = 1) ->
     """Yield the items in blocks, in order. Close the iterator if it is not read to the end. Raises `WorkerLost`."""
     # each is parsed as it is read, as what was read takes more memory than what it says
     entries = iter(items)
-    blocks = iter(lambda: [parsed(entry, sources_wanted) for entry in islice(entries, BLOCK_ITEMS)], [])
+    blocks = iter(lambda: [parse_entry(entry, sources_wanted) for entry in islice(entries, BLOCK_ITEMS)], [])
     for number, block in enumerate(blocks, 1):
         yield block
         if cores > 1 and number == ALONE_BLOCKS:
             break
     else:
         return
-    with closing(run_ahead(packed_blocks(entries, sources_wanted))) as messages:
-        yield from map(unpacked_block, messages)
+    with closing(run_ahead(pack_blocks(entries, sources_wanted))) as messages:
+        yield from map(unpack_block, messages)
 
 
-def parsed(entry: Entry, source_wanted: bool) -> BlockEntry:
+def parse_entry(entry: Entry, source_wanted: bool) -> BlockEntry:
     """Return an entry of a file, if it is an item, with what that says."""
-    return parsed_item(entry, source_wanted) if isinstance(entry, Item) else entry
+    return parse_item(entry, source_wanted) if isinstance(entry, Item) else entry
 
 
-def parsed_item(item: Item, source_wanted: bool) -> ParsedItem:
+def parse_item(item: Item, source_wanted: bool) -> ParsedItem:
     """Return an item of a file with what it says."""
     file, line, _, _, rows_of, table, is_numbered, accounts, form = item
     source, names, outcome = _read(item, source_wanted)
     return ParsedItem(Item(file, line, b"", source, rows_of, table, is_numbered, accounts, form), names, outcome)
 
 
-def packed_blocks(entries: Iterator[Entry], sources_wanted: bool) -> Iterator[bytes]:
+def pack_blocks(entries: Iterator[Entry], sources_wanted: bool) -> Iterator[bytes]:
     """Yield blocks of entries as bytes for another process of this program."""
     while block := [_pack(entry, sources_wanted) for entry in islice(entries, BLOCK_ITEMS)]:
         yield marshal.dumps(block)
 
 
-def unpacked_block(message: bytes) -> Block:
-    """Return the parsed entries that `packed_blocks` was given."""
+def unpack_block(message: bytes) -> Block:
+    """Return the parsed entries that `pack_blocks` was given."""
     return list(map(_unpack, marshal.loads(message)))
 
 
@@ -91,11 +91,11 @@ def unpacked_block(message: bytes) -> Block:
 def _pack(entry: Entry, source_wanted: bool) -> bytes:
     with suppress(ValueError):  # of a value that is not of a plain type
         if isinstance(entry, Item):
-            item, names, outcome = parsed_item(entry, source_wanted)
+            item, names, outcome = parse_item(entry, source_wanted)
             if isinstance(outcome, tuple):
                 flat: tuple[Any, ...] = (*item, names, *outcome[0], outcome[1])
                 return marshal.dumps(flat)
-    return marshal.dumps(pickle.dumps(parsed(entry, source_wanted)))
+    return marshal.dumps(pickle.dumps(parse_entry(entry, source_wanted)))
 
 
 def _unpack(packed: bytes) -> BlockEntry:
@@ -130,14 +130,14 @@ def _read(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcom
     return source, (), outcome
 
 
-def read_written(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
+def read_draft(event: bytes | dict[str, Any]) -> tuple[Draft, dict[str, Any]]:
     """Return what a line of JSON, or an event that was put together, says. Raises `Refused`."""
     return read_event(parse_object(event) if isinstance(event, bytes) else event)
 
 
 def _outcome(event: bytes | dict[str, Any]) -> Outcome:
     try:
-        return read_written(event)
+        return read_draft(event)
     except Refused as problem:
         return problem
 
@@ -166,7 +166,7 @@ def _of_two(problem: Refused, names: Iterable[str], first: FirstOccurrence) -> R
 _SCORED = re.compile(r"(.*\S)\s*:\s*([-+]?[0-9]+(?:[.,][0-9]+)?)", re.DOTALL)
 
 
-def ends_in_score(text: str) -> bool:
+def has_score(text: str) -> bool:
     """Tell whether a text, read as a player with a score, has one.
 
     >>> ends_in_score("anna:3"), ends_in_score("anna: 2,5"), ends_in_score("anna"), ends_in_score(":3")
@@ -182,7 +182,7 @@ class TypedSide(NamedTuple):
     score: str | None = None
 
 
-class Joints(NamedTuple):
+class CellSyntax(NamedTuple):
     """What joins players in one cell as it is typed: tied ones by =, and those of one side by a text, if by any; the
     first of several joins them again. A side's score stands behind a colon: anna:3.
 
@@ -201,7 +201,7 @@ class Joints(NamedTuple):
         scored = _SCORED.fullmatch(text)
         if scored is not None and to_nfc(players[-1]) not in self.whole:
             players, score = self._players(scored[1]), scored[2]
-            if ends_in_score(players[-1]) and to_nfc(players[-1]) not in self.whole:
+            if has_score(players[-1]) and to_nfc(players[-1]) not in self.whole:
                 told = f"{quote(text)} has two scores; no new id ends in a colon and a number"
                 raise Refused("bad-identifier", told)
         return TypedSide(players, score)
@@ -269,4 +269,4 @@ def _refuse_scores(cells: list[str], split: list[list[TypedSide]], low: bool) ->
 
 def _scored(cell: str) -> str:
     """Return a cell with a score behind each side that lacks one, as an example."""
-    return TIE.join(text if ends_in_score(text) else f"{text}:1" for text in cell.split(TIE))
+    return TIE.join(text if has_score(text) else f"{text}:1" for text in cell.split(TIE))

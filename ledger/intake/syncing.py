@@ -21,26 +21,26 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.batches import batch_name, name_of_original
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.revisions import RevisedGame
-from ratings_ledger.ledger.intake.corrections import under_recorded_ids
+from ratings_ledger.ledger.intake.corrections import restore_recorded_ids
 from ratings_ledger.ledger.intake.files import Entry, FileNote, Item, Progress, read_items
-from ratings_ledger.ledger.intake.importing import rows_apart
+from ratings_ledger.ledger.intake.importing import rows_apart_rejection
 from ratings_ledger.ledger.intake.matching import (
     EDITED,
     ELSEWHERE,
-    GivenGame,
+    ImportedGame,
     Likeness,
     Ranges,
     SheetGame,
     decisions_by_game,
-    given_games,
-    likeness_of,
-    matched,
-    numbers_taken,
-    played_in_order,
-    ranges_of,
+    describe_likeness,
+    find_numbers,
+    imported_games,
+    imported_ranges,
+    match_rows,
+    order_play_times,
     recorded_games,
 )
-from ratings_ledger.ledger.intake.parsing import read_written
+from ratings_ledger.ledger.intake.parsing import read_draft
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection, count, csv_item, quote
 from ratings_ledger.ledger.store.log import first_positions
@@ -90,7 +90,7 @@ class Sync:
         return any(one.what != "new" for one in self.differences)
 
 
-def unconfirmed(found: Sync) -> Refused:
+def unconfirmed_refusal(found: Sync) -> Refused:
     """Return the refusal of what somebody has to agree to first."""
     number = sum(one.what != "new" for one in found.differences)
     told = f"{count(number, 'recorded game')} would be changed: --yes records it, --dry-run shows it"
@@ -113,28 +113,30 @@ class _Sheet(NamedTuple):
 class _Pairs(NamedTuple):
     """Which games the rows of a sheet are: those that it gave, others, and what the ids of new ones will be."""
 
-    given: dict[int, GivenGame]
-    others: dict[int, GivenGame]
+    given: dict[int, ImportedGame]
+    others: dict[int, ImportedGame]
     new: dict[int, str]
     times: dict[int, int]
 
 
-def synced(connection: Connection, file: str, options: TableOptions, reason: str | None, decided_at: int) -> Sync:
+def compare_sheet(
+    connection: Connection, file: str, options: TableOptions, reason: str | None, decided_at: int
+) -> Sync:
     """Return what a sheet asks for, beside what all imports under its name gave."""
     name, people = _imported_name(connection, batch_name(file)), identities(connection)
     sheet = _read(file, options, people)
-    ranges = ranges_of(connection, name, sheet.columns.sheet)
+    ranges = imported_ranges(connection, name, sheet.columns.sheet)
     decisions = decisions_by_game(connection)
-    given = given_games(connection, ranges, decisions, people)
+    given = imported_games(connection, ranges, decisions, people)
 
-    def recorded(positions: set[int]) -> list[GivenGame]:
+    def recorded(positions: set[int]) -> list[ImportedGame]:
         known = {one.position for one in given}
         return recorded_games(connection, positions - known, decisions, people)
 
     pairs = _paired(connection, sheet, given, recorded)
 
     def still(connection: Connection) -> None:
-        if ranges_of(connection, name, sheet.columns.sheet).each != ranges.each:
+        if imported_ranges(connection, name, sheet.columns.sheet).each != ranges.each:
             raise ChangedMeanwhile("changed-meanwhile", f"{name} was imported meanwhile; compare it again")
 
     found = Sync(name, still, not given, entries=[*sheet.entries], same=sheet.again)
@@ -217,50 +219,50 @@ def _sheet_game(item: Item, people: Identities) -> SheetGame | None:
     try:
         if isinstance(item.event, Refused):
             return None
-        draft, data = read_written(item.event)
+        draft, data = read_draft(item.event)
     except Refused:
         return None
     if draft.type != "game.recorded":
         return None
     # which id it gets is decided here
-    return SheetGame(item._replace(is_numbered=False), data, likeness_of(data, draft.occurred_at, people))
+    return SheetGame(item._replace(is_numbered=False), data, describe_likeness(data, draft.occurred_at, people))
 
 
 def _twice(row: SheetGame) -> Rejection:
     """Return the refusal of a game that a sheet has with another content already."""
     if row.item.rows_of is not None:
-        return rows_apart(row.game_id)._replace(file=row.item.file, line=row.item.line)
+        return rows_apart_rejection(row.game_id)._replace(file=row.item.file, line=row.item.line)
     told = f"the sheet has another game with the id {quote(row.game_id)}; each needs an id of its own"
     return Rejection("id-conflict", told, row.item.file, row.item.line)
 
 
 def _paired(
-    connection: Connection, sheet: _Sheet, given: list[GivenGame], recorded: Callable[[set[int]], list[GivenGame]]
+    connection: Connection, sheet: _Sheet, given: list[ImportedGame], recorded: Callable[[set[int]], list[ImportedGame]]
 ) -> _Pairs:
     """Return which games the rows of a sheet are; `recorded` reads those at positions that the sheet did not give."""
     rows, is_numbered = sheet.rows, sheet.columns.is_numbered
-    own = matched(rows, given, EDITED) if is_numbered else _with_ids(rows, given)
+    own = match_rows(rows, given, EDITED) if is_numbered else _with_ids(rows, given)
     left = {index: row for index, row in rows.items() if index not in own}
     if is_numbered:
         days = Counter(row.day for row in rows.values())
-        taken, free = numbers_taken(connection, days, Counter(row.day for row in left.values()))
-        others = matched(left, (one for one in recorded({*taken.values()}) if not one.now.voided), ELSEWHERE)
+        taken, free = find_numbers(connection, days, Counter(row.day for row in left.values()))
+        others = match_rows(left, (one for one in recorded({*taken.values()}) if not one.now.voided), ELSEWHERE)
         ids = {index: next(free[row.day]) for index, row in left.items() if index not in others}
     else:
         others = _with_ids(
             left, recorded({*first_positions(connection, [row.game_id for row in left.values()]).values()})
         )
         ids = {index: row.game_id for index, row in left.items() if index not in others}
-    return _Pairs(own, others, ids, played_in_order(rows, own, others))
+    return _Pairs(own, others, ids, order_play_times(rows, own, others))
 
 
-def _with_ids(rows: Mapping[int, SheetGame], games: Iterable[GivenGame]) -> dict[int, GivenGame]:
+def _with_ids(rows: Mapping[int, SheetGame], games: Iterable[ImportedGame]) -> dict[int, ImportedGame]:
     """Return the games that rows are, by their ids."""
     by_id = {one.game_id: one for one in games}
     return {index: by_id[row.game_id] for index, row in rows.items() if row.game_id in by_id}
 
 
-def _doubt(name: str, given: list[GivenGame], gone: list[GivenGame], ranges: Ranges) -> Refused | None:
+def _doubt(name: str, given: list[ImportedGame], gone: list[ImportedGame], ranges: Ranges) -> Refused | None:
     """Return why a sheet may be another than before: most of an import, or of all that it gave, is no longer there."""
     had, lost = (Counter[int | None](), Counter[int | None]())
     for games, counted in ((given, had), (gone, lost)):
@@ -287,7 +289,7 @@ class _Asking:
     reason: str
     decided_at: str
 
-    def void(self, one: GivenGame) -> None:
+    def void(self, one: ImportedGame) -> None:
         """A game is no longer in the sheet."""
         if one.now.voided:
             return
@@ -298,7 +300,7 @@ class _Asking:
         self._decide("game.voided", one, item, {})
         self.found.differences.append(SheetDifference("vanished", one.game_id, None, one.now, None))
 
-    def change(self, row: SheetGame, one: GivenGame, played_at: int) -> None:
+    def change(self, row: SheetGame, one: ImportedGame, played_at: int) -> None:
         """A game that the sheet gave is in it, to be played at a time."""
         now, there = one.now, self._as_it_is(one)
         is_edited = one.base.voided or not row.likeness.says_as(one.likeness)
@@ -313,7 +315,7 @@ class _Asking:
             self._decide("game.reinstated", one, row.item, {})
         differs, is_moved = not row.likeness.says_as(there), played_at != now.occurred_at
         if differs or is_moved:
-            new = under_recorded_ids({**row.data, "game_id": one.game_id}, now, self.people) if differs else now.data
+            new = restore_recorded_ids({**row.data, "game_id": one.game_id}, now, self.people) if differs else now.data
             dated = {"occurred_at": format_instant(played_at)} if is_moved else {}
             self._decide("game.corrected", one, row.item, {"game": {**new, **dated}})
         what: What = "returned" if now.voided else "changed" if differs else "reordered"
@@ -322,7 +324,7 @@ class _Asking:
         else:
             self.found.same += 1
 
-    def leave(self, row: SheetGame, other: GivenGame) -> None:
+    def leave(self, row: SheetGame, other: ImportedGame) -> None:
         """A game of the sheet is recorded, but not from there: it is refused unless it is the same."""
         if not other.now.voided and row.likeness.says_as(self._as_it_is(other)):
             self.found.same += 1
@@ -341,11 +343,13 @@ class _Asking:
         rows_of = None if row.item.rows_of is None else game_id
         self.found.entries.append(row.item._replace(event=event, rows_of=rows_of))
 
-    def _as_it_is(self, one: GivenGame) -> Likeness:
+    def _as_it_is(self, one: ImportedGame) -> Likeness:
         """Return what the ledger tells of a game."""
-        return one.likeness if one.now is one.base else likeness_of(one.now.data, one.now.occurred_at, self.people)
+        return (
+            one.likeness if one.now is one.base else describe_likeness(one.now.data, one.now.occurred_at, self.people)
+        )
 
-    def _is_touched(self, one: GivenGame) -> bool:
+    def _is_touched(self, one: ImportedGame) -> bool:
         """Tell whether somebody has changed a game since its sheet last gave it."""
         if one.now is one.base:
             return False
@@ -356,7 +360,7 @@ class _Asking:
             one.likeness.says,
         )
 
-    def _refuse(self, one: GivenGame, row: SheetGame | None) -> None:
+    def _refuse(self, one: ImportedGame, row: SheetGame | None) -> None:
         """Refuse a game of which ledger and sheet have become two different things."""
         there = "voided" if one.now.voided else describe_result(self.people.present(one.now.data))
         here = "not there any more" if row is None else describe_result(self.people.present(row.data))
@@ -368,7 +372,7 @@ class _Asking:
         line = None if row is None else row.item.line
         self.found.entries.append(Rejection("changed-in-both", told, self.file, line))
 
-    def _decide(self, type_name: str, one: GivenGame, item: Item, more: Mapping[str, Any]) -> None:
+    def _decide(self, type_name: str, one: ImportedGame, item: Item, more: Mapping[str, Any]) -> None:
         """Add a decision about a game."""
         data = {"game_id": one.game_id, "reason": self.reason, **more}
         event = {"type": type_name, "occurred_at": self.decided_at, "data": data}

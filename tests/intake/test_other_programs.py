@@ -12,8 +12,8 @@ import pytest
 from damages import RAW
 from program_files import CASES, LICHESS_PGN, bg_stats, lichess_line, line001, play, trf
 
-from ratings_ledger.ledger.intake.parsing import read_written
-from ratings_ledger.ledger.intake.readers import reader_of
+from ratings_ledger.ledger.intake.parsing import read_draft
+from ratings_ledger.ledger.intake.readers import find_reader
 from ratings_ledger.ledger.intake.readers.reader import Opened
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused
@@ -27,7 +27,7 @@ SHORT, LONG = 60, 5_000
 
 def events(content: bytes, name: str) -> list[Any]:
     """The events in a file, and the codes of what is refused in it."""
-    reader, _ = reader_of(name, content[:4_096])
+    reader, _ = find_reader(name, content[:4_096])
     found = list[Any]()
     try:
         for one in reader.read(Opened(name, io.BytesIO(content), None), OPTIONS):
@@ -43,16 +43,16 @@ def test_formats_are_told_apart(what: str) -> None:
     """Each file is read by the reader of its format, whether its name says so or not."""
     case = CASES[what]
     expected = next(name for begin, name in NAMES.items() if what.startswith(begin))
-    assert reader_of(case.name, case.content[:4_096])[0].name.startswith(expected)
+    assert find_reader(case.name, case.content[:4_096])[0].name.startswith(expected)
     if "UTF-16" not in what:
-        assert reader_of("download", case.content[:4_096])[0].name.startswith(expected)
+        assert find_reader("download", case.content[:4_096])[0].name.startswith(expected)
 
 
 def test_lichess_says_the_same_in_both_formats() -> None:
     """A game of Lichess has the same id, time, players and result in PGN and in NDJSON."""
     pgn = events(LICHESS_PGN.encode(), "games.pgn")[0]
     ndjson = events(lichess_line("annablitz", "annablits").encode(), "games.ndjson")[0]
-    assert read_written(pgn) == read_written(ndjson)
+    assert read_draft(pgn) == read_draft(ndjson)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_places_of_plays(scores: tuple[str, ...], expected: list[str]) -> None:
 def test_anonymous_players_have_to_be_named() -> None:
     """A play with an anonymous player is taken if an alias says who it is."""
     content = bg_stats(play("a1", "1 5!", "5 3")).content
-    reader, _ = reader_of("BGStatsExport.json", content)
+    reader, _ = find_reader("BGStatsExport.json", content)
     options = OPTIONS._replace(aliases={"Anonymous": "guest"})
     for given, number in ((OPTIONS, 0), (options, 1)):
         found = reader.read(Opened("BGStatsExport.json", io.BytesIO(content), None), given)

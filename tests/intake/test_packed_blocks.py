@@ -11,7 +11,7 @@ import pytest
 from ratings_ledger import Refused, Rejection
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.intake.files import FileDigest, FileNote, Item, Progress
-from ratings_ledger.ledger.intake.parsing import ParsedItem, packed_blocks, parsed, read_blocks, unpacked_block
+from ratings_ledger.ledger.intake.parsing import ParsedItem, pack_blocks, parse_entry, read_blocks, unpack_block
 
 GAME: dict[str, Any] = {
     "type": "game.recorded", "occurred_at": "2010-03-05T19:30:00.5Z", "by": "Zoë",
@@ -32,8 +32,8 @@ def item(event: Any, source: Any) -> Item:
 
 def passed_on(entries: list[Any], wanted: bool) -> list[Any]:
     """What comes out of the one message that some entries are packed into."""
-    [message] = packed_blocks(iter(entries), wanted)
-    return unpacked_block(message)
+    [message] = pack_blocks(iter(entries), wanted)
+    return unpack_block(message)
 
 
 @pytest.mark.parametrize("event", [GAME, BATCH])
@@ -47,7 +47,7 @@ def test_an_event_comes_out_as_it_was_read(event: dict[str, Any], source: Any, w
     # their texts tell named tuples, and 1 and True, apart
     assert repr(found.outcome) == repr(read_event(event))
     assert list(found.outcome[1]) == list(read_event(event)[1])
-    assert repr(found) == repr(parsed(item(event, source), wanted))
+    assert repr(found) == repr(parse_entry(item(event, source), wanted))
     assert found.item == item(b"", source if wanted or not source else [])
 
 
@@ -69,7 +69,7 @@ def test_whatever_else_is_in_a_block_keeps_its_place() -> None:
 
     found = passed_on([others[0], item(GAME, None), *others[1:]], False)
 
-    assert repr(found) == repr([others[0], parsed(item(GAME, None), False), *others[1:]])
+    assert repr(found) == repr([others[0], parse_entry(item(GAME, None), False), *others[1:]])
 
 
 def test_a_refusal_keeps_its_code_and_message_and_line() -> None:
@@ -106,7 +106,7 @@ class Read(dict[str, Any]):
     """An event as it was read, to which a weak reference can be had."""
 
 
-@pytest.mark.parametrize("way", [read_blocks, packed_blocks])
+@pytest.mark.parametrize("way", [read_blocks, pack_blocks])
 def test_what_was_read_is_not_kept_for_a_whole_block(way: Callable[..., Any]) -> None:
     """What was read of a game takes more memory than what it says: it is gone when the game after the next is read."""
     seen: list[ref[Read]] = []
@@ -126,4 +126,4 @@ def test_what_was_read_is_not_kept_for_a_whole_block(way: Callable[..., Any]) ->
 def test_values_that_are_not_of_a_plain_type_come_out_too() -> None:
     items = [item(GAME, {"score": Decimal("10.50")}), item(GAME, None)]
 
-    assert repr(passed_on(items, True)) == repr([parsed(one, True) for one in items])
+    assert repr(passed_on(items, True)) == repr([parse_entry(one, True) for one in items])

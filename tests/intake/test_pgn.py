@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from program_files import PGN as CASES
 
-from ratings_ledger.ledger.intake.readers import pgn, reader_of
+from ratings_ledger.ledger.intake.readers import find_reader, pgn
 from ratings_ledger.ledger.intake.readers.reader import Opened
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused
@@ -75,6 +75,6 @@ def test_times(tags: dict[str, str], at: str) -> None:
 
 def test_names_of_sites_are_those_of_accounts() -> None:
     """Whether names may be slips of the pen is seen from the beginning of a file."""
-    site, _ = reader_of("games.pgn", CASES["PGN of Lichess"].content)
-    club, _ = reader_of("games.pgn", CASES["PGN of a club"].content)
+    site, _ = find_reader("games.pgn", CASES["PGN of Lichess"].content)
+    club, _ = find_reader("games.pgn", CASES["PGN of a club"].content)
     assert (site.accounts, club.accounts) == (True, False)

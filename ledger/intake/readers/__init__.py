@@ -42,7 +42,7 @@ INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
 NEEDED = {"name": "a text", "is_of": "a function", "read": "a function", "tables": "True or False"}
 
 
-def reader_of(name: str, start: bytes) -> tuple[Reader, list[str]]:
+def find_reader(name: str, start: bytes) -> tuple[Reader, list[str]]:
     """Find the reader for a file by its name and first bytes; also return messages about broken readers of packages.
 
     Raises `Refused` (bad-reader) if a broken reader might be the right one: no other reader recognises the file, and

@@ -85,7 +85,7 @@ class _Unended(Exception):
     """A comment without an end begins there."""
 
 
-def games_in(content: IO[bytes], decode: Callable[[bytes], str]) -> Iterator[TaggedGame | tuple[int, Refused]]:
+def read_games(content: IO[bytes], decode: Callable[[bytes], str]) -> Iterator[TaggedGame | tuple[int, Refused]]:
     """Yield the games of a file, and the line of what cannot be read with what is wrong there."""
     buffer, line, is_first = b"", 1, True
     while True:
@@ -328,7 +328,7 @@ def _address(tags: dict[str, str]) -> str | None:
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
     file = _PgnFile(options)
     is_numbered: bool | None = None
-    for found in games_in(opened.content, file.decode):
+    for found in read_games(opened.content, file.decode):
         if not isinstance(found, TaggedGame):
             yield found[0], found[1], None, None
             continue
