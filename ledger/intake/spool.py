@@ -1,7 +1,7 @@
-"""Where validated drafts wait until the whole input has proved good: a temporary database that the system deletes.
+"""The spool: a temporary database in which validated drafts wait until the whole input is checked.
 
-An import of any size can thus be checked completely, duplicates included, before the first event is appended, and then
-be appended without reading the files again.
+So an import of any size is checked completely, duplicates included, before the first event is appended, and then
+appended without reading the files again. The system deletes the database.
 """
 
 import json
@@ -22,7 +22,7 @@ from ratings_ledger.ledger.intake.intake import WaitingDraft, WaitingDrafts
 from ratings_ledger.ledger.store.log import read_known_event
 
 _UNWRITTEN_MAX = 5_000
-# how the numbers of drafts are found; about a subject, of those that are not found by an id made from it
+# queries for the numbers of drafts; that for a subject leaves out games whose id consists of it
 _NUMBERS: dict[Column, str] = {
     "subject": "SELECT number FROM subjects WHERE NOT recorded AND subject = ? ORDER BY number",
     "event_id": "SELECT number FROM ids WHERE event_id = ?",
@@ -31,16 +31,16 @@ _NUMBERS: dict[Column, str] = {
 
 
 @contextmanager
-def _with_room() -> Iterator[None]:
-    """Say what to do if the folder of temporary files is full."""
+def _report_full_folder() -> Iterator[None]:
+    """Raise `StoreUnavailable` with the remedy if the folder of temporary files is full."""
     try:
         yield
     except sqlite3.OperationalError as error:
-        told = f"the temporary folder has no room for the import: {error}; set TMPDIR"
-        raise StoreUnavailable(told, "no-space") from error
+        message = f"the temporary folder has no room for the import: {error}; set TMPDIR"
+        raise StoreUnavailable(message, "no-space") from error
 
 
-def _temporary(script: str) -> sqlite3.Connection:
+def _open_temporary(script: str) -> sqlite3.Connection:
     # an empty name is a private file that SQLite deletes by itself, even after a crash
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {script} BEGIN")
@@ -48,17 +48,17 @@ def _temporary(script: str) -> sqlite3.Connection:
 
 
 class Spool(WaitingDrafts):
-    """Drafts in order, looked up by id, by game and by what they supersede.
+    """Waiting drafts in order, looked up by id, by game and by the event they supersede.
 
-    They are written a hundred per row, and as many rows at a time as have gathered when something is looked up.
+    A row holds a hundred drafts. Drafts gather in memory, and each lookup first writes those that have gathered.
     """
 
     def __init__(self) -> None:
-        self._database = _temporary(
+        self._database = _open_temporary(
             "PRAGMA cache_size = -32768;"
             "CREATE TABLE drafts (first INTEGER PRIMARY KEY, hundred BLOB);"
             "CREATE TABLE ids (event_id PRIMARY KEY, number) WITHOUT ROWID;"
-            # games are found by their ids, which saves storing their names
+            # games are found by their event ids, which saves storing their subjects
             "CREATE TABLE subjects (subject, recorded, number, PRIMARY KEY (subject, recorded, number)) WITHOUT ROWID;"
             "CREATE TABLE successors (supersedes, number, PRIMARY KEY (supersedes, number)) WITHOUT ROWID;"
         )
@@ -66,79 +66,79 @@ class Spool(WaitingDrafts):
         self._next = 0
         self._removed: set[int] = set()
         self._unwritten: list[tuple[Any, ...]] = []
-        # ids and games: those of the unwritten drafts, and those that nothing in the database has
+        # ids and games: those of the unwritten drafts, and those that no draft in the database has
         self._unwritten_names: set[str] = set()
         self._unused_names: set[str] = set()
 
     @property
     def count(self) -> int:
-        """Return how many drafts wait."""
+        """Return the number of waiting drafts."""
         return self._count
 
     def __iter__(self) -> Iterator[WaitingDraft]:
-        return self._all(self._ask("SELECT * FROM drafts ORDER BY first"))
+        return self._unpack_all(self._query("SELECT * FROM drafts ORDER BY first"))
 
     def close(self) -> None:
-        """Let the system delete it."""
+        """Close the database, which deletes it."""
         self._database.close()
 
     def add(self, draft: Draft, file: str, line: int, rows: Any) -> None:
         """Append a draft. Raises `StoreUnavailable` when the temporary folder is full."""
         self._unwritten.append((tuple(draft), file, line, rows))
-        self._unwritten_names.update(_names(draft))
+        self._unwritten_names.update(_unique_names(draft))
         self._count += 1
         if len(self._unwritten) >= _UNWRITTEN_MAX:
             self._write()
 
     def look_ahead(self, drafts: Iterable[Draft]) -> None:
-        """Look up in one go which of these drafts' ids and games are new, so that `find` need not do it one by one."""
-        names = {name for draft in drafts for name in _names(draft)}
-        wanted = json.dumps(list(names))
-        for taken in ("event_id FROM ids WHERE event_id", "subject FROM subjects WHERE recorded AND subject"):
-            found = self._ask(f"SELECT {taken} IN (SELECT value FROM json_each(?))", wanted)
-            names.difference_update(row[0] for row in found)
+        """Find the new ids and games of these drafts in one query, so that `find` can skip queries for them."""
+        names = {name for draft in drafts for name in _unique_names(draft)}
+        names_json = json.dumps(list(names))
+        for source in ("event_id FROM ids WHERE event_id", "subject FROM subjects WHERE recorded AND subject"):
+            rows = self._query(f"SELECT {source} IN (SELECT value FROM json_each(?))", names_json)
+            names.difference_update(row[0] for row in rows)
         self._unused_names = names
 
     def find_id(self, event_id: str) -> WaitingDraft | None:
         """Return the waiting draft with this id, or None."""
-        return next(self._each(_NUMBERS["event_id"], event_id), None)
+        return next(self._read_numbered(_NUMBERS["event_id"], event_id), None)
 
     def find(self, draft: Draft) -> WaitingDraft | None:
         """Return the waiting draft with the same id, or of the same game, or None."""
-        names = _names(draft)
+        names = _unique_names(draft)
         if self._unused_names.issuperset(names) and self._unwritten_names.isdisjoint(names):
             return None
-        found = self.find_id(draft.event_id)
-        return self._recorded(draft.subject) if found is None and draft.type == "game.recorded" else found
+        waiting = self.find_id(draft.event_id)
+        return self._find_recording(draft.subject) if waiting is None and draft.type == "game.recorded" else waiting
 
-    def _recorded(self, subject: str) -> WaitingDraft | None:
-        """Return the waiting draft that records a game, under whatever id."""
-        named_otherwise = self._each("SELECT number FROM subjects WHERE recorded AND subject = ?", subject)
-        found = next(named_otherwise, None) or self.find_id(subject)
-        of_game = found is not None and (found.draft.type, found.draft.subject) == ("game.recorded", subject)
-        return found if of_game else None
+    def _find_recording(self, subject: str) -> WaitingDraft | None:
+        """Find the waiting draft that records a game, under any id."""
+        by_subject = self._read_numbered("SELECT number FROM subjects WHERE recorded AND subject = ?", subject)
+        waiting = next(by_subject, None) or self.find_id(subject)
+        is_recording = waiting is not None and (waiting.draft.type, waiting.draft.subject) == ("game.recorded", subject)
+        return waiting if is_recording else None
 
     def where(self, column: Column, value: str) -> Iterator[KnownEvent]:
         """Return the waiting events with this value in a column, in order."""
-        found = self._each(_NUMBERS[column], value)
-        if column == "subject" and (recorded := self._recorded(value)) is not None:
-            found = chain((recorded,), found)
-        return (to_known_event(waiting.draft) for waiting in found)
+        matching = self._read_numbered(_NUMBERS[column], value)
+        if column == "subject" and (recording := self._find_recording(value)) is not None:
+            matching = chain((recording,), matching)
+        return (to_known_event(waiting.draft) for waiting in matching)
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
         """Yield the waiting events whose text holds one of these names as a whole string, in order."""
         texts = [dump(name) for name in names]
         holds = " OR ".join(["instr(hundred, ?) > 0"] * len(texts))
-        rows = self._ask(f"SELECT * FROM drafts WHERE {holds} ORDER BY first", *(text.encode() for text in texts))
-        for waiting in self._all(rows):
+        rows = self._query(f"SELECT * FROM drafts WHERE {holds} ORDER BY first", *(text.encode() for text in texts))
+        for waiting in self._unpack_all(rows):
             if any(text in waiting.draft.data for text in texts):
                 yield to_known_event(waiting.draft)
 
     def remove(self, event_id: str) -> None:
         """Remove a draft."""
-        number = self._ask(_NUMBERS["event_id"], event_id).fetchone()
+        number = self._query(_NUMBERS["event_id"], event_id).fetchone()
         if number is not None:
-            self._ask("DELETE FROM ids WHERE event_id = ?", event_id)
+            self._query("DELETE FROM ids WHERE event_id = ?", event_id)
             self._removed.add(number[0])
             self._count -= 1
 
@@ -147,37 +147,37 @@ class Spool(WaitingDrafts):
         waiting = iter(self)
         return iter(lambda: list(islice(waiting, size)), [])
 
-    def _all(self, hundreds: Iterable[tuple[int, bytes]]) -> Iterator[WaitingDraft]:
+    def _unpack_all(self, hundreds: Iterable[tuple[int, bytes]]) -> Iterator[WaitingDraft]:
         for first, hundred in hundreds:
-            found = list(map(_waiting, marshal.loads(hundred)))
+            drafts = list(map(_to_waiting_draft, marshal.loads(hundred)))
             if self._removed:
-                found = [waiting for number, waiting in enumerate(found, first) if number not in self._removed]
-            yield from found
+                drafts = [waiting for number, waiting in enumerate(drafts, first) if number not in self._removed]
+            yield from drafts
 
-    def _each(self, statement: str, value: str) -> Iterator[WaitingDraft]:
-        """Yield the drafts whose numbers a statement gives."""
-        for (number,) in self._ask(statement, value).fetchall():
+    def _read_numbered(self, statement: str, value: str) -> Iterator[WaitingDraft]:
+        """Yield the drafts whose numbers a query returns."""
+        for (number,) in self._query(statement, value).fetchall():
             if number not in self._removed:
-                before = "SELECT * FROM drafts WHERE first <= ? ORDER BY first DESC LIMIT 1"
-                first, hundred = self._ask(before, number).fetchone()
-                yield _waiting(marshal.loads(hundred)[number - first])
+                query = "SELECT * FROM drafts WHERE first <= ? ORDER BY first DESC LIMIT 1"
+                first, hundred = self._query(query, number).fetchone()
+                yield _to_waiting_draft(marshal.loads(hundred)[number - first])
 
-    @_with_room()
-    def _ask(self, statement: str, *values: Any) -> sqlite3.Cursor:
+    @_report_full_folder()
+    def _query(self, statement: str, *values: Any) -> sqlite3.Cursor:
         if self._unwritten:
             self._write()
         return self._database.execute(statement, values)
 
-    @_with_room()
+    @_report_full_folder()
     def _write(self) -> None:
         rows, first = self._unwritten, self._next
-        hundreds = ((first + at, _packed(rows[at : at + 100])) for at in range(0, len(rows), 100))
+        hundreds = ((first + at, _pack(rows[at : at + 100])) for at in range(0, len(rows), 100))
         self._database.executemany("INSERT INTO drafts VALUES (?, ?)", hundreds)
         drafts = [row[0] for row in rows]
         self._database.executemany("INSERT INTO ids VALUES (?, ?)", zip(map(itemgetter(0), drafts), count(first)))
         for number, (event_id, type_name, _, subject, _, _, _, supersedes, _) in enumerate(drafts, first):
             recorded = type_name == "game.recorded" and event_id != subject
-            # a plain game is found by its id; everything else, of whatever type, by what it is about
+            # a plain game is found by its event id, every other event by its subject
             if recorded or type_name != "game.recorded":
                 self._database.execute("INSERT INTO subjects VALUES (?, ?, ?)", (subject, recorded, number))
             if supersedes is not None:
@@ -188,29 +188,29 @@ class Spool(WaitingDrafts):
         rows.clear()
 
 
-def _packed(rows: list[Any]) -> bytes:
-    """Return rows of plain values as bytes. Raises `MemoryError`."""
+def _pack(rows: list[Any]) -> bytes:
+    """Pack rows of plain values as bytes. Raises `MemoryError`."""
     try:
         return marshal.dumps(rows)
-    except ValueError:  # what `marshal` says of any object where it gets no memory
+    except ValueError:  # the error of `marshal` if it gets no memory
         raise MemoryError from None
 
 
-def _names(draft: Draft) -> tuple[str, ...]:
-    """Return what no other waiting draft may have: an id, and a recorded game."""
+def _unique_names(draft: Draft) -> tuple[str, ...]:
+    """Return the names that no other waiting draft may have: an id, and a recorded game."""
     return (draft.event_id, draft.subject) if draft.type == "game.recorded" else (draft.event_id,)
 
 
-def _waiting(values: tuple[Any, ...]) -> WaitingDraft:
+def _to_waiting_draft(values: tuple[Any, ...]) -> WaitingDraft:
     draft, file, line, rows = values
     return WaitingDraft(Draft._make(draft), file, line, rows)
 
 
 class Lines(EventLookup):
-    """The events of a restore, as far as later ones may need them; as many as an export of any size has."""
+    """The events of a restore, as far as later events need them, for an export of any size."""
 
     def __init__(self) -> None:
-        self._database = _temporary(
+        self._database = _open_temporary(
             "CREATE TABLE lines (number INTEGER PRIMARY KEY, event_id, type, subject, occurred_at, supersedes, record);"
             "CREATE UNIQUE INDEX lines_id ON lines (event_id);"
             "CREATE UNIQUE INDEX lines_recorded ON lines (subject) WHERE type = 'game.recorded';"
@@ -219,13 +219,13 @@ class Lines(EventLookup):
         )
 
     def close(self) -> None:
-        """Let the system delete it."""
+        """Close the database, which deletes it."""
         self._database.close()
 
-    @_with_room()
+    @_report_full_folder()
     def add(self, row: EventRow) -> bool:
-        """Take a row in; False if its id, its game or what it supersedes occurred before."""
-        # only events that supersede something are read again for their content
+        """Add a row; return False if its id, its game or the event it supersedes occurred before."""
+        # later events need the content only of events that supersede others
         record = None if row.supersedes is None else row.record
         values = (row.position, row.event_id, row.type, row.subject, row.occurred_at, row.supersedes, record)
         insert = "INSERT OR IGNORE INTO lines VALUES (?,?,?,?,?,?,?)"
@@ -235,7 +235,7 @@ class Lines(EventLookup):
         """Yield the events with this value in a column, in order; about a subject, those of games."""
         for condition in _CONDITIONS[column]:
             query = f"SELECT event_id, type, occurred_at, number, record FROM lines WHERE {condition}"
-            with _with_room():
+            with _report_full_folder():
                 rows = self._database.execute(query, (value,)).fetchall()
             for event_id, type_name, occurred_at, number, record in rows:
                 if record is None:
