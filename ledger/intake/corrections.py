@@ -1,6 +1,6 @@
-"""How recorded games should be: from a table, from players in another order, or as data; and which games to void.
+"""Corrections of recorded games from a table, from players in another order, or from data; and games to void.
 
-A game keeps what nobody says anything about, and its players the ids under which they were recorded.
+A game keeps all members that a correction does not mention, and its players keep the ids of the record.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from ratings_ledger.ledger.validation.repeated_games import normalise_game
 
 
 class RequestedChanges(NamedTuple):
-    """What a file asks for: events to enter, or what is wrong with its lines; the games that are already like that; and
-    by subject the event that each decision was based on.
+    """The changes that a file requests: events to record or refusals of its lines, and the games that need no change.
+
+    `looked_at` has, by subject, the event that each decision was based on.
     """
 
     items: list[Item | Rejection]
@@ -41,32 +42,33 @@ class RequestedChanges(NamedTuple):
 
 
 def void_from_file(log: EventLookup, file: str, reason: str, decided_at: int) -> RequestedChanges:
-    """Return the games of a file, one id per line, as events that void them; voided ones are left alone. Raises
-    `Refused`.
+    """Return events that void the games of a file, which has one id per line, unless they are voided already.
+
+    Raises `Refused`.
     """
-    found = RequestedChanges([], [], {})
-    seen: dict[str, int] = {}
+    requested = RequestedChanges([], [], {})
+    first_lines: dict[str, int] = {}
     for number, line in read_lines(file):
         try:
             name = to_nfc(line.decode("utf-8-sig" if number == 1 else "utf-8").strip())
         except UnicodeDecodeError:
-            found.items.append(Rejection("bad-utf8", "the line is not UTF-8; save the file as UTF-8", file, number))
+            requested.items.append(Rejection("bad-utf8", "the line is not UTF-8; save the file as UTF-8", file, number))
             continue
-        if seen.setdefault(name, number) != number:
+        if first_lines.setdefault(name, number) != number:
             continue
-        _void(found, name, live_game(log.about(f"game:{name}")), reason, decided_at, file, number)
-    if not seen and not found.items:
+        _add_void(requested, name, live_game(log.about(f"game:{name}")), reason, decided_at, file, number)
+    if not first_lines and not requested.items:
         raise Refused("empty-file", f"{file} names no game; it needs one game_id per line")
-    return found
+    return requested
 
 
 def void_batches(connection: Connection, name: str, reason: str, decided_at: int) -> RequestedChanges:
-    """Return the games that the imports under a name recorded, as events that void them; voided ones are left alone.
+    """Return events that void the games that the imports of a name recorded, unless they are voided already.
 
     A position names a single one of these imports. Raises `Refused` (batch-unknown).
     """
-    found, log = RequestedChanges([], [], {}), Log(connection)
-    for first, last in sorted(there for one in named_batches(connection, name) for there in one.ranges):
+    requested, log = RequestedChanges([], [], {}), Log(connection)
+    for first, last in sorted(positions for batch in named_batches(connection, name) for positions in batch.ranges):
         changed = changed_games(connection, first)
         for page in read_records(connection, first - 1, last):
             for event in read_known_events(row for row in page if '"type":"game.recorded"' in row[1]):
@@ -74,51 +76,51 @@ def void_batches(connection: Connection, name: str, reason: str, decided_at: int
                     subject = f"game:{event.data['game_id']}"
                     game = live_game(log.about(subject) if subject in changed else [event])
                     assert game is not None
-                    _void(found, event.data["game_id"], game, reason, decided_at)
-    return found
+                    _add_void(requested, event.data["game_id"], game, reason, decided_at)
+    return requested
 
 
-def _void(
-    found: RequestedChanges, name: str, game: RevisedGame | None, reason: str, decided_at: int, *where: Any
+def _add_void(
+    requested: RequestedChanges, name: str, game: RevisedGame | None, reason: str, decided_at: int, *place: Any
 ) -> None:
-    """Add what voids a game, unless it is voided."""
+    """Add an event that voids a game, unless it is voided already."""
     if game is not None and game.voided:
-        found.unchanged.append(name)
+        requested.unchanged.append(name)
         return
     if game is not None:
-        found.looked_at[f"game:{name}"] = game.last.event_id
+        requested.looked_at[f"game:{name}"] = game.last.event_id
     event = {"type": "game.voided", "data": {"game_id": name, "reason": reason}}
-    file, line = where or ("", 0)
-    found.items.append(Item(file, line, {**event, "occurred_at": format_instant(decided_at)}, None))
+    file, line = place or ("", 0)
+    requested.items.append(Item(file, line, {**event, "occurred_at": format_instant(decided_at)}, None))
 
 
 def correct_from_table(
     log: EventLookup, people: Identities, file: str, reason: str, decided_at: int, options: TableOptions
-) -> RequestedChanges:  # fmt: skip
-    """Return the games of a table as events that correct those recorded differently.
+) -> RequestedChanges:
+    """Return events that correct the games recorded differently from a table.
 
-    Columns that the table lacks say nothing: a game keeps what it has there. An empty cell removes the value.
+    A game keeps the members for which the table has no column. An empty cell removes the value.
     """
-    found = RequestedChanges([], [], {})
+    requested = RequestedChanges([], [], {})
     columns: list[CsvColumns] = []
     for item in read_items(file, options._replace(found=columns.append, needed=("game_id",))):
         if isinstance(item, Progress | FileDigest | FileNote):
             continue
         if isinstance(item, Rejection):
-            found.items.append(item)
+            requested.items.append(item)
         elif isinstance(item.event, Refused):
-            found.items.append(item.event.rejection(item.file, item.line))
+            requested.items.append(item.event.rejection(item.file, item.line))
         elif not item.table or not isinstance(item.event, dict):
-            told = "corrections come as a table; events of JSON go in with: ratings import"
-            found.items.append(Rejection("bad-csv", told, item.file, item.line))
+            message = "corrections come as a table; events of JSON go in with: ratings import"
+            requested.items.append(Rejection("bad-csv", message, item.file, item.line))
             break
         else:
-            _correct(found, log, people, item, columns[0], reason, decided_at)
-    return found
+            _add_correction(requested, log, people, item, columns[0], reason, decided_at)
+    return requested
 
 
-def _correct(
-    found: RequestedChanges,
+def _add_correction(
+    requested: RequestedChanges,
     log: EventLookup,
     people: Identities,
     item: Item,
@@ -126,81 +128,86 @@ def _correct(
     reason: str,
     decided_at: int,
 ) -> None:
-    """Add what a game in a table asks for."""
+    """Add the correction of a game in a table, if it is recorded differently."""
     event = item.event
     assert isinstance(event, dict)
     name = to_nfc(event["data"]["game_id"])
     if (game := live_game(log.about(f"game:{name}"))) is None:
-        told = f"no game {quote(name)} is recorded; new games go in with: ratings import"
-        found.items.append(Rejection("game-unknown", told, item.file, item.line))
+        message = f"no game {quote(name)} is recorded; new games go in with: ratings import"
+        requested.items.append(Rejection("game-unknown", message, item.file, item.line))
         return
     if columns.is_numbered and (game.voided or game.data["game"] != event["data"].get("game")):
-        # the number that the table counted may be that of another game
-        told = f"{quote(name)} is another game; a table without numbers is compared by: ratings import FILE --sync"
-        found.items.append(Rejection("id-conflict", told, item.file, item.line))
+        # the number that the table assigned may be that of another game
+        message = f"{quote(name)} is another game; a table without numbers is compared by: ratings import FILE --sync"
+        requested.items.append(Rejection("id-conflict", message, item.file, item.line))
         return
     new = merge_correction(game, people, event["data"], columns)
     at = event.get("occurred_at")
     try:
-        moved = at is not None and parse_instant(at) != game.occurred_at
-        same = not moved and normalise_game(people.present(new)) == normalise_game(people.present(game.data))
+        is_moved = at is not None and parse_instant(at) != game.occurred_at
+        is_same = not is_moved and normalise_game(people.present(new)) == normalise_game(people.present(game.data))
     except (Refused, LookupError, TypeError, ValueError):
-        same = False  # what is wrong with it is reported when it is read as an event
-        moved = True
-    if same and not game.voided:
-        found.unchanged.append(name)
+        is_same = False  # the error is reported when the event is read
+        is_moved = True
+    if is_same and not game.voided:
+        requested.unchanged.append(name)
         return
-    found.looked_at[f"game:{name}"] = game.last.event_id
-    dated = {"occurred_at": at} if moved else {}
-    data = {"game_id": name, "reason": reason, "game": {**new, **dated}}
-    entered = {"type": "game.corrected", "occurred_at": format_instant(decided_at), "data": data}
-    found.items.append(Item(item.file, item.line, entered, None))
+    requested.looked_at[f"game:{name}"] = game.last.event_id
+    date_member = {"occurred_at": at} if is_moved else {}
+    data = {"game_id": name, "reason": reason, "game": {**new, **date_member}}
+    event_to_record = {"type": "game.corrected", "occurred_at": format_instant(decided_at), "data": data}
+    requested.items.append(Item(item.file, item.line, event_to_record, None))
 
 
 def merge_correction(
-    game: RevisedGame, people: Identities, told: Mapping[str, Any], columns: CsvColumns
+    game: RevisedGame, people: Identities, stated: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
-    """Return a recorded game with what a table says about it; its players keep the ids of the record."""
-    told = (
-        {name: value for name, value in told.items() if name not in ("numbers", "extra")}
-        | _members("numbers", NUMBERS, game.data, told, columns)
-        | _members("extra", EXTRA, game.data, told, columns)
+    """Merge a recorded game with the members that a table states; its players keep the ids of the record."""
+    stated = (
+        {name: value for name, value in stated.items() if name not in ("numbers", "extra")}
+        | _merge_members("numbers", NUMBERS, game.data, stated, columns)
+        | _merge_members("extra", EXTRA, game.data, stated, columns)
     )
-    kept = {name: value for name, value in game.data.items() if name not in (*columns.game, "numbers", "extra")}
-    if FORFEIT in game.data.get("extra", {}) and FORFEIT not in told.get("extra", {}):
-        kept.pop("rated", None)  # that it was not played is why it was not rated
+    unchanged = {name: value for name, value in game.data.items() if name not in (*columns.game, "numbers", "extra")}
+    if FORFEIT in game.data.get("extra", {}) and FORFEIT not in stated.get("extra", {}):
+        unchanged.pop("rated", None)  # the game was unrated only because it was a forfeit
     if not columns.places and not columns.player:
-        return {**kept, **told, "participants": game.data["participants"]}
-    before = {people.current(one["player"]): one for one in game.data["participants"]}
-    # place columns give both for everybody
-    said_of_player = {"player", "place"} if columns.places else {*columns.player}
+        return {**unchanged, **stated, "participants": game.data["participants"]}
+    recorded = {people.current(participant["player"]): participant for participant in game.data["participants"]}
+    # columns of places state both for every player
+    stated_of_player = {"player", "place"} if columns.places else {*columns.player}
     participants = []
-    for one in told["participants"]:
-        there = before.get(people.current(to_nfc(str(one.get("player")))), {})
-        one = {**one, **_members("numbers", NUMBERS, there, one, columns)}
-        rest = {name: value for name, value in there.items() if name not in (*said_of_player, "numbers")}
-        own = {"player": there["player"]} if there else {}
-        replaced = before.get(people.current(to_nfc(str(one.get("replaces")))), {}) if "replaces" in one else {}
-        participants.append({**rest, **one, **own, **({"replaces": replaced["player"]} if replaced else {})})
-    return {**kept, **told, "participants": participants}
+    for participant in stated["participants"]:
+        before = recorded.get(people.current(to_nfc(str(participant.get("player")))), {})
+        participant = {**participant, **_merge_members("numbers", NUMBERS, before, participant, columns)}
+        rest = {name: value for name, value in before.items() if name not in (*stated_of_player, "numbers")}
+        own = {"player": before["player"]} if before else {}
+        if "replaces" in participant and (
+            leaver := recorded.get(people.current(to_nfc(str(participant["replaces"]))), {})
+        ):
+            own["replaces"] = leaver["player"]
+        participants.append({**rest, **participant, **own})
+    return {**unchanged, **stated, "participants": participants}
 
 
-def _members(
-    name: str, prefix: str, there: Mapping[str, Any], told: Mapping[str, Any], columns: CsvColumns
+def _merge_members(
+    name: str, prefix: str, recorded: Mapping[str, Any], stated: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
-    """Return a member that holds others by name, with those of columns that a table has, and else those that are there;
-    or nothing.
+    """Merge a member that holds values by name: stated values for the table's columns, recorded ones for all others.
+
+    Returns an empty dictionary if there are no values.
     """
-    named = {column.removeprefix(prefix) for column in (*columns.game, *columns.player) if column.startswith(prefix)}
-    kept = {own: value for own, value in there.get(name, {}).items() if own not in named}
-    found = kept | {**told.get(name, {})}
-    return {name: found} if found else {}
+    all_columns = (*columns.game, *columns.player)
+    in_table = {column.removeprefix(prefix) for column in all_columns if column.startswith(prefix)}
+    unchanged = {key: value for key, value in recorded.get(name, {}).items() if key not in in_table}
+    merged = unchanged | {**stated.get(name, {})}
+    return {name: merged} if merged else {}
 
 
 def add_scores(
     game: RevisedGame, players: Sequence[str], people: Identities, *, score: str, whole: Collection[str]
 ) -> tuple[str, ...]:
-    """Return players in cells with the scores of a text such as 3:2, by default those of the game at their places.
+    """Add the scores of a text such as 3:2 to cells of players, by default those of the game by place.
 
     Raises `Refused` (score-missing) if the text does not have a score for each place.
     """
@@ -209,27 +216,28 @@ def add_scores(
         seats = zip(GAME_TYPES["placing"].places(game.data), game.data["participants"], strict=True)
         by_place = sorted(seats, key=itemgetter(0))
         for _, tied in groupby(by_place, itemgetter(0)):
-            cells.append(CellSyntax().join(TypedSide([people.current(one["player"])]) for _, one in tied))
+            cells.append(
+                CellSyntax().join(TypedSide([people.current(participant["player"])]) for _, participant in tied)
+            )
     scores = score.split(":")
-    if len(scores) != len(cells) or not all(has_score(f"player:{one}") for one in scores):
+    if len(scores) != len(cells) or not all(has_score(f"player:{text}") for text in scores):
         places = " ".join(cells)
-        told = f"--score {score} does not give a score for each of {places}, joined by colons, such as 3:2"
-        raise Refused("score-missing", told)
-    split = [(CellSyntax(whole=whole).split(cell), one) for cell, one in zip(cells, scores, strict=True)]
-    if twice := next((side for sides, _ in split for side in sides if side.score is not None), None):
-        raise Refused(
-            "score-missing", f"{CellSyntax().join([twice])} and --score {score} both give a score; leave one out"
-        )
-    return tuple(CellSyntax().join(side._replace(score=one) for side in sides) for sides, one in split)
+        message = f"--score {score} does not give a score for each of {places}, joined by colons, such as 3:2"
+        raise Refused("score-missing", message)
+    split = [(CellSyntax(whole=whole).split(cell), text) for cell, text in zip(cells, scores, strict=True)]
+    if scored := next((side for sides, _ in split for side in sides if side.score is not None), None):
+        both = f"{CellSyntax().join([scored])} and --score {score}"
+        raise Refused("score-missing", f"{both} both give a score; leave one out")
+    return tuple(CellSyntax().join(side._replace(score=text) for side in sides) for sides, text in split)
 
 
 def place_players(
     game: RevisedGame, players: tuple[str, ...], people: Identities, whole: Collection[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return the participants at their new places; previous ones keep their ids and what else is known of them.
+    """Return the participants at their new places; previous ones keep their ids and other members.
 
-    Cells may have scores (`anna:3`), except ids in `whole`. Where places and scores would contradict each other, or
-    somebody new has none, each place keeps its score. Raises `BadArgument` for a game of another type, `Refused`.
+    Cells may have scores (`anna:3`), except ids in `whole`. If places and scores would contradict each other, or a new
+    player has no score, each place keeps its score. Raises `BadArgument` for a game of another type, `Refused`.
     """
     if game.data.get("kind", "placing") != "placing":
         raise BadArgument(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
@@ -239,9 +247,9 @@ def place_players(
     for _, sides in groupby(cells, itemgetter("place")):
         seat = count_seats({"participants": new}) + 1
         for player in sides:
-            there = before.get(people.current(to_nfc(player["player"])), {})
-            scored = {"score": player["score"]} if "score" in player else {}
-            new.append({**player, **there, **scored, "place": seat})
+            previous = before.get(people.current(to_nfc(player["player"])), {})
+            score_member = {"score": player["score"]} if "score" in player else {}
+            new.append({**player, **previous, **score_member, "place": seat})
     try:
         GAME_TYPES["placing"].check({**game.data, "participants": new})
     except Refused as problem:
@@ -254,42 +262,43 @@ def place_players(
         refusal = contradiction
     if (scored_by_place := _with_scores_of_places(game.data, new)) is None:
         hint = f"such as --score {':'.join('321'[: len(players)])}" if 2 <= len(players) <= 3 else "joined by colons"
-        told = f"{refusal.message}; --score gives the scores in the order of the places, {hint}"
-        raise Refused(refusal.code, told)
+        message = f"{refusal.message}; --score gives the scores in the order of the places, {hint}"
+        raise Refused(refusal.code, message)
     return scored_by_place
 
 
 def _contradiction_of_scores(game: dict[str, Any], new: list[dict[str, Any]]) -> Refused | None:
-    """Return what a correction must not leave behind: somebody without a score in a game with scores, or a tie of
-    players whose scores differ.
-    """
-    if not any("score" in one for one in game["participants"]):
+    """Return the refusal of a correction that leaves a player without a score, or ties players with different ones."""
+    if not any("score" in participant for participant in game["participants"]):
         return None
-    if unscored := next((one["player"] for one in new if "score" not in one and "replaces" not in one), None):
+    if unscored := next((p["player"] for p in new if "score" not in p and "replaces" not in p), None):
         return Refused("score-missing", f"{quote(unscored)} has no score, unlike the players of the game so far")
     for place, seats in groupby(new, itemgetter("place")):
-        tied = [one for one in seats if "score" in one]
-        if len({str(one["score"]) for one in tied}) > 1:
-            names = " and ".join(quote(one["player"]) for one in tied)
+        tied = [participant for participant in seats if "score" in participant]
+        if len({str(participant["score"]) for participant in tied}) > 1:
+            names = " and ".join(quote(participant["player"]) for participant in tied)
             return Refused("score-contradicts-place", f"{names} are tied at place {place} but have different scores")
     return None
 
 
 def _with_scores_of_places(game: dict[str, Any], new: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-    """Return new participants with the scores that their places have in a game; None if these are not the same places,
-    or some place has no score or several.
+    """Return new participants with the scores of their places in a game.
+
+    Returns None if the places differ, or if a place has no score or several.
     """
     old, places_of = game["participants"], GAME_TYPES["placing"].places
     places, new_places = places_of(game), places_of({**game, "participants": new})
-    scores = {place: one.get("score") for place, one in zip(places, old, strict=True)}
-    is_clear = all(scores[place] == one.get("score") is not None for place, one in zip(places, old, strict=True))
+    scores = {place: participant.get("score") for place, participant in zip(places, old, strict=True)}
+    is_clear = all(
+        scores[place] == participant.get("score") is not None for place, participant in zip(places, old, strict=True)
+    )
     if not is_clear or sorted(places) != sorted(new_places):
         return None
-    return [{**one, "score": scores[place]} for place, one in zip(new_places, new, strict=True)]
+    return [{**participant, "score": scores[place]} for place, participant in zip(new_places, new, strict=True)]
 
 
 def restore_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identities) -> dict[str, Any]:
-    """Return a game as it should be, in which previous participants keep the ids under which they were recorded.
+    """Return a corrected game in which previous participants have their recorded ids again.
 
     `ratings games` shows them under their current ids.
     """
@@ -297,23 +306,30 @@ def restore_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identit
         people.current(participant["player"]): participant["player"] for participant in game.data["participants"]
     }
 
-    def under(name: Any) -> Any:
+    def find_recorded_id(name: Any) -> Any:
         return recorded.get(people.current(to_nfc(name)), name) if isinstance(name, str) else name
 
     participants = new.get("participants")
-    if not people or not isinstance(participants, list) or not all(isinstance(one, dict) for one in participants):
+    if (
+        not people
+        or not isinstance(participants, list)
+        or not all(isinstance(participant, dict) for participant in participants)
+    ):
         return new
-    kept = [
-        {name: under(value) if name in ("player", "replaces") else value for name, value in one.items()}
-        for one in participants
+    with_recorded_ids = [
+        {
+            name: find_recorded_id(value) if name in ("player", "replaces") else value
+            for name, value in participant.items()
+        }
+        for participant in participants
     ]
-    return {**new, "participants": kept}
+    return {**new, "participants": with_recorded_ids}
 
 
 def refuse_same(before: RevisedGame, draft: Draft) -> None:
-    """Raises `Refused` (nothing-to-correct) for a correction that says what is already recorded."""
+    """Raise `Refused` (nothing-to-correct) for a correction that equals the recorded game."""
     new = parse_object(draft.data.encode())["game"]
     dated = new.pop("occurred_at", None)
-    same = dated is None or dated == format_instant(before.occurred_at)
-    if same and meaning("game.recorded", 0, new) == meaning("game.recorded", 0, before.data):
+    is_same_time = dated is None or dated == format_instant(before.occurred_at)
+    if is_same_time and meaning("game.recorded", 0, new) == meaning("game.recorded", 0, before.data):
         raise Refused("nothing-to-correct", f"{quote(new['game_id'])} is already recorded like this")
