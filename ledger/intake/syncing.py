@@ -1,14 +1,14 @@
-"""An edited sheet beside what it gave before: its new, changed, vanished and returned games, as events that say so.
+"""Comparison of an edited sheet with its earlier imports: events for its new, changed, vanished and returned games.
 
-    what the sheet gave   the sheet now     the ledger now    so
-    1 anna, 2 ben         1 ben, 2 anna     1 anna, 2 ben     game.corrected
-    1 anna, 2 ben         1 anna, 2 ben     1 ben, 2 anna     nothing: somebody corrected it, and the sheet says no more
-    1 anna, 2 ben         1 ben, 2 anna     1 ben, 2 anna     nothing: it is corrected in both
-    1 anna, 2 ben         1 ben, 2 anna     1 anna, 2 cleo    refused: it is changed in both
+    last import      the sheet now    the ledger now   result
+    1 anna, 2 ben    1 ben, 2 anna    1 anna, 2 ben    game.corrected
+    1 anna, 2 ben    1 anna, 2 ben    1 ben, 2 anna    none: only the ledger was corrected
+    1 anna, 2 ben    1 ben, 2 anna    1 ben, 2 anna    none: both were corrected alike
+    1 anna, 2 ben    1 ben, 2 anna    1 anna, 2 cleo   refused: both were changed differently
 
-What a sheet gave is what the imports under its name appended; games from elsewhere it neither changes nor voids. Then
-its games count in its order, as if it were imported afresh: those of one time follow each other by position, so that an
-older one behind a new one is moved by a microsecond.
+The comparison covers the games that imports under the sheet's name appended; it neither changes nor voids other games.
+The sheet's games then count in its order, as in a new import. Games of one time are ordered by position, so an older
+game that the sheet has after a new one moves by a microsecond.
 """
 
 from collections import Counter
@@ -48,16 +48,16 @@ from ratings_ledger.ledger.validation.batches import recorded_batches
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result
 
-# an import of so many games, most of which have vanished, may have been of another sheet
+# if most games of an import of at least this size have vanished, the sheet may be another one
 IMPORT_GAMES = 10
-# how many names are told to somebody whose table has another
+# how many names are suggested for a table with an unknown name
 LAST_NAMES = 3
 
 What = Literal["new", "changed", "vanished", "returned", "reordered"]
 
 
 class SheetDifference(NamedTuple):
-    """A game that is otherwise in a sheet: as the ledger has it and as the sheet does, each unless it has it not."""
+    """A game that differs between sheet and ledger, with both versions; None for the side without the game."""
 
     what: What
     game_id: str
@@ -68,10 +68,10 @@ class SheetDifference(NamedTuple):
 
 @dataclass
 class Sync:
-    """What a sheet asks for: entries to take, what differs, and by subject the event that a decision was based on.
+    """The result of a comparison: entries to record, differences, and by subject the event behind each decision.
 
-    `same` counts the games of which nothing differs; `otherwise` are those that were changed in the ledger alone;
-    `doubt` is why a person has to look, and `still` refuses what was imported meanwhile.
+    `same` counts equal games; `otherwise` lists games that changed only in the ledger; `doubt` is a reason for a person
+    to check the sheet; `precondition` refuses the result if the sheet was imported meanwhile.
     """
 
     name: str
@@ -86,34 +86,34 @@ class Sync:
 
     @property
     def is_decision(self) -> bool:
-        """Tell whether games that are recorded would be changed, voided or reinstated."""
-        return any(one.what != "new" for one in self.differences)
+        """Tell whether recorded games would be changed, voided or reinstated."""
+        return any(difference.what != "new" for difference in self.differences)
 
 
-def unconfirmed_refusal(found: Sync) -> Refused:
-    """Return the refusal of what somebody has to agree to first."""
-    number = sum(one.what != "new" for one in found.differences)
-    told = f"{count(number, 'recorded game')} would be changed: --yes records it, --dry-run shows it"
-    return Refused("not-confirmed", told)
+def unconfirmed_refusal(sync: Sync) -> Refused:
+    """Return the refusal of changes that need a confirmation."""
+    number = sum(difference.what != "new" for difference in sync.differences)
+    message = f"{count(number, 'recorded game')} would be changed: --yes records it, --dry-run shows it"
+    return Refused("not-confirmed", message)
 
 
 class _Sheet(NamedTuple):
-    """What is in a sheet: its games, its columns, what else is to be taken or told, and how many rows repeat a game.
+    """The content of a sheet: games, columns, other entries, and the number of rows that repeat a game.
 
-    It is whole unless something of it cannot be read.
+    It is whole if every row could be read.
     """
 
     rows: dict[int, SheetGame]
     columns: CsvColumns
     entries: list[Entry]
-    again: int
+    repeated: int
     is_whole: bool
 
 
 class _Pairs(NamedTuple):
-    """Which games the rows of a sheet are: those that it gave, others, and what the ids of new ones will be."""
+    """The games of a sheet's rows, by index: imported from it, recorded from elsewhere, and the ids of new ones."""
 
-    given: dict[int, ImportedGame]
+    imported: dict[int, ImportedGame]
     others: dict[int, ImportedGame]
     new: dict[int, str]
     times: dict[int, int]
@@ -122,100 +122,102 @@ class _Pairs(NamedTuple):
 def compare_sheet(
     connection: Connection, file: str, options: TableOptions, reason: str | None, decided_at: int
 ) -> Sync:
-    """Return what a sheet asks for, beside what all imports under its name gave."""
-    name, people = _imported_name(connection, batch_name(file)), identities(connection)
-    sheet = _read(file, options, people)
+    """Compare a sheet with the games of all imports under its name."""
+    name, people = _find_imported_name(connection, batch_name(file)), identities(connection)
+    sheet = _read_sheet(file, options, people)
     ranges = imported_ranges(connection, name, sheet.columns.sheet)
     decisions = decisions_by_game(connection)
-    given = imported_games(connection, ranges, decisions, people)
+    imported = imported_games(connection, ranges, decisions, people)
 
     def recorded(positions: set[int]) -> list[ImportedGame]:
-        known = {one.position for one in given}
+        known = {game.position for game in imported}
         return recorded_games(connection, positions - known, decisions, people)
 
-    pairs = _paired(connection, sheet, given, recorded)
+    pairs = _pair_rows(connection, sheet, imported, recorded)
 
-    def still(connection: Connection) -> None:
+    def refuse_new_imports(connection: Connection) -> None:
         if imported_ranges(connection, name, sheet.columns.sheet).each != ranges.each:
             raise ChangedMeanwhile("changed-meanwhile", f"{name} was imported meanwhile; compare it again")
 
-    found = Sync(name, still, not given, entries=[*sheet.entries], same=sheet.again)
-    if found.is_first and sheet.rows:
-        found.entries.append(FileNote(file, _nothing_told(connection, name, sheet.columns.sheet)))
+    sync = Sync(name, refuse_new_imports, not imported, entries=[*sheet.entries], same=sheet.repeated)
+    if sync.is_first and sheet.rows:
+        sync.entries.append(FileNote(file, _describe_unknown_table(connection, name, sheet.columns.sheet)))
     elif name != batch_name(file):
-        found.entries.append(FileNote(file, f"compared with what was imported as {quote(name)}, of which it is a copy"))
-    asking = _Asking(found, file, people, f"edited in {name}" if reason is None else reason, format_instant(decided_at))
-    kept = {one.position for one in pairs.given.values()}
-    gone = [one for one in given if one.position not in kept and not one.base.voided]
-    # what cannot be read may be one of them
-    for one in gone if sheet.is_whole else ():
-        asking.void(one)
-    found.doubt = _doubt(name, given, gone, ranges)
+        sync.entries.append(FileNote(file, f"compared with what was imported as {quote(name)}, of which it is a copy"))
+    collector = _ChangeCollector(
+        sync, file, people, f"edited in {name}" if reason is None else reason, format_instant(decided_at)
+    )
+    paired = {game.position for game in pairs.imported.values()}
+    vanished = [game for game in imported if game.position not in paired and not game.base.voided]
+    # an unreadable row may be one of them
+    for game in vanished if sheet.is_whole else ():
+        collector.void(game)
+    sync.doubt = _find_doubt(name, imported, vanished, ranges)
     for index, row in sheet.rows.items():
-        if index in pairs.given:
-            asking.change(row, pairs.given[index], pairs.times[index])
+        if index in pairs.imported:
+            collector.change(row, pairs.imported[index], pairs.times[index])
         elif index in pairs.others:
-            asking.leave(row, pairs.others[index])
+            collector.leave(row, pairs.others[index])
     for index in sorted(pairs.new, key=pairs.times.__getitem__):
-        asking.record(sheet.rows[index], pairs.new[index], pairs.times[index])
-    return found
+        collector.record(sheet.rows[index], pairs.new[index], pairs.times[index])
+    return sync
 
 
-def _imported_name(connection: Connection, name: str) -> str:
-    """Under which name a file was imported: its own, or else that of the file of which it is a copy."""
-    names = [one.name for one in reversed(recorded_batches(connection))]
+def _find_imported_name(connection: Connection, name: str) -> str:
+    """Find the name under which a file was imported: its own, or else that of the original of a copy."""
+    names = [batch.name for batch in reversed(recorded_batches(connection))]
     if name in names:
         return name
-    return next((one for one in names if name_of_original(one) == name_of_original(name)), name)
+    return next((known for known in names if name_of_original(known) == name_of_original(name)), name)
 
 
-def _nothing_told(connection: Connection, name: str, sheet: str | None) -> str:
-    """Return what to do about a table of which nothing is known."""
-    what = "this name" if sheet is None else f"this name from the sheet {quote(sheet)}"
-    told = f"nothing was imported under {what} before, so there is nothing to compare"
+def _describe_unknown_table(connection: Connection, name: str, sheet: str | None) -> str:
+    """Describe the remedy for a table under whose name nothing was imported."""
+    source = "this name" if sheet is None else f"this name from the sheet {quote(sheet)}"
+    message = f"nothing was imported under {source} before, so there is nothing to compare"
     batches = recorded_batches(connection)
-    sheets = dict.fromkeys(quote(one.sheet) for one in batches if one.name == name and one.sheet is not None)
+    sheets = dict.fromkeys(quote(batch.sheet) for batch in batches if batch.name == name and batch.sheet is not None)
     if sheet is not None and sheets:
         places = " and ".join(sheets)
-        return f"{told}; {csv_item(name)} was imported from {places}; if that is this sheet, name it so again"
-    names = list(dict.fromkeys(one.name for one in reversed(batches)))[:LAST_NAMES]
+        return f"{message}; {csv_item(name)} was imported from {places}; if that is this sheet, name it so again"
+    names = list(dict.fromkeys(batch.name for batch in reversed(batches)))[:LAST_NAMES]
     if not names:
-        return told
+        return message
     listed = ", ".join(map(quote, names))
-    return f"{told}; imported last: {listed}; if it is one of these, give the file that name"
+    return f"{message}; imported last: {listed}; if it is one of these, give the file that name"
 
 
-def _read(file: str, options: TableOptions, people: Identities) -> _Sheet:
-    """Return what is in a sheet."""
+def _read_sheet(file: str, options: TableOptions, people: Identities) -> _Sheet:
+    """Read a sheet."""
     columns = [CsvColumns((), (), {})]
     rows, by_id = dict[int, SheetGame](), dict[str, SheetGame]()
-    entries, again, is_whole = list[Entry](), 0, True
+    entries, repeated, is_whole = list[Entry](), 0, True
     for entry in read_items(file, options._replace(found=columns.append)):
         if not isinstance(entry, Item):
             entries += [] if isinstance(entry, Progress) else [entry]
             is_whole &= not isinstance(entry, Rejection)
             continue
         if not entry.table:
-            told = "--sync compares tables; events of JSON Lines have ids, and say themselves what they change"
-            entries.append(Rejection("not-a-table", told, file, entry.line))
+            message = "--sync compares tables; events of JSON Lines have ids, and say themselves what they change"
+            entries.append(Rejection("not-a-table", message, file, entry.line))
             return _Sheet({}, columns[-1], entries, 0, False)
         row = _sheet_game(entry, people)
-        first = None if row is None else by_id.setdefault(row.game_id, row)
+        earlier = None if row is None else by_id.setdefault(row.game_id, row)
         if row is None:
             entries.append(entry)
             is_whole = False
-        elif first is row:
+        elif earlier is row:
             rows[len(rows)] = row
-        elif first is not None and first.likeness == row.likeness:
-            again += 1
+        elif earlier is not None and earlier.likeness == row.likeness:
+            repeated += 1
         else:
-            entries.append(_twice(row))
+            entries.append(_refuse_repeated_id(row))
             is_whole = False
-    return _Sheet(rows, columns[-1], entries, again, is_whole)
+    return _Sheet(rows, columns[-1], entries, repeated, is_whole)
 
 
 def _sheet_game(item: Item, people: Identities) -> SheetGame | None:
-    """Return a game of a sheet; None if it cannot be one, which is told when it is taken."""
+    """Return a game of a sheet; None for an invalid game, which is reported later."""
     try:
         if isinstance(item.event, Refused):
             return None
@@ -224,157 +226,163 @@ def _sheet_game(item: Item, people: Identities) -> SheetGame | None:
         return None
     if draft.type != "game.recorded":
         return None
-    # which id it gets is decided here
+    # this comparison decides the id of the game
     return SheetGame(item._replace(is_numbered=False), data, describe_likeness(data, draft.occurred_at, people))
 
 
-def _twice(row: SheetGame) -> Rejection:
-    """Return the refusal of a game that a sheet has with another content already."""
+def _refuse_repeated_id(row: SheetGame) -> Rejection:
+    """Return the refusal of a game whose id the sheet also has with different content."""
     if row.item.rows_of is not None:
         return rows_apart_rejection(row.game_id)._replace(file=row.item.file, line=row.item.line)
-    told = f"the sheet has another game with the id {quote(row.game_id)}; each needs an id of its own"
-    return Rejection("id-conflict", told, row.item.file, row.item.line)
+    message = f"the sheet has another game with the id {quote(row.game_id)}; each needs an id of its own"
+    return Rejection("id-conflict", message, row.item.file, row.item.line)
 
 
-def _paired(
-    connection: Connection, sheet: _Sheet, given: list[ImportedGame], recorded: Callable[[set[int]], list[ImportedGame]]
+def _pair_rows(
+    connection: Connection,
+    sheet: _Sheet,
+    imported: list[ImportedGame],
+    recorded: Callable[[set[int]], list[ImportedGame]],
 ) -> _Pairs:
-    """Return which games the rows of a sheet are; `recorded` reads those at positions that the sheet did not give."""
+    """Pair the rows of a sheet with games; `recorded` reads the games at positions that are not the sheet's."""
     rows, is_numbered = sheet.rows, sheet.columns.is_numbered
-    own = match_rows(rows, given, EDITED) if is_numbered else _with_ids(rows, given)
-    left = {index: row for index, row in rows.items() if index not in own}
+    own = match_rows(rows, imported, EDITED) if is_numbered else _pair_by_id(rows, imported)
+    unpaired = {index: row for index, row in rows.items() if index not in own}
     if is_numbered:
         days = Counter(row.day for row in rows.values())
-        taken, free = find_numbers(connection, days, Counter(row.day for row in left.values()))
-        others = match_rows(left, (one for one in recorded({*taken.values()}) if not one.now.voided), ELSEWHERE)
-        ids = {index: next(free[row.day]) for index, row in left.items() if index not in others}
+        taken, free = find_numbers(connection, days, Counter(row.day for row in unpaired.values()))
+        others = match_rows(unpaired, (game for game in recorded({*taken.values()}) if not game.now.voided), ELSEWHERE)
+        ids = {index: next(free[row.day]) for index, row in unpaired.items() if index not in others}
     else:
-        others = _with_ids(
-            left, recorded({*first_positions(connection, [row.game_id for row in left.values()]).values()})
+        others = _pair_by_id(
+            unpaired, recorded({*first_positions(connection, [row.game_id for row in unpaired.values()]).values()})
         )
-        ids = {index: row.game_id for index, row in left.items() if index not in others}
+        ids = {index: row.game_id for index, row in unpaired.items() if index not in others}
     return _Pairs(own, others, ids, order_play_times(rows, own, others))
 
 
-def _with_ids(rows: Mapping[int, SheetGame], games: Iterable[ImportedGame]) -> dict[int, ImportedGame]:
-    """Return the games that rows are, by their ids."""
-    by_id = {one.game_id: one for one in games}
+def _pair_by_id(rows: Mapping[int, SheetGame], games: Iterable[ImportedGame]) -> dict[int, ImportedGame]:
+    """Pair rows with games by their ids."""
+    by_id = {game.game_id: game for game in games}
     return {index: by_id[row.game_id] for index, row in rows.items() if row.game_id in by_id}
 
 
-def _doubt(name: str, given: list[ImportedGame], gone: list[ImportedGame], ranges: Ranges) -> Refused | None:
-    """Return why a sheet may be another than before: most of an import, or of all that it gave, is no longer there."""
-    had, lost = (Counter[int | None](), Counter[int | None]())
-    for games, counted in ((given, had), (gone, lost)):
-        for one in games:
-            counted.update(() if one.base.voided else (None, ranges.import_of(one.position)))
-    for key, number in had.items():
+def _find_doubt(
+    name: str, imported: list[ImportedGame], vanished: list[ImportedGame], ranges: Ranges
+) -> Refused | None:
+    """Return the reason to doubt a sheet: most games of an import, or of all its imports, have vanished."""
+    totals, lost = (Counter[int | None](), Counter[int | None]())
+    for games, counted in ((imported, totals), (vanished, lost)):
+        for game in games:
+            counted.update(() if game.base.voided else (None, ranges.import_of(game.position)))
+    for key, number in totals.items():
         if number >= IMPORT_GAMES and lost[key] * 2 > number:
-            told = f"{lost[key]:,} of {number:,} games that {'imports' if key is None else 'an import'} of {name}"
+            message = f"{lost[key]:,} of {number:,} games that {'imports' if key is None else 'an import'} of {name}"
             return Refused(
                 "another-sheet",
-                f"{told} recorded are not in it now: is it another sheet, or was it cleared? Another sheet needs "
+                f"{message} recorded are no longer in it: is it another sheet, or was it cleared? Another sheet needs "
                 "another name; if they are to be voided, answer at a terminal, without --yes",
             )
     return None
 
 
 @dataclass(frozen=True)
-class _Asking:
-    """Adds what follows from a game to what a sheet asks for."""
+class _ChangeCollector:
+    """A collector of the entries and differences that follow from each game of a sheet."""
 
-    found: Sync
+    sync: Sync
     file: str
     people: Identities
     reason: str
     decided_at: str
 
-    def void(self, one: ImportedGame) -> None:
-        """A game is no longer in the sheet."""
-        if one.now.voided:
+    def void(self, game: ImportedGame) -> None:
+        """Void a game that is no longer in the sheet."""
+        if game.now.voided:
             return
-        if self._is_touched(one):
-            self._refuse(one, None)
+        if self._is_touched(game):
+            self._refuse(game, None)
             return
         item = Item(self.file, 0, Refused("bad-value", ""), None)
-        self._decide("game.voided", one, item, {})
-        self.found.differences.append(SheetDifference("vanished", one.game_id, None, one.now, None))
+        self._decide("game.voided", game, item, {})
+        self.sync.differences.append(SheetDifference("vanished", game.game_id, None, game.now, None))
 
-    def change(self, row: SheetGame, one: ImportedGame, played_at: int) -> None:
-        """A game that the sheet gave is in it, to be played at a time."""
-        now, there = one.now, self._as_it_is(one)
-        is_edited = one.base.voided or not row.likeness.says_as(one.likeness)
+    def change(self, row: SheetGame, game: ImportedGame, played_at: int) -> None:
+        """Correct or reinstate an imported game that the sheet still has, with its time of play."""
+        now, there = game.now, self._current_likeness(game)
+        is_edited = game.base.voided or not row.likeness.says_as(game.likeness)
         agrees = not now.voided and row.likeness.says_as(there)
-        if self._is_touched(one) and not agrees:
+        if self._is_touched(game) and not agrees:
             if is_edited:
-                self._refuse(one, row)
+                self._refuse(game, row)
             else:
-                self.found.otherwise.append(one.game_id)
+                self.sync.otherwise.append(game.game_id)
             return
         if now.voided:
-            self._decide("game.reinstated", one, row.item, {})
+            self._decide("game.reinstated", game, row.item, {})
         differs, is_moved = not row.likeness.says_as(there), played_at != now.occurred_at
         if differs or is_moved:
-            new = restore_recorded_ids({**row.data, "game_id": one.game_id}, now, self.people) if differs else now.data
+            new = restore_recorded_ids({**row.data, "game_id": game.game_id}, now, self.people) if differs else now.data
             dated = {"occurred_at": format_instant(played_at)} if is_moved else {}
-            self._decide("game.corrected", one, row.item, {"game": {**new, **dated}})
+            self._decide("game.corrected", game, row.item, {"game": {**new, **dated}})
         what: What = "returned" if now.voided else "changed" if differs else "reordered"
         if now.voided or differs or is_moved:
-            self.found.differences.append(SheetDifference(what, one.game_id, row.item.line, now, row))
+            self.sync.differences.append(SheetDifference(what, game.game_id, row.item.line, now, row))
         else:
-            self.found.same += 1
+            self.sync.same += 1
 
-    def leave(self, row: SheetGame, other: ImportedGame) -> None:
-        """A game of the sheet is recorded, but not from there: it is refused unless it is the same."""
-        if not other.now.voided and row.likeness.says_as(self._as_it_is(other)):
-            self.found.same += 1
+    def leave(self, row: SheetGame, game: ImportedGame) -> None:
+        """Leave a game that is recorded from elsewhere: it is refused later unless it is equal."""
+        if not game.now.voided and row.likeness.says_as(self._current_likeness(game)):
+            self.sync.same += 1
         else:
-            self._take(row, other.game_id, row.likeness.occurred_at)
+            self._add_recording(row, game.game_id, row.likeness.occurred_at)
 
     def record(self, row: SheetGame, game_id: str, played_at: int) -> None:
-        """A game is new."""
-        self._take(row, game_id, played_at)
-        self.found.differences.append(SheetDifference("new", game_id, row.item.line, None, row))
+        """Record a new game."""
+        self._add_recording(row, game_id, played_at)
+        self.sync.differences.append(SheetDifference("new", game_id, row.item.line, None, row))
 
-    def _take(self, row: SheetGame, game_id: str, played_at: int) -> None:
-        event = {
-            "type": "game.recorded", "occurred_at": format_instant(played_at), "data": {**row.data, "game_id": game_id}
-        }  # fmt: skip
+    def _add_recording(self, row: SheetGame, game_id: str, played_at: int) -> None:
+        data = {**row.data, "game_id": game_id}
+        event = {"type": "game.recorded", "occurred_at": format_instant(played_at), "data": data}
         rows_of = None if row.item.rows_of is None else game_id
-        self.found.entries.append(row.item._replace(event=event, rows_of=rows_of))
+        self.sync.entries.append(row.item._replace(event=event, rows_of=rows_of))
 
-    def _as_it_is(self, one: ImportedGame) -> Likeness:
-        """Return what the ledger tells of a game."""
+    def _current_likeness(self, game: ImportedGame) -> Likeness:
+        """Return the likeness of a game as it now is in the ledger."""
         return (
-            one.likeness if one.now is one.base else describe_likeness(one.now.data, one.now.occurred_at, self.people)
+            game.likeness
+            if game.now is game.base
+            else describe_likeness(game.now.data, game.now.occurred_at, self.people)
         )
 
-    def _is_touched(self, one: ImportedGame) -> bool:
-        """Tell whether somebody has changed a game since its sheet last gave it."""
-        if one.now is one.base:
+    def _is_touched(self, game: ImportedGame) -> bool:
+        """Tell whether a game was changed in the ledger since the last import of its sheet."""
+        if game.now is game.base:
             return False
-        now = self._as_it_is(one)
-        return (one.now.voided, one.now.occurred_at, now.says) != (
-            one.base.voided,
-            one.base.occurred_at,
-            one.likeness.says,
+        now = self._current_likeness(game)
+        return (game.now.voided, game.now.occurred_at, now.says) != (
+            game.base.voided,
+            game.base.occurred_at,
+            game.likeness.says,
         )
 
-    def _refuse(self, one: ImportedGame, row: SheetGame | None) -> None:
-        """Refuse a game of which ledger and sheet have become two different things."""
-        there = "voided" if one.now.voided else describe_result(self.people.present(one.now.data))
+    def _refuse(self, game: ImportedGame, row: SheetGame | None) -> None:
+        """Refuse a game that ledger and sheet have changed differently."""
+        there = "voided" if game.now.voided else describe_result(self.people.present(game.now.data))
         here = "not there any more" if row is None else describe_result(self.people.present(row.data))
-        told = (
-            f"{quote(one.game_id)} was changed in the ledger at position {one.now.last.position} ({there}), and "
+        message = (
+            f"{quote(game.game_id)} was changed in the ledger at position {game.now.last.position} ({there}), and "
             f"since in the sheet ({here}); make one say what the other does: ratings correct, void, reinstate, or edit "
             "it"
         )
         line = None if row is None else row.item.line
-        self.found.entries.append(Rejection("changed-in-both", told, self.file, line))
+        self.sync.entries.append(Rejection("changed-in-both", message, self.file, line))
 
-    def _decide(self, type_name: str, one: ImportedGame, item: Item, more: Mapping[str, Any]) -> None:
+    def _decide(self, type_name: str, game: ImportedGame, item: Item, more: Mapping[str, Any]) -> None:
         """Add a decision about a game."""
-        data = {"game_id": one.game_id, "reason": self.reason, **more}
+        data = {"game_id": game.game_id, "reason": self.reason, **more}
         event = {"type": type_name, "occurred_at": self.decided_at, "data": data}
-        self.found.entries.append(item._replace(event=event, rows_of=None))
-        self.found.looked_at[f"game:{one.game_id}"] = one.now.last.event_id
+        self.sync.entries.append(item._replace(event=event, rows_of=None))
+        self.sync.looked_at[f"game:{game.game_id}"] = game.now.last.event_id

@@ -75,7 +75,7 @@ def test_doubt_is_shown_before_it_is_asked(one_club: Club) -> None:
     one_club.take(*many)
     file = one_club.write(*many[:2])
     _, stdout, _ = typed(["--db", one_club.db, "import", str(file), *SET, "--sync"], [(QUESTION, "y\r")])
-    assert "13 of 15 games that imports of club.csv recorded are not in it now" in " ".join(stdout.split())
+    assert "13 of 15 games that imports of club.csv recorded are no longer in it" in " ".join(stdout.split())
     assert len(one_club.games()) == 2
 
 
