@@ -6,7 +6,7 @@
 import re
 from collections.abc import Iterable
 from re import Match
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from unicodedata import category
 
 from ratings_ledger.ledger.errors import LedgerError
@@ -205,9 +205,11 @@ class Refused(LedgerError, ValueError):
         self.code = code
         self.message = message
         self.line = line
+        # the players that the refused input names, so that these are checked, too
+        self.names: tuple[str, ...] = ()
 
-    def __reduce__(self) -> tuple[type["Refused"], tuple[str, str, int | None]]:
-        return type(self), (self.code, self.message, self.line)
+    def __reduce__(self) -> tuple[type["Refused"], tuple[str, str, int | None], dict[str, Any]]:
+        return type(self), (self.code, self.message, self.line), {"names": self.names}
 
     def rejection(self, file: str | None = None, line: int | None = None) -> Rejection:
         """Return this error as a value, with its place in the input."""

@@ -132,6 +132,11 @@ class Kept(NamedTuple):
             raise click.UsageError(told)
 
     @property
+    def is_used(self) -> bool:
+        """Tell whether a profile is read or kept."""
+        return self.profile is not None or self.save_as is not None
+
+    @property
     def _is_update(self) -> bool:
         there = self.profile is not None and self.save_as is not None and os.path.exists(self.save_as)
         return there and os.path.samefile(self.profile or "", self.save_as or "")
@@ -166,11 +171,15 @@ def find_whole_ids(connection: Connection, partners: Collection[str]) -> frozens
     )
 
 
+def find_scored_games(connection: Connection) -> tuple[str, ...]:
+    """Return the games that the published rulesets score."""
+    published = read_live(connection, until=None, type_name="ruleset.published")
+    return (*sorted({game for event in published for game in Ruleset.model_validate(event.data).scope.game}),)
+
+
 def find_only_game(connection: Connection) -> str | None:
     """Return the game that the published rulesets score, if they score no other: nobody needs to be asked for it."""
-    published = read_live(connection, until=None, type_name="ruleset.published")
-    games = {game for event in published for game in Ruleset.model_validate(event.data).scope.game}
-    return games.pop() if len(games) == 1 else None
+    return TableOptions(games=find_scored_games(connection)).only_game
 
 
 def table_options(command: Callable[..., int]) -> Callable[..., int]:

@@ -12,13 +12,14 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import head_value, refuse_unreadable_twice
-from ratings_ledger.cli.arguments.tables import Kept, find_only_game, find_whole_ids, reading_tables
+from ratings_ledger.cli.arguments.tables import Kept, find_scored_games, find_whole_ids, reading_tables
 from ratings_ledger.cli.arguments.views import decoded
 from ratings_ledger.cli.arguments.who_is_who import agreed_names
 from ratings_ledger.cli.arguments.writing import WriteContext, taking_games
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
+from ratings_ledger.cli.output.appended import note_games
 from ratings_ledger.cli.output.progress import picture
+from ratings_ledger.cli.output.ways_on import note_ways_on
 from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
 from ratings_ledger.ledger.intake.intake import Imported, Reject
@@ -91,8 +92,8 @@ def import_(
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
         whole = find_whole_ids(connection, said.partners or JOINTS)
-        zone, only_game = said.zone or home_zone(connection), find_only_game(connection)
-        options = said._replace(zone=zone, whole=whole, only_game=only_game)
+        zone, games = said.zone or home_zone(connection), find_scored_games(connection)
+        options = said._replace(zone=zone, whole=whole, games=games, checks_all=not (keep_going or syncing))
 
     def save(plan: Proposal, used: TableOptions) -> None:
         if not plan.is_refused:
@@ -101,7 +102,9 @@ def import_(
     if previewing:
         from ratings_ledger.cli.commands.preview import preview
 
-        return preview(how, files, options, partial(_proposed, files), save)
+        code, result = preview(how, files, options, partial(_proposed, files), save)
+        note_ways_on(result, files, options, is_kept=kept.is_used)
+        return code
     if syncing:
         from ratings_ledger.cli.commands.sync import sync  # which needs more than others do
 
@@ -113,10 +116,10 @@ def import_(
         found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
         with _bar("appending", plan.result.would_append) as appended:
             result = how.done(plan, appended)
-    note_homeless(result)
-    note_leagues(result)
-    note_voided(result)
-    return how.report(result, found, only_lists=found is not None and not how.dry_run)
+    note_games(result)
+    code = how.report(result, found, only_lists=found is not None and not how.dry_run)
+    note_ways_on(result, files, options, is_kept=kept.is_used)
+    return code
 
 
 def _refuse_sync(files: tuple[str, ...], syncing: bool, otherwise: bool, explained: bool) -> None:

@@ -79,6 +79,13 @@ def note_leagues(result: Imported) -> None:
         render.note(f"note: {render.plain(told)}")
 
 
+def note_games(result: Imported) -> None:
+    """Report what is odd about games that are taken: no ladder has them, their league, or a void."""
+    note_homeless(result)
+    note_leagues(result)
+    note_voided(result)
+
+
 def print_recorded(found: Recorded) -> None:
     """What was appended and what was refused, who is new, and what that changes, as far as it was worked out."""
     told, dry_run = found.told, found.dry_run is True

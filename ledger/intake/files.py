@@ -221,7 +221,7 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
         if isinstance(found, str):
             yield FileNote(name, found)
         elif isinstance(found, TableRead):
-            is_numbered, form = found.is_numbered, LAYOUTS[found.layout].form
+            is_numbered, form = found.is_numbered and not found.unsaid, LAYOUTS[found.layout].form
             yield FileNote(name, "", read=found)
             yield from (FileNote(name, told) for told in found.told)
         elif isinstance(found, ReadAs):
@@ -238,6 +238,8 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
                 event = under_slug(event, games)
                 if options.aliases:
                     event = under_aliases(event, options.aliases, aliases)
+                    if isinstance(event, Refused):
+                        event.names = tuple(options.aliases.get(player, player) for player in event.names)
             yield Item(name, line, event, source, rows_of, reader.tables, is_numbered, reader.accounts, form)
     if forfeits:
         yield FileNote(name, describe_forfeits(forfeits, options.forfeits))

@@ -14,7 +14,14 @@ from ratings_ledger.ledger.events.batches import build_batch_events
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.intake.files import STDIN, Entry, FileDigest, FileNote, Item, Progress
-from ratings_ledger.ledger.intake.intake import REJECTIONS_MAX, Imported, ImportPolicy, Intake, WaitingDraft
+from ratings_ledger.ledger.intake.intake import (
+    REJECTIONS_MAX,
+    Imported,
+    ImportPolicy,
+    Intake,
+    WaitingDraft,
+    first_occurrence,
+)
 from ratings_ledger.ledger.intake.matching import DayNumbers, is_by_day
 from ratings_ledger.ledger.intake.parsing import ALONE_BLOCKS, BlockEntry, ParsedItem, read_blocks
 from ratings_ledger.ledger.intake.spool import Spool
@@ -71,6 +78,8 @@ class FileIntake(Intake):
         self._understood, self._reading = understood, reading
         self._has_batches, self._whole, self._compared = batches, whole, compared
         self._rejected_games: set[tuple[str, str | None]] = set()
+        # the refused files of whose games too little is known to check more than their names
+        self._unsaid = set[str]()
         # the hashes of the files, where the log has what was taken from each, and the ids of the batches of other
         # ledgers that are left out, and of what withdraws them
         self._hashes = dict[str, tuple[str, str | None]]()
@@ -114,6 +123,8 @@ class FileIntake(Intake):
         elif isinstance(entry, FileDigest):
             self._hashes[entry.file] = entry.sha256, entry.sheet
         elif isinstance(entry, FileNote):
+            if entry.read is not None and entry.read.unsaid:
+                self._unsaid.add(entry.file)
             self.result.notes += [f"{entry.file}: {entry.told}"] if entry.told else []
             self.result.read_as = entry.options or self.result.read_as
             if entry.read is not None:
@@ -122,7 +133,8 @@ class FileIntake(Intake):
             super()._take_note(entry)
 
     def _take_item(self, entry: ParsedItem, known: Iterator[tuple[bool, Rejection | None]]) -> None:
-        self._understood(entry)
+        if entry.item.file not in self._unsaid:
+            self._understood(entry)
         super()._take_item(entry, known)
 
     def _refuse_item(self, entry: ParsedItem, problem: Rejection, names: Iterable[str]) -> None:
@@ -135,6 +147,9 @@ class FileIntake(Intake):
     ) -> Rejection | None:
         if (item.file, item.rows_of) in self._rejected_games:
             return rows_apart_rejection(draft.subject)
+        if item.file in self._unsaid:
+            self._newcomers.meet(draft.type, data, first_occurrence(item))
+            return None
         return super()._take(item, draft, data, known)
 
     def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:

@@ -35,7 +35,7 @@ from ratings_ledger.ledger.store.appending import (
 from ratings_ledger.ledger.store.log import Head, Log, changed_games, head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.identities import Identities, identities
-from ratings_ledger.ledger.validation.new_names import CloseName, FirstOccurrence, Newcomers, Refusing
+from ratings_ledger.ledger.validation.new_names import REFUSED_NAMES, CloseName, FirstOccurrence, Newcomers, Refusing
 from ratings_ledger.ledger.validation.repeated_games import check_repeated_game, describe_way_back
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, skip_ladder_checks
 
@@ -84,6 +84,9 @@ class Imported:
     rejected: list[Rejection] = field(default_factory=list)
     rejected_count: int = 0
     head: Head | None = None
+    # of a refused input, how many events have nothing wrong; and the game of the first that is to be appended
+    sound: int = 0
+    game: str | None = None
     # the players the ledger did not know, and which of them are close to others
     new_players: list[str] = field(default_factory=list)
     close: dict[str, CloseName] = field(default_factory=dict)
@@ -345,6 +348,9 @@ class Intake:
         item = entry.item
         self._note(problem, item.file, item.line, item.source)
         self._newcomers.mention(names)
+        # what is wrong with its names is told already, or told with everything else
+        if not self.policy.keep_going and problem.code not in REFUSED_NAMES:
+            self._newcomers.meet_refused(names, first_occurrence(item))
 
     def _take(
         self, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
@@ -383,7 +389,9 @@ class Intake:
         except Refused as problem:
             return problem.rejection()
         self.waiting.add(draft, item.file, item.line, item.source if item.table else None)
-        self._newcomers.meet(draft.type, data, _first(item))
+        if self.result.game is None and draft.type == "game.recorded":
+            self.result.game = data["game"]
+        self._newcomers.meet(draft.type, data, first_occurrence(item))
         return None
 
     def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:
@@ -458,16 +466,18 @@ class Intake:
     def _introduce(self, newcomers: Newcomers) -> None:
         """Say who is new. Refused names are reported with each game that has them."""
         result, refused = self.result, newcomers.refusals(self._connection)
+        sound = 0 if refused else self.waiting.count
         result.new_players, result.alike = newcomers.names, newcomers.alike
         new_ids, opponents = newcomers.new_ids, dict[str, set[str]]()
         if refused:
-            named: set[str] = set()
+            named, told = set[str](), set[str]()
             for waiting in [*self.waiting]:
                 names = TYPES[waiting.draft.type].brings(parse_object(waiting.draft.data.encode()))
                 wrong = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
                 for name in wrong:
                     opponents.setdefault(name, set()).update(other for other in names if other != name)
                 if not wrong:
+                    sound += 1
                     named.update(names)
                 elif self.policy.keep_going:
                     self.waiting.remove(waiting.draft.event_id)
@@ -475,6 +485,9 @@ class Intake:
                 else:
                     for name in dict.fromkeys(wrong):
                         self._note(refused[name], waiting.file, waiting.line, None)
+                        told.add(name)
+            for name in refused.keys() - told if not self.policy.keep_going else ():
+                self._note(refused[name], refused[name].file, refused[name].line, None)
             if self.policy.keep_going:
                 result.new_players = [name for name in result.new_players if name in named]
                 new_ids = [name for name in new_ids if name in named]
@@ -483,6 +496,7 @@ class Intake:
             for name in (*result.new_players, *new_ids)
             if name in newcomers.close
         }
+        result.sound = sound if result.rejected_count else 0
         files = {rejection.file: None for rejection in result.rejected}
         order = {file: number for number, file in enumerate(files)}
         result.rejected.sort(key=lambda rejection: (order[rejection.file], rejection.line or 0))
@@ -548,7 +562,7 @@ class Intake:
         return self._validator.recheck(connection, before, fresh)
 
 
-def _first(item: Item) -> FirstOccurrence:
+def first_occurrence(item: Item) -> FirstOccurrence:
     """Return where names of an item occur. Those of accounts are as distinct as the ids of events."""
     return FirstOccurrence(item.file, item.line, item.table and not item.accounts, item.form)
 

@@ -123,7 +123,9 @@ def _read(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcom
         source = _without_rows(source)
     elif isinstance(event, bytes):
         source = event.decode("utf-8", "backslashreplace")
-    outcome = event if isinstance(event, Refused) else _outcome(event)
+    if isinstance(event, Refused):
+        return source, event.names, event
+    outcome = _outcome(event)
     if table and isinstance(outcome, Refused) and isinstance(event, dict):
         names = tuple(_names(event))
         return source, names, _of_two(outcome, names, FirstOccurrence(file, line, table, item.form))

@@ -32,7 +32,7 @@ ACCEPT = "if it is not a slip, --new-names accept takes it"
 # where new names are refused: in tables, in all events, or nowhere
 Refusing = Literal["tables", "all", ""]
 
-_NO_NAMES = ("nobody", "tied-players", "bad-identifier")  # refused for these codes, a text is no name of a player
+REFUSED_NAMES = ("nobody", "tied-players", "bad-identifier")  # refused for these codes, a text is no name of a player
 
 _TIE = re.compile(r"[&+/;＆＋／；]")
 _SEPARATOR = re.compile("[&+/;,＆＋／；，]")
@@ -163,6 +163,15 @@ class Newcomers:
         names = TYPES[type_name].brings(data)
         if type_name == "points.adjusted" or self._adjusted:
             self._meet_adjusted(type_name, names, data)
+        self._meet_names(names, first)
+
+    def meet_refused(self, names: Iterable[str], first: FirstOccurrence) -> None:
+        """Note the names in a refused game of a table, so that what is wrong with them is told with everything else."""
+        if first.table:
+            self._tables.add(first.file)
+            self._meet_names(names, first)
+
+    def _meet_names(self, names: Iterable[str], first: FirstOccurrence) -> None:
         for name in names:
             known = self._first.get(name)
             if known is None or (first.table and not known.table):
@@ -203,7 +212,7 @@ class Newcomers:
         }
         # no question is needed about a name that is refused anyway
         self.close = {
-            name: close for name, close in self.close.items() if getattr(refused[name], "code", "") not in _NO_NAMES
+            name: close for name, close in self.close.items() if getattr(refused[name], "code", "") not in REFUSED_NAMES
         }
         return {name: rejection for name, rejection in refused.items() if rejection is not None}
 

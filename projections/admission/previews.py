@@ -140,5 +140,5 @@ def _table(read: TableRead) -> dict[str, Any]:
     gameless = [{"line": line, "text": text} for line, text in read.gameless]
     decided = None if read.dates_from is None else dict(zip(("line", "text"), read.dates_from, strict=True))
     plain = {name: [*value] if isinstance(value, tuple) else value for name, value in read._asdict().items()}
-    del plain["told"]
+    del plain["told"], plain["unsaid"]
     return {**plain, "columns": dict(read.columns), "totals": totals, "gameless": gameless, "dates_from": decided}

@@ -15,12 +15,12 @@ ROOT = Path(__file__).parents[2]
 # explanation what the ruleset assumes and whom a player met; numbers, however few, are in arrays; a rule is asked what
 # it keeps about a player, each replay whether a version keeps other numbers than the one before, and each write whether
 # a name is that of a club; games of open periods are named, and ladders have short names.
-# All that came later, and is in these numbers.
+# Whether a game has partners is asked in one file. All that came later, and is in these numbers.
 WAYS = {
     "standings elo-chess/all": (51, 213),
     "explain anna elo-chess/all": (57, 324),
-    "correct g-1 ben anna --reason wrong": (71, 770),
-    "record --game chess --game-id g-2 anna ben": (70, 670),
+    "correct g-1 ben anna --reason wrong": (71, 774),
+    "record --game chess --game-id g-2 anna ben": (70, 674),
 }
 
 

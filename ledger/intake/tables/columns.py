@@ -91,9 +91,10 @@ class TableOptions(NamedTuple):
     of `partners` joins the players of one side in a cell; the ids in `whole` are not taken apart. `aliases` are the
     players whom names in it stand for. `columns` are renamed like `renamed`, which count first, but may be absent:
     they are those of the file `profile`. `forfeits` says whether games that were not played are rated, `others`
-    where those finished who did not win. `only_game` is the game where a table does not say which. `team_columns`
-    are those whose own names say that they hold the partners of a side. `needed` is what has to be said of each
-    game: less if it is recorded already.
+    where those finished who did not win. `games` are those that published rulesets score. `team_columns` are those
+    whose own names say that they hold the partners of a side. `needed` is what has to be said of each game: less if
+    it is recorded already. `checks_all` asks for the games of a table that is refused, too, for what else is wrong
+    with them.
     """
 
     zone: str | None = None
@@ -112,9 +113,15 @@ class TableOptions(NamedTuple):
     profile: str | None = None
     forfeits: str | None = None
     others: str | None = None
-    only_game: str | None = None
+    games: tuple[str, ...] = ()
     team_columns: frozenset[str] = frozenset()
     needed: tuple[str, ...] = NEEDED
+    checks_all: bool = False
+
+    @property
+    def only_game(self) -> str | None:
+        """Return the only game that rulesets score, if there is one: it is that of tables that do not say which."""
+        return self.games[0] if len(self.games) == 1 else None
 
     @property
     def named(self) -> dict[str, str]:
@@ -189,13 +196,14 @@ def read_names(
     needed = (*options.needed, *(("player",) if has_players and not wide else ()))
     given_besides = (*given_besides, *(["game"] if options.only_game else []))
     if absent := [name for name in needed if name not in (*given, *options.fixed, *given_besides)]:
-        problems.append(_no_columns(absent))
+        problems.append(_no_columns(absent, options.games))
     return header, problems
 
 
-def _no_columns(absent: Sequence[str]) -> Refused:
-    """Return the refusal of a table that does not say something of its games."""
-    fixed = ", or give all rows the same value with --set game=..." if "game" in absent else ""
+def _no_columns(absent: Sequence[str], games: Sequence[str]) -> Refused:
+    """Return the refusal of a table that does not say something of its games; `games` are those that rulesets score."""
+    known = f" (rulesets here score {', '.join(games)})" if games else ""
+    fixed = f", or say it of all rows: --set game={(*games, 'NAME')[0]}{known}" if "game" in absent else ""
     listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
     told = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
     if "game_id" in absent:
@@ -218,13 +226,18 @@ def _misplaced_column(where: str, name: str, ours: str, holds: Callable[[str], b
     return Refused("unknown-column", f"{where}: '{name}={ours}': {told} (known: {column_words(holds)})")
 
 
+def is_of_result(name: str) -> bool:
+    """Tell whether the name of a column says that it holds who played, or how it ended."""
+    return _OF_RESULT.search(name) is not None
+
+
 def _how_to_drop(unknown: Sequence[str]) -> str:
     """Return how a column that is not known is dropped, unless games would then lack players or results.
 
     >>> _how_to_drop(["Player 3", "Remark"]), _how_to_drop(["Spieler 7"])
     (", drop one with --map 'Remark='", '; without it games would be wrong, so do not drop it')
     """
-    name = next((name for name in unknown if not _OF_RESULT.search(name)), None)
+    name = next((name for name in unknown if not is_of_result(name)), None)
     if name is None:
         return "; without it games would be wrong, so do not drop it"
     return f", drop {'it' if name == unknown[0] else 'one'} with --map '{name}='"
@@ -252,7 +265,7 @@ def is_number(name: str) -> bool:
 
 def only_game_told(header: Collection[str | None], options: TableOptions) -> tuple[str, ...]:
     """Return the sentence that says which game all games are of, where neither the table nor an option says it."""
-    is_said = options.only_game is None or "game" in (*header, *options.fixed)
+    is_said = options.only_game is None or options.profile is not None or "game" in (*header, *options.fixed)
     return () if is_said else (f"all games are {options.only_game}, the only game that rulesets here score",)
 
 

@@ -32,6 +32,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     error_told,
     header_columns,
     is_number,
+    is_of_result,
     is_place,
     not_utf8,
     only_game_told,
@@ -41,7 +42,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     with_point,
 )
 from ratings_ledger.ledger.intake.tables.dates import Order, is_nothing_else, moment_text, order_of
-from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, recognise_layout
+from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, UNCLEAR, recognise_layout
 from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView, cell_at, number_games
 from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER, may_be_player
 from ratings_ledger.ledger.intake.tables.meanings import (
@@ -86,6 +87,7 @@ class TableRead(NamedTuple):
     dates_from:   the line and the text of the date that decided it
     is_numbered:  whether games have no numbers but those of the day
     told:         the sentences that say it
+    unsaid:       what nothing says of its games if it is refused, so that they are read only for what else is wrong
     """
 
     layout: str
@@ -107,6 +109,7 @@ class TableRead(NamedTuple):
     delimiter: str | None = None
     encoding: str | None = None
     told: tuple[str, ...] = ()
+    unsaid: tuple[str, ...] = ()
 
 
 def rows_left_out(table: TableRead) -> list[str]:
@@ -139,6 +142,10 @@ def replaced_told(column: str, texts: Collection[str], ours: str, value: str) ->
 HEADER_ROWS, KNOWN_MIN = 20, 2
 REMARK_CELLS_MAX = 2  # of a row that is no game
 NUMBERED = "games have no number of their own; they are numbered by day"
+# what stands in the place of what nothing says of the games of a refused table
+_UNSAID = {"occurred_at": "2000-01-01", "game": "game"}
+# with these alone, games are what they are without the columns that nothing is known of
+_DROPPED_ALONE = {"unknown-column", "missing-column", "unclear-dates", "bad-profile"}
 CELLS_MAX = 10_000_000  # of a table that is recognised, which is held in memory
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 Rows = list[tuple[int, list[str]]]
@@ -174,8 +181,12 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         table = table._replace(faults={**table.faults, **wrong})
         names = ["" if (line - 1, column) in wrong else name for column, name in enumerate(names)]
     body = table.rows[at + 1 :]
-    layout = _layout(table, line, names, body, options)
+    layout, unclear = _layout(table, line, names, body, options)
     header, problems = _header(names, body, layout, options)
+    if unclear:
+        # which columns are not known depends on the layout
+        problems = [*unclear, *(problem for problem in problems if problem.code != "unknown-column")]
+        options = options._replace(checks_all=False)
     named = name_columns(header)
     body = [(there, without_dashes(row, named)) for there, row in body]
     body, repeated, totals = _without_extras(body, names, header)
@@ -203,13 +214,11 @@ def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | Ta
         encoding=table.encoding,
     )  # fmt: skip
     if problems:
-        yield read._replace(told=table.told)
-        yield from ((line, _placed(problem, table, line), None, None) for problem in problems)
-        readable: Header = [None if name == "occurred_at" and not order.name else name or None for name in header]
-        yield from _wrong_rows(table, body, readable, order.name)
+        view = TableView(names, [name or None for name in header], body, line, table.sheet)
+        yield from _refused_table(table, view, read, problems, order.name, options)
         return
-    sentences = _sentences(read, renamed, order, _first_day(body, header, order.name))
-    forms = [f"left out: column {csv_item(name)}; {why}" for name, why in left_out.items()]
+    sentences = _sentences(read, renamed, order, _first_day(body, header, order.name), options)
+    forms = [f"left out: column {csv_item(name)}; {why}" for name, why in left_out.items() if not options.profile]
     yield read._replace(told=(*table.told, *sentences, *forms, *only_game_told(header, options)))
     yield from filter(None, replaced.values())
     yield options._replace(
@@ -249,17 +258,23 @@ def _rewritten(
     return iter(layout.read(number_games(rows, layout) if read.is_numbered else rows, view, options))
 
 
-def _sentences(read: TableRead, renamed: Mapping[str, str], order: Order, day: str) -> Iterator[str]:
-    """Yield what a table was taken for, as far as somebody may have meant it otherwise."""
+def _sentences(
+    read: TableRead, renamed: Mapping[str, str], order: Order, day: str, options: TableOptions
+) -> Iterator[str]:
+    """Yield what a table was taken for, as far as somebody may have meant it otherwise; of a table that is read by a
+    profile, what that does not say.
+    """
     if left_out := rows_left_out(read):
         yield f"left out: {'; '.join(left_out)}"
-    if renamed:
-        yield f"columns: {', '.join(f'{csv_item(name)} = {ours}' for name, ours in renamed.items())}"
+    said = {name.casefold(): ours for name, ours in options.columns.items()}
+    told = {name: ours for name, ours in renamed.items() if said.get(name.casefold()) != ours}
+    if told:
+        yield f"columns: {', '.join(f'{csv_item(name)} = {ours}' for name, ours in told.items())}"
     if order.told:
         yield order.told
-    if not LAYOUTS[read.layout].is_usual:
+    if not LAYOUTS[read.layout].is_usual and not (options.profile and options.layout):
         yield LAYOUTS[read.layout].summary
-    if read.is_numbered:
+    if read.is_numbered and not options.profile:
         yield f"{NUMBERED}, such as {day}-1" if day else NUMBERED
 
 
@@ -278,6 +293,31 @@ def _dropped(names: list[str], options: TableOptions) -> tuple[str, ...]:
     return tuple(name for name in names if name and said.get(name.casefold()) == "")
 
 
+def _refused_table(
+    table: Table, view: TableView, read: TableRead, problems: list[Refused], order: str, options: TableOptions
+) -> Iterator[Found | TableRead | str]:
+    """Yield what is wrong with a table, and with its rows: all of it can be put right in one go.
+
+    Its games are read as far as their columns are known, with something in the place of what nothing says.
+    """
+    header, codes = view.meanings, {problem.code for problem in problems}
+    if "occurred_at" in header and not order:
+        header[header.index("occurred_at")] = None
+    said = {*header, *options.fixed, *(["game"] if options.only_game else [])}
+    unsaid = {name: text for name, text in _UNSAID.items() if name not in said}
+    yield read._replace(told=table.told, unsaid=(*unsaid,))
+    yield from ((problem.line or view.header_line, _placed(problem, table, view.header_line), None, None)
+                for problem in problems)  # fmt: skip
+    layout = LAYOUTS[read.layout]
+    is_doubtful = codes - _DROPPED_ALONE or any(map(is_of_result, read.unknown)) or not layout.has_players(header)
+    # where a player has a row, the date says where a game ends
+    has_ends = layout.is_row_whole or "occurred_at" not in unsaid
+    if options.checks_all and has_ends and not is_doubtful:
+        yield from _games(table, view, read, order, options._replace(fixed={**unsaid, **options.fixed}, found=None))
+    else:
+        yield from _wrong_rows(table, view.body, header, order)
+
+
 def _wrong_rows(table: Table, body: Rows, header: Header, order: str) -> Iterator[Found]:
     """Yield what is wrong with cells, beside what is wrong with the table: all of it can be put right in one go."""
     for line, row in body:
@@ -289,7 +329,9 @@ def _placed(problem: Refused, table: Table, line: int) -> Refused:
     """Return a refusal that names the sheet, as far as there is one and it does not name a cell of it."""
     if not table.sheet or problem.message.startswith(f"{table.sheet}!"):
         return problem
-    return Refused(problem.code, f"{table.sheet}!{line}: {problem.message}")
+    placed = Refused(problem.code, f"{table.sheet}!{line}: {problem.message}")
+    placed.names = problem.names
+    return placed
 
 
 def _means(name: str, options: TableOptions) -> str | None:
@@ -309,12 +351,17 @@ def header_at(rows: Rows, options: TableOptions) -> int | None:
     return None
 
 
-def _layout(table: Table, line: int, names: list[str], body: Rows, options: TableOptions) -> Layout:
-    """Return the layout that was named, or that the table says. Raises `Refused` (unclear-layout)."""
+def _layout(
+    table: Table, line: int, names: list[str], body: Rows, options: TableOptions
+) -> tuple[Layout, list[Refused]]:
+    """Return the layout that was named, or that the table says; or one that has all columns, and why it is unclear."""
     if options.layout is not None:
-        return LAYOUTS[options.layout]
+        return LAYOUTS[options.layout], []
     meanings = [_means(name, options) if name else "" for name in names]
-    return recognise_layout(TableView(names, meanings, body, line, table.sheet))
+    try:
+        return recognise_layout(TableView(names, meanings, body, line, table.sheet)), []
+    except Refused as problem:
+        return UNCLEAR, [problem]
 
 
 def _header(names: list[str], body: Rows, layout: Layout, options: TableOptions) -> tuple[Header, list[Refused]]:

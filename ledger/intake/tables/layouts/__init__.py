@@ -1,5 +1,6 @@
 """The layouts of tables, in the order in which they are looked for."""
 
+from ratings_ledger.ledger.intake.tables.columns import PLAYER_COLUMNS
 from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView
 from ratings_ledger.ledger.intake.tables.layouts.pair import PAIR
 from ratings_ledger.ledger.intake.tables.layouts.places import PLACES
@@ -13,6 +14,10 @@ LAYOUTS = {
     layout.name: layout
     for layout in (ROWS, WINNER_LOSER, WINNER_COLUMN, SEATS, PAIR, PLACES, PLAYER_PLACES, PLAYER_SCORES)
 }
+
+
+# what is taken of a table whose layout is unclear: every column that means something
+UNCLEAR = ROWS._replace(is_usual=False, has_player_columns=True, besides=frozenset((*PLAYER_COLUMNS, *PAIR.besides)))
 
 
 def recognise_layout(view: TableView) -> Layout:

@@ -16,10 +16,11 @@ from ratings_ledger.ledger.intake.tables.columns import (
     TableOptions,
     column_letters,
     is_number,
+    is_place,
     is_usual,
     place_text,
 )
-from ratings_ledger.ledger.intake.tables.meanings import OF_PLAYER, TIME
+from ratings_ledger.ledger.intake.tables.meanings import LOSER, OF_PLAYER, SIDES, TIME, WINNER
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.validation.names import is_dash
 from ratings_ledger.ledger.validation.new_names import TableForm
@@ -106,6 +107,14 @@ class Layout(NamedTuple):
         if self.is_usual:
             return "places" if self.is_row_whole else "rows"
         return "columns" if self.has_player_columns else "sides"
+
+    def has_players(self, header: Collection[str | None]) -> bool:
+        """Tell whether columns name the players of a game."""
+        if self.is_usual:
+            return "player" in header or any(name and is_place(name) for name in header)
+        if self.has_player_columns:
+            return any(name and name.startswith(OF_PLAYER) for name in header)
+        return {WINNER, LOSER} <= {*header} or {*SIDES[:2]} <= {*header}
 
     def holds(self, meaning: str) -> bool:
         """Tell whether a table of this layout may have a column that holds this; any other would be lost."""

@@ -6,6 +6,7 @@ A row may say it several times: a winner's name, a result, scores, sets. All of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
@@ -88,6 +89,14 @@ class SidesReader(NamedTuple):
             for number, (partners, outcome) in enumerate(zip(players, outcomes, strict=True), 1)
             for player in partners
         ]
+
+    def names(self, cells: Cells) -> tuple[str, ...]:
+        """Return the players of a row that is refused, as far as its cells can be taken apart."""
+        found = list[str]()
+        for name in self.sides:
+            with suppress(Refused):
+                found += split_team_cell(name, cells[name], self.options) if name in cells else []
+        return (*found,)
 
     def _of_two(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
         """Return what both sides got. Raises `Refused` if nothing says it, or if two columns disagree."""
@@ -278,6 +287,7 @@ def read_sides(
         try:
             found = reader.read(line, cells)
         except Refused as problem:
+            problem.names = reader.names(cells)
             yield line, problem
             continue
         for row in found:

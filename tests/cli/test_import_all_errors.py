@@ -1,0 +1,88 @@
+"""An import says everything that is wrong with a table in one run, and what helps next."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Ratings = Callable[..., Any]
+pytestmark = pytest.mark.ledger(make=lambda ratings, url: ratings("init", "--for", "catan", db=url))
+HEADER = "Datum;Spieler 1;Spieler 2;Ergebnis"
+
+
+def written(folder: Path, *rows: str, header: str = HEADER) -> Path:
+    """Return a table of these rows."""
+    (path := folder / "club.csv").write_text("\n".join((header, *rows, "")), encoding="utf-8")
+    return path
+
+
+def causes(text: str) -> list[str]:
+    """Return the lines and codes of the refusals in an output."""
+    found = [line.partition("club.csv:")[2].split(": ") for line in text.splitlines() if "club.csv:" in line]
+    return [" ".join(parts[:2]) for parts in found if parts[0].isdigit()]
+
+
+def test_columns_dates_rows_names_and_teams_are_told_in_one_run(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """No cause waits until another one is repaired: the table's own, those of rows, of names and of cells."""
+    rows = ("05/06/2026;Anna & Cleo;Ben;3:1;", "06/06/2026;Johanna;Ben;3:x;gut", "07/06/2026;Johana;Ben;3:0;",
+            "08/06/2026;Pirya;Priya;3:0;")  # fmt: skip
+    table = written(tmp_path, *rows, header=f"{HEADER};Bemerkung")
+    done = ratings("import", table, db=one_db)
+    assert causes(done.stderr) == [
+        "1 unknown-column", "1 unclear-dates", "2 tied-players", "3 bad-value", "4 close-name", "5 close-name",
+    ]  # fmt: skip
+    previewed = ratings("import", table, "--preview", db=one_db)
+    assert causes(previewed.stderr)[:4] == causes(done.stderr)[:4]
+    assert "2000-01-01" not in previewed.stdout
+    assert ratings("import", table, "--keep-going", db=one_db).stdout.startswith("0 appended, ")
+
+
+def test_rows_and_names_are_told_where_no_column_says_the_game(tmp_path: Path, ratings: Ratings) -> None:
+    """What is unsaid of all games is told with the games that could be meant, and with what is wrong in rows."""
+    url = str(tmp_path / "two.db")
+    ratings("init", "--for", "catan", db=url)
+    ratings("rules", "publish", "--shipped", "elo", "--game", "tichu", db=url)
+    done = ratings("import", written(tmp_path, "2026-06-05;Johanna;Ben;x", "2026-06-06;Johana;Ben;3:0"), db=url)
+    assert causes(done.stderr) == ["1 missing-column", "2 bad-value", "3 close-name"]
+    assert "say it of all rows: --set game=catan (rulesets here score catan, tichu)" in done.stderr
+
+
+def test_names_of_refused_games_are_checked(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A game that a rule refuses for its partners still has its names looked at."""
+    table = written(tmp_path, "2026-06-05;Johanna / Ben;Anna / Cleo;3:0", "2026-06-06;Johana / Ben;Anna / Cleo;3:0")
+    done = ratings("import", table, "--partners", " / ", db=one_db)
+    assert causes(done.stderr) == ["2 no-teams", "3 close-name"]
+    assert "a ruleset that does: ratings rules publish --shipped weng-lin --game catan" in done.stderr
+
+
+def test_sound_games_are_counted_with_the_option_that_records_them(
+    one_db: str, ratings: Ratings, tmp_path: Path
+) -> None:
+    """Where only rows are refused, the import says how many others there are, and which option takes them."""
+    table = written(tmp_path, "2026-06-05;Anna;Ben;3:0", "2026-06-06;Anna;Ben;x")
+    done = ratings("import", table, db=one_db)
+    assert "note: 1 game without a fault; --keep-going records them, and writes the rest to " in done.stderr
+    assert ratings("import", table, "--keep-going", db=one_db).stdout.startswith("1 appended, 1 refused")
+
+
+def test_answers_may_be_kept_and_are_not_told_again(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The option that keeps answers is told after the first import; with a profile only what it does not say is."""
+    table = written(tmp_path, "05/06/2026;Anna;Ben;3:0;gut", header=f"{HEADER};Bemerkung")
+    options = ("--dates", "dmy", "--map", "Bemerkung=")
+    first = ratings("import", table, *options, db=one_db)
+    assert "note: --save-profile club.toml keeps these options" in first.stderr
+    kept = ratings("import", table, *options, "--save-profile", tmp_path / "club.toml", db=one_db)
+    assert "--save-profile" not in kept.stderr
+    again = ratings("import", table, "--profile", tmp_path / "club.toml", db=one_db)
+    assert (again.exit_code, again.stderr) == (0, "")
+
+
+def test_no_ruleset_is_told_with_the_command_that_publishes_one(tmp_path: Path, ratings: Ratings) -> None:
+    """Games that nothing rates are recorded, and the import names the command that begins a ladder."""
+    url = str(tmp_path / "none.db")
+    ratings("init", "--no-rules", db=url)
+    done = ratings("import", written(tmp_path, "2026-06-05;Anna;Ben;3:0"), "--set", "game=tichu", db=url)
+    command = "ratings rules publish --shipped elo --game tichu"
+    assert f"no ruleset is published, so nothing rates these games; one does: {command}" in done.stderr
+    assert ratings(*command.split()[1:], db=url).exit_code == 0
