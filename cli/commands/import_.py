@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 import click
+from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import head_value, refuse_unreadable_twice
@@ -91,9 +92,7 @@ def import_(
     with how.ledger.reading() as connection:
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
-        whole = find_whole_ids(connection, said.partners or JOINTS)
-        zone, games = said.zone or home_zone(connection), find_scored_games(connection)
-        options = said._replace(zone=zone, whole=whole, games=games, checks_all=not (keep_going or syncing))
+        options = _known_to(connection, said)._replace(checks_all=not (keep_going or syncing))
 
     def save(plan: Proposal, used: TableOptions) -> None:
         if not plan.is_refused:
@@ -120,6 +119,12 @@ def import_(
     code = how.report(result, found, only_lists=found is not None and not how.dry_run)
     note_ways_on(result, files, options, is_kept=kept.is_used)
     return code
+
+
+def _known_to(connection: Connection, said: TableOptions) -> TableOptions:
+    """Return options with what the ledger knows: its zone, its games, and ids that are not taken apart."""
+    whole = find_whole_ids(connection, said.partners or JOINTS)
+    return said._replace(zone=said.zone or home_zone(connection), whole=whole, games=find_scored_games(connection))
 
 
 def _refuse_sync(files: tuple[str, ...], syncing: bool, otherwise: bool, explained: bool) -> None:
