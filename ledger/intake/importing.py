@@ -111,8 +111,8 @@ class FileIntake(Intake):
     def _check_block(self, block: Sequence[BlockEntry]) -> None:
         for entry in block:
             if isinstance(entry, FileNote) and entry.read is not None:
-                self._numbers.read_from(entry.file, entry.read.sheet)
-        block = self._numbers.numbered([*block])
+                self._numbers.set_sheet(entry.file, entry.read.sheet)
+        block = self._numbers.assign_numbers([*block])
         outcomes = (entry.outcome for entry in block if isinstance(entry, ParsedItem))
         self._spool.look_ahead(outcome[0] for outcome in outcomes if isinstance(outcome, tuple))
         super()._check_block(block)
@@ -174,7 +174,7 @@ class FileIntake(Intake):
 
     def _way_out(self, draft: Draft, item: Item) -> tuple[str, str]:
         game_id = draft.subject.partition(":")[2]
-        is_given = item.file not in ("", STDIN) and self._numbers.gave(item.file, game_id)
+        is_given = item.file not in ("", STDIN) and self._numbers.has_imported(item.file, game_id)
         if (void := self._void_of(draft)) is not None:
             return describe_way_back(
                 void, "" if item.file == STDIN or not item.table else item.file, is_given

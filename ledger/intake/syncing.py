@@ -310,8 +310,8 @@ class _ChangeCollector:
     def change(self, row: SheetGame, game: ImportedGame, played_at: int) -> None:
         """Correct or reinstate an imported game that the sheet still has, with its time of play."""
         now, there = game.now, self._current_likeness(game)
-        is_edited = game.base.voided or not row.likeness.says_as(game.likeness)
-        agrees = not now.voided and row.likeness.says_as(there)
+        is_edited = game.base.voided or not row.likeness.equals(game.likeness)
+        agrees = not now.voided and row.likeness.equals(there)
         if self._is_touched(game) and not agrees:
             if is_edited:
                 self._refuse(game, row)
@@ -320,7 +320,7 @@ class _ChangeCollector:
             return
         if now.voided:
             self._decide("game.reinstated", game, row.item, {})
-        differs, is_moved = not row.likeness.says_as(there), played_at != now.occurred_at
+        differs, is_moved = not row.likeness.equals(there), played_at != now.occurred_at
         if differs or is_moved:
             new = restore_recorded_ids({**row.data, "game_id": game.game_id}, now, self.people) if differs else now.data
             dated = {"occurred_at": format_instant(played_at)} if is_moved else {}
@@ -333,7 +333,7 @@ class _ChangeCollector:
 
     def leave(self, row: SheetGame, game: ImportedGame) -> None:
         """Leave a game that is recorded from elsewhere: it is refused later unless it is equal."""
-        if not game.now.voided and row.likeness.says_as(self._current_likeness(game)):
+        if not game.now.voided and row.likeness.equals(self._current_likeness(game)):
             self.sync.same += 1
         else:
             self._add_recording(row, game.game_id, row.likeness.occurred_at)
