@@ -1,4 +1,4 @@
-"""PGN, the text in which chess programs and sites keep games: the tags of each, without its moves.
+"""PGN, the text format of chess programs and sites: the tags of each game, without its moves.
 
     [Event "Club evening"]
     [Date "2024.11.22"]
@@ -8,9 +8,9 @@
 
     1. e4 {[Event "not a tag"]} e5 2. Qh5 1-0
 
-The moves are passed over without being read, but for comments, as these may hold what looks like the next game. Nearly
-all files have one tag in a line, a blank line before the moves, and no comment across a tag: this is read in large
-steps, and anything else token by token.
+The reader skips the moves except comments, which may contain text that looks like the next game. Nearly all files have
+one tag per line, a blank line before the moves, and no comment around a tag: it reads these in large steps, and all
+others token by token.
 """
 
 import re
@@ -25,22 +25,22 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions, instant_te
 from ratings_ledger.ledger.rejections import Refused, quote
 
 PIECE_BYTES = 1 << 20
-# no game has so many bytes; a comment without an end would take in the rest of the file
+# larger than any game; a comment without an end would otherwise include the rest of the file
 GAME_BYTES_MAX = 8 << 20
-FALLBACK_ENCODING = "cp1252"  # of which Latin-1, the encoding of the standard, is a part
+FALLBACK_ENCODING = "cp1252"  # a superset of the printable part of Latin-1, the encoding of the standard
 
-# possessive, since what is no tag behind many blanks would be tried again and again
+# possessive, to avoid backtracking over many blanks without a tag
 _BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?(?:\s++|[;%][^\n]*+\n)*+\[\w+\s+"[^"\n]*"\s*\]')
 _TAG_BEGINS = re.compile(rb'\[\s*\w+\s+"')
-# tags as nearly all programs write them, no more than games have, and the beginning of the moves
+# tags in the form of nearly all programs, at most as many as games have, and the beginning of the moves
 _PLAIN_TAGS = re.compile(rb'((?:\[\w+ "[^"\\\r\n]*"\]\r?\n){1,100})\r?\n(?=[^\s\[%;])')
 _PLAIN_TAG = re.compile(r'\[(\w+) "([^"]*)"\]')
-# what may stand among tags
+# tokens between tags
 _AMONG_TAGS = re.compile(
     rb'\s+|;[^\n]*|^%[^\n]*|\{[^}]*\}|\[\s*(?P<name>\w+)\s+"(?P<value>(?:[^"\\\r\n]|\\.)*)"\s*\]|(?P<bad>\[[^\n]*)',
     re.M,
 )
-# what of the moves may hide tags, or be one
+# tokens of the moves that may hide a tag, and tags
 _AMONG_MOVES = re.compile(rb'\{[^}]*\}|;[^\n]*|^%[^\n]*|(?P<open>\{)|(?P<tag>\[\s*\w+\s+")', re.M)
 _ESCAPED = re.compile(r"\\(.)")
 
@@ -48,7 +48,7 @@ _ESCAPED = re.compile(r"\\(.)")
 _RESULTS = {"1-0": (1, 2), "0-1": (2, 1), "1/2-1/2": (1, 1), "½-½": (1, 1)}
 _FORFEITS = {text.replace(":", joint): text for text in (FIRST_CAME, SECOND_CAME, NOBODY_CAME) for joint in (":", "/")}
 _WON = {(1, 2): FIRST_CAME, (2, 1): SECOND_CAME}
-# what Lichess writes of games that somebody lost without playing on, and others of those that nobody came to
+# terminations: those of Lichess for games lost without playing on, and others for games that a player did not attend
 _NOT_PLAYED = frozenset({"rules infraction", "abandoned", "forfeit", "walkover", "default"})
 _UNFINISHED = "unterminated"
 _STANDARD = frozenset({"standard", "chess", "normal"})
@@ -64,7 +64,7 @@ SITES = (b"lichess.org/", b"chess.com")
 
 
 class TaggedGame(NamedTuple):
-    """The tags of a game, the line where they begin, their text, and what among them is no tag."""
+    """The tags of a game, their first line, their text, and the first text among them that is no tag."""
 
     line: int
     tags: dict[str, str]
@@ -72,8 +72,8 @@ class TaggedGame(NamedTuple):
     bad: str | None = None
 
 
-class _Extent(NamedTuple):
-    """Where the tags of a game end and where its moves do, and what was read on the way, unless that was plain."""
+class _GameExtent(NamedTuple):
+    """The ends of a game's tags and moves, and the tags if they are not in the plain form."""
 
     tags_end: int
     end: int
@@ -81,12 +81,12 @@ class _Extent(NamedTuple):
     bad: bytes | None = None
 
 
-class _Unended(Exception):
-    """A comment without an end begins there."""
+class _OpenComment(Exception):
+    """A comment without an end; the argument is its position."""
 
 
 def read_games(content: IO[bytes], decode: Callable[[bytes], str]) -> Iterator[TaggedGame | tuple[int, Refused]]:
-    """Yield the games of a file, and the line of what cannot be read with what is wrong there."""
+    """Yield the games of a file, and (line, refusal) for text that cannot be read."""
     buffer, line, is_first = b"", 1, True
     while True:
         piece = content.read(PIECE_BYTES)
@@ -98,65 +98,68 @@ def read_games(content: IO[bytes], decode: Callable[[bytes], str]) -> Iterator[T
             buffer, is_first = buffer.removeprefix(b"\xef\xbb\xbf"), False
         position = 0
         try:
-            while (extent := _extent(buffer, position, is_last=not piece)) is not None and extent.end > position:
+            while (extent := _find_extent(buffer, position, is_last=not piece)) is not None and extent.end > position:
                 text = buffer[position : extent.tags_end]
                 try:
-                    tags, bad = _tags_of(extent, text, decode)
+                    tags, bad = _parse_tags(extent, text, decode)
                     if len(tags) < text.count(b"\n") and extent.tags is None:
-                        # a tag is there twice: the next game begins with it
-                        extent = _odd_extent(buffer, position, not piece) or extent
+                        # a repeated tag belongs to the next game
+                        extent = _find_odd_extent(buffer, position, not piece) or extent
                         text = buffer[position : extent.tags_end]
-                        tags, bad = _tags_of(extent, text, decode)
+                        tags, bad = _parse_tags(extent, text, decode)
                     if tags or bad or buffer[position : extent.end].strip():
                         yield TaggedGame(line + text.count(b"\n", 0, len(text) - len(text.lstrip())), tags, text, bad)
                 except Refused as problem:
                     yield line, problem
                 line += buffer.count(b"\n", position, extent.end)
                 position = extent.end
-        except _Unended as problem:
-            begun = line + buffer.count(b"\n", position, problem.args[0])
-            told = "a comment begins here with { and never ends with }; the games behind it cannot be told from it"
-            yield begun, Refused("bad-value", told)
+        except _OpenComment as problem:
+            comment_line = line + buffer.count(b"\n", position, problem.args[0])
+            message = (
+                "a comment begins here with { and never ends with }; the games after it cannot be separated from it"
+            )
+            yield comment_line, Refused("bad-value", message)
             return
         if not piece:
             return
         buffer = buffer[position:]
         if len(buffer) > GAME_BYTES_MAX:
-            told = f"no game ends within {GAME_BYTES_MAX:,} bytes from here; is it PGN, and does each comment end?"
-            yield line, Refused("line-too-long", told)
+            message = f"no game ends within {GAME_BYTES_MAX:,} bytes from here; is it PGN, and does each comment end?"
+            yield line, Refused("line-too-long", message)
             return
 
 
-def _tags_of(extent: _Extent, text: bytes, decode: Callable[[bytes], str]) -> tuple[dict[str, str], str | None]:
-    """Return the tags of a game by name, and what among them is none. Raises `Refused`."""
+def _parse_tags(extent: _GameExtent, text: bytes, decode: Callable[[bytes], str]) -> tuple[dict[str, str], str | None]:
+    """Parse the tags of a game by name, and the text among them that is no tag. Raises `Refused`."""
     if extent.tags is None:
         return dict(_PLAIN_TAG.findall(decode(text))), None
     tags = {name.decode(): _ESCAPED.sub(r"\1", decode(value)) for name, value in extent.tags.items()}
     return tags, None if extent.bad is None else decode(extent.bad)
 
 
-def _extent(buffer: bytes, begin: int, is_last: bool) -> _Extent | None:
-    """Return how far the game reaches that begins there; None if more has to be read first. Raises `_Unended`."""
+def _find_extent(buffer: bytes, begin: int, is_last: bool) -> _GameExtent | None:
+    """Find the extent of the game at a position; None if more bytes are needed. Raises `_OpenComment`."""
     if (plain := _PLAIN_TAGS.match(buffer, begin)) is None:
-        return _odd_extent(buffer, begin, is_last)
-    end = _end_of_moves(buffer, plain.end(1), is_last)
-    return None if end is None else _Extent(plain.end(1), end)
+        return _find_odd_extent(buffer, begin, is_last)
+    end = _find_end_of_moves(buffer, plain.end(1), is_last)
+    return None if end is None else _GameExtent(plain.end(1), end)
 
 
-def _odd_extent(buffer: bytes, begin: int, is_last: bool) -> _Extent | None:
-    """Do the same for a game that is written in another way than most."""
-    tags_end, tags, bad = _odd_tags(buffer, begin)
+def _find_odd_extent(buffer: bytes, begin: int, is_last: bool) -> _GameExtent | None:
+    """Find the extent of a game that is not in the plain form."""
+    tags_end, tags, bad = _read_odd_tags(buffer, begin)
     if tags_end == len(buffer) and not is_last:
         return None
     if tags and _TAG_BEGINS.match(buffer, tags_end):
-        return _Extent(tags_end, tags_end, tags, bad)
-    end = _end_of_moves(buffer, tags_end, is_last)
-    return None if end is None else _Extent(tags_end, end, tags, bad)
+        return _GameExtent(tags_end, tags_end, tags, bad)
+    end = _find_end_of_moves(buffer, tags_end, is_last)
+    return None if end is None else _GameExtent(tags_end, end, tags, bad)
 
 
-def _odd_tags(buffer: bytes, position: int) -> tuple[int, dict[bytes, bytes], bytes | None]:
-    """Return where the tags of a game end, the tags, and what among them is none. A tag that is there begins another
-    game.
+def _read_odd_tags(buffer: bytes, position: int) -> tuple[int, dict[bytes, bytes], bytes | None]:
+    """Read the tags of a game; return their end, the tags, and the text among them that is no tag.
+
+    A repeated tag begins another game.
     """
     tags, bad = dict[bytes, bytes](), None
     while (match := _AMONG_TAGS.match(buffer, position)) is not None:
@@ -170,9 +173,9 @@ def _odd_tags(buffer: bytes, position: int) -> tuple[int, dict[bytes, bytes], by
     return position, tags, bad
 
 
-def _end_of_moves(buffer: bytes, begin: int, is_last: bool) -> int | None:
-    """Return where the tags of the next game begin; None if more has to be read first. Raises `_Unended`."""
-    # outside of comments there is no quotation mark but in tags
+def _find_end_of_moves(buffer: bytes, begin: int, is_last: bool) -> int | None:
+    """Find the beginning of the next game's tags; None if more bytes are needed. Raises `_OpenComment`."""
+    # outside comments, quotation marks occur only in tags
     mark = buffer.find(b'"', begin)
     if mark < 0 and not is_last:
         return None
@@ -182,24 +185,24 @@ def _end_of_moves(buffer: bytes, begin: int, is_last: bool) -> int | None:
             if _TAG_BEGINS.match(buffer, newline + 1) is not None:
                 break
         end = newline + 1
-    # behind the end of a comment is outside
+    # a position after the end of the last comment is outside comments
     is_plain = end > 0 and buffer.rfind(b"{", begin, end) <= buffer.rfind(b"}", begin, end)
-    return end if is_plain else _end_among_comments(buffer, begin, is_last)
+    return end if is_plain else _find_end_among_comments(buffer, begin, is_last)
 
 
-def _end_among_comments(buffer: bytes, begin: int, is_last: bool) -> int | None:
+def _find_end_among_comments(buffer: bytes, begin: int, is_last: bool) -> int | None:
     for match in _AMONG_MOVES.finditer(buffer, begin):
         if match["tag"] is not None:
             return match.start()
         if match["open"] is not None:
             if is_last:
-                raise _Unended(match.start())
+                raise _OpenComment(match.start())
             return None
     return len(buffer) if is_last else None
 
 
 class _PgnFile:
-    """Makes events of the games of one file, and counts what of it is left out."""
+    """A converter of the games of a file to events, which counts the games left out."""
 
     def __init__(self, options: TableOptions) -> None:
         self.left_out = LeftOut()
@@ -211,7 +214,7 @@ class _PgnFile:
         self._numbers = Counter[str]()
 
     def decode(self, raw: bytes) -> str:
-        """Return the text of tags, which few programs write otherwise than in UTF-8. Raises `Refused` (bad-utf8)."""
+        """Decode the text of tags, nearly always UTF-8. Raises `Refused` (bad-utf8)."""
         try:
             return raw.decode(self._encoding or "utf-8")
         except UnicodeDecodeError as problem:
@@ -224,38 +227,38 @@ class _PgnFile:
                     self.left_out.add("with letters that are not UTF-8", "read as Windows-1252")
                     return text
             byte = raw[problem.start]
-            told = f"the byte 0x{byte:02X} of {quote(raw[:40])} is no letter of {self._encoding or 'UTF-8'}"
-            raise Refused("bad-utf8", f"{told}; name the encoding with --encoding") from None
+            message = f"the byte 0x{byte:02X} of {quote(raw[:40])} is no letter of {self._encoding or 'UTF-8'}"
+            raise Refused("bad-utf8", f"{message}; name the encoding with --encoding") from None
 
     def event(self, game: TaggedGame) -> tuple[dict[str, Any], bool] | None:
-        """Return the event of a game, and whether it has an id of its own; None if it is left out. Raises `Refused`."""
+        """Convert a game to an event, and tell whether it has an id; None if it is left out. Raises `Refused`."""
         tags = game.tags
         if game.bad is not None:
             raise Refused("bad-value", f'{quote(game.bad)} is no tag such as [White "anna"]')
         result = tags.get("Result")
         if result is None:
             raise Refused("missing-member", 'the game has no tag Result, such as [Result "1-0"]')
-        game_id = _address(tags)
+        game_id = _find_address(tags)
         day = None
         if game_id is None:
-            # a game without a result is numbered, too: the next ones keep their numbers once it has one
-            day = _day(tags, self._shared.occurred_at)
+            # games without a result are numbered, too, so that later games keep their numbers once it is known
+            day = _numbering_day(tags, self._shared.occurred_at)
             self._numbers[day] += 1
             game_id = f"{day}-{self._numbers[day]}"
-        ended = tags.get("Termination", "").casefold()
-        if result == "*" or ended == _UNFINISHED:
+        termination = tags.get("Termination", "").casefold()
+        if result == "*" or termination == _UNFINISHED:
             self.left_out.add("without a result (*)")
             return None
-        white, black = _player(tags, "White"), _player(tags, "Black")
+        white, black = _player_name(tags, "White"), _player_name(tags, "Black")
         if white.startswith(_COMPUTER) or black.startswith(_COMPUTER):
             self.left_out.add("against the computer")
             return None
         forfeit = _FORFEITS.get(result)
         places = PLACES[forfeit] if forfeit else _RESULTS.get(result)
         if places is None:
-            told = f"Result: {quote(result)} is none of 1-0, 0-1, 1/2-1/2, +/-, -/+ and -/-"
-            raise Refused("bad-value", f"{told}; an unfinished game has *")
-        if forfeit is None and ended in _NOT_PLAYED:
+            message = f"Result: {quote(result)} is none of 1-0, 0-1, 1/2-1/2, +/-, -/+ and -/-"
+            raise Refused("bad-value", f"{message}; an unfinished game has *")
+        if forfeit is None and termination in _NOT_PLAYED:
             forfeit = _WON.get(places)
         if (variant := tags.get("Variant")) is not None and variant.casefold() not in _STANDARD:
             self._check_variant(variant)
@@ -275,21 +278,21 @@ class _PgnFile:
     def _check_variant(self, variant: str) -> None:
         if not self._has_game:
             name = re.sub(r"\W+", "-", variant.casefold()).strip("-")
-            told = f"Variant: {quote(variant)} is not standard chess, so it needs a name as a game"
-            raise Refused("bad-value", f"{told}: put such games in a file of their own, with --set game={name}")
+            message = f"Variant: {quote(variant)} is not standard chess, so it needs a name as a game"
+            raise Refused("bad-value", f"{message}: put such games in a file of their own, with --set game={name}")
         self.variants[variant] += 1
 
 
-def _player(tags: dict[str, str], colour: str) -> str:
+def _player_name(tags: dict[str, str], colour: str) -> str:
     name = tags.get(colour, "").strip()
     if not name.strip("?"):
-        there = f"{colour}: {quote(name)} names nobody" if colour in tags else f"the game has no tag {colour}"
-        raise Refused("missing-member", f"{there}; put the player's name there, or take the game out of the file")
+        problem = f"{colour}: {quote(name)} names no player" if colour in tags else f"the game has no tag {colour}"
+        raise Refused("missing-member", f"{problem}; put the player's name there, or remove the game from the file")
     return name
 
 
-def _day(tags: dict[str, str], fixed: str | None) -> str:
-    """Return the day on which a game is numbered. Raises `Refused` (bad-time)."""
+def _numbering_day(tags: dict[str, str], fixed: str | None) -> str:
+    """Return the day by which a game is numbered. Raises `Refused` (bad-time)."""
     if fixed is not None:
         return fixed[:10]
     name = "Date" if "Date" in tags else "UTCDate"
@@ -297,26 +300,26 @@ def _day(tags: dict[str, str], fixed: str | None) -> str:
     match = _DAY.fullmatch(text)
     if match is not None:
         return f"{match[1]}-{match[2]}-{match[3]}"
-    there = f"{name}: {quote(text)}" if text else "the game has no Date, which"
-    right = "put it there as 2024.11.22, or say it for all games of the file: --set occurred_at=2024-11-22"
-    raise Refused("bad-time", f"{there} does not say the day; {right}")
+    problem = f"{name}: {quote(text)}" if text else "the game has no Date, which"
+    remedy = "write it as 2024.11.22, or set it for all games of the file: --set occurred_at=2024-11-22"
+    raise Refused("bad-time", f"{problem} does not say the day; {remedy}")
 
 
 def _played_at(tags: dict[str, str], zone: str | None) -> str:
-    """Return when a game ended, as far as its tags say. Raises `Refused`."""
-    # Chess.com has the end of a game beside its beginning, both in UTC
+    """Return the end of a game, as far as its tags state it. Raises `Refused`."""
+    # Chess.com states the beginning and the end of a game, both in UTC
     for date, time in (("EndDate", "EndTime"), ("UTCDate", "UTCTime")):
         if "UTCDate" in tags and _DAY.fullmatch(tags.get(date, "")) and _TIME.fullmatch(tags.get(time, "")):
             return f"{tags[date].replace('.', '-')}T{tags[time]}Z"
-    day = _day(tags, None)
+    day = _numbering_day(tags, None)
     time = tags.get("Time", "")
     return instant_text(f"{day} {time}" if "Date" in tags and _TIME.fullmatch(time) else day, zone)
 
 
-def _address(tags: dict[str, str]) -> str | None:
-    """Return the address of a game without the parts that all addresses have, if its tags have it.
+def _find_address(tags: dict[str, str]) -> str | None:
+    """Find the address of a game in its tags, without the parts that all addresses share.
 
-    >>> _address({"Site": "https://lichess.org/q7ZvsdUF/black"}), _address({"Site": "Chess.com"})
+    >>> _find_address({"Site": "https://lichess.org/q7ZvsdUF/black"}), _find_address({"Site": "Chess.com"})
     ('lichess.org/q7ZvsdUF', None)
     """
     for name in ("Site", "Link"):
@@ -328,25 +331,25 @@ def _address(tags: dict[str, str]) -> str | None:
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:
     file = _PgnFile(options)
     is_numbered: bool | None = None
-    for found in read_games(opened.content, file.decode):
-        if not isinstance(found, TaggedGame):
-            yield found[0], found[1], None, None
+    for game in read_games(opened.content, file.decode):
+        if not isinstance(game, TaggedGame):
+            yield game[0], game[1], None, None
             continue
         try:
-            made = file.event(found)
+            converted = file.event(game)
         except Refused as problem:
-            yield found.line, problem, _source(found), None
+            yield game.line, problem, _source(game), None
             continue
-        if made is None:
+        if converted is None:
             continue
-        event, has_id = made
+        event, has_id = converted
         if is_numbered is None or (not is_numbered and not has_id):
             is_numbered = not has_id
             if options.found is not None:
                 options.found(COLUMNS._replace(is_numbered=is_numbered))
-            such_as = f"; games without an address are numbered by day, such as {event['data']['game_id']}"
-            yield ReadAs(f"read as PGN{such_as if is_numbered else ''}", is_numbered)
-        yield found.line, event, _source(found), None
+            example = f"; games without an address are numbered by day, such as {event['data']['game_id']}"
+            yield ReadAs(f"read as PGN{example if is_numbered else ''}", is_numbered)
+        yield game.line, event, _source(game), None
     yield from file.left_out.notes()
     if file.variants:
         listed = ", ".join(f"{variant} ({number:,})" for variant, number in file.variants.most_common())
@@ -362,7 +365,7 @@ def _is_pgn(name: str, start: bytes) -> bool:
 
 
 def _is_of_site(name: str, start: bytes) -> bool:
-    """Tell whether a file is of a site, where the names of players are those of accounts."""
+    """Tell whether a file comes from a site, where players' names are those of accounts."""
     return _is_pgn(name, start) and any(site in start.lower() for site in SITES)
 
 
