@@ -129,7 +129,7 @@ PGN = {
         f"{tags(white='a').replace(chr(34) + ']', ']', 1)}\n1-0\n",
         refused=[
             ("1 bad-time", "Date: '????.??.??' does not say the day; put it there as 2024.11.22"),
-            ("11 bad-time", "--set occurred_at=2024-11-22"), ("21 missing-member", "Black: '?' names nobody"),
+            ("11 bad-time", "--set occurred_at=2024-11-22"), ("21 missing-member", "Black: '?' names no player"),
             ("31 bad-value", "Result: '2-0' is none of 1-0"), ("41 missing-member", "the game has no tag Result"),
             ("51 bad-value", """'[Event "Club]' is no tag such as [White "anna"]"""),
         ],
@@ -236,7 +236,7 @@ TRF = {
         line001(2, "Berg, Ben", "   1 b 0", "0000 - U"), line001(3, "Dorn, Cleo", "0000 - H", "   1 w ="),
         games=["club-open-2024-11-22-r1-1-2 2024-11-22T11:00 Adler, Anna 1 Berg, Ben 2",
                "club-open-2024-11-22-r2-3-1 2024-11-29T11:00 Dorn, Cleo 1 Adler, Anna 1"],
-        told=["2 games that nobody played (byes), left out"],
+        told=["2 games without an opponent (byes), left out"],
     ),
     "TRF26": trf(
         "### made by hand\r\n", HEADS, DATED, "142 2\r\n152 W\r\n162 W 1.0 D 0.5\r\n",
