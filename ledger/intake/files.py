@@ -1,6 +1,6 @@
-"""Files of events: opened compressed or not, recognised by content, read one event at a time.
+"""Reading files of events: compressed or not, recognised by content, one event at a time.
 
-An item is one event as written, or what is wrong with it; memory does not grow with the file.
+An item is one event as written, or its refusal; memory does not grow with the file.
 """
 
 import gzip
@@ -27,8 +27,8 @@ from ratings_ledger.ledger.intake.tables.table_games import under_slug
 from ratings_ledger.ledger.rejections import Refused, Rejection, csv_item
 from ratings_ledger.ledger.validation.new_names import TableForm
 
-# how far a compressed file may expand: to this many bytes, or this many times its size; events compress to a tenth,
-# rarely to a fiftieth; and how much of it may expand to nothing
+# limits of the expansion of a compressed file: this many bytes, or this many times its size, as events compress to a
+# tenth, rarely to a fiftieth; and the number of compressed bytes that may expand to nothing
 EXPANDED_BYTES, EXPANDED_TIMES, SILENT_BYTES = 100_000_000, 200, 1_000_000
 STDIN = "-"
 TOO_LARGE = (
@@ -39,14 +39,14 @@ TOLD_MAX = 20
 
 
 class Progress(NamedTuple):
-    """How many bytes of a file have been read."""
+    """The number of bytes of a file that were read so far."""
 
     file: str
     read: int
 
 
 class FileDigest(NamedTuple):
-    """The SHA-256 of a file's bytes, once it has been read, and of a spreadsheet the sheet that was read."""
+    """The SHA-256 of a file's bytes, with the sheet that was read of a spreadsheet."""
 
     file: str
     sha256: str
@@ -54,9 +54,7 @@ class FileDigest(NamedTuple):
 
 
 class FileNote(NamedTuple):
-    """A sentence about a file: what it was taken for, what was left out. Or how a table was read, or the options to
-    read the next one alike.
-    """
+    """A sentence about a file, such as its format; or how a table was read; or options for the next file."""
 
     file: str
     told: str
@@ -65,73 +63,71 @@ class FileNote(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One event of a file: its line (for a CSV game: its first row's), what is there, and the rows of a table.
+    """One event of a file: its line (for a game in CSV: that of its first row), the event, and its source.
 
-    What is there is a line of JSON, or an event that was put together, or what is wrong with either.
+    The event is a line of JSON, an event that a reader composed, or a refusal.
     """
 
     file: str
     line: int
     event: bytes | dict[str, Any] | Refused
     source: Any
-    rows_of: str | None = None  # the game id, if the event was put together from rows of a CSV file
+    rows_of: str | None = None  # the game id, if a reader composed the event from rows of a table
     table: bool = False
-    is_numbered: bool = False  # whether the game's id is its day and what the table counted
-    accounts: bool = False  # whether its players are accounts, whose names are never slips of the pen
-    form: TableForm = ""  # what of a table a player's name stands in
+    is_numbered: bool = False  # whether the game's id consists of its day and a number
+    accounts: bool = False  # whether its players are accounts, whose names have no typing errors
+    form: TableForm = ""  # where the table has players' names
 
 
-# what is read of a file, in its order
+# the entries of a file, in order
 Entry = Item | Rejection | Progress | FileDigest | FileNote
 
 
 def read_items(name: str, options: TableOptions) -> Iterator[Entry]:
-    """Yield the events of a file, or a `Rejection` about the file itself; sentences about it; how far it has been read;
-    and in the end the hash of what was read.
-    """
+    """Yield the entries of a file: events or a `Rejection` of the file, notes, progress, and finally its digest."""
     if name != STDIN and Path(name).is_dir():
-        yield _is_a_directory(name).rejection(name)
+        yield _directory_refusal(name).rejection(name)
         return
-    count, digest, found = 0, hashlib.sha256(), list[CsvColumns]()
+    count, digest, columns_found = 0, hashlib.sha256(), list[CsvColumns]()
     is_too_large = False
 
     def note(columns: CsvColumns) -> None:
-        found.append(columns)
+        columns_found.append(columns)
         if options.found is not None:
             options.found(columns)
 
     try:
-        with _opened(name, digest.update) as (file, told, is_plain):
-            for item in _items(name, file, is_plain, options._replace(found=note)):
-                yield Progress(name, told()) if item is None else item
+        with _open_content(name, digest.update) as (file, count_bytes_read, is_plain):
+            for item in _read_entries(name, file, is_plain, options._replace(found=note)):
+                yield Progress(name, count_bytes_read()) if item is None else item
                 if isinstance(item, FileNote):
                     continue
                 count += 1
                 if count % 256 == 0:
-                    yield Progress(name, told())
+                    yield Progress(name, count_bytes_read())
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         yield Rejection("bad-gzip", f"{name} is cut off or damaged: {error}", name)
     except Refused as problem:
         yield problem.rejection(name)
     except MemoryError:
-        is_too_large = True  # told when what was read is no longer held
+        is_too_large = True  # reported below, after the memory is released
     else:
         if not count:
             yield Rejection("empty-file", f"{name} holds no event", name)
     if is_too_large:
         yield Rejection("file-too-large", TOO_LARGE, name)
-    yield FileDigest(name, digest.hexdigest(), found[-1].sheet if found else None)
+    yield FileDigest(name, digest.hexdigest(), columns_found[-1].sheet if columns_found else None)
 
 
 def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
     """Yield the numbered lines of a file without their line ends, leaving out blank ones. Raises `Refused`.
 
-    For a compressed file that ends too early it is raised from an `EOFError`, after what could be read.
+    For a compressed file that was cut off, it is raised from an `EOFError` after the readable lines.
     """
     if Path(name).is_dir():
-        raise _is_a_directory(name)
+        raise _directory_refusal(name)
     try:
-        with _opened(name) as (file, *_):
+        with _open_content(name) as (file, *_):
             for number, line in numbered_lines(file):
                 if isinstance(line, Refused):
                     raise line
@@ -141,11 +137,9 @@ def read_lines(name: str) -> Iterator[tuple[int, bytes]]:
 
 
 def read_simple_table(name: str) -> SimpleTable | None:
-    """Return the table of anything but games in a file, compressed or not; None for one without a header. Raises
-    `Refused`.
-    """
+    """Read a table that holds no games, such as aliases; None for one without a header. Raises `Refused`."""
     try:
-        with _opened(name) as (file, *_):
+        with _open_content(name) as (file, *_):
             if file.peek(len(ARCHIVE)).startswith(ARCHIVE):  # type: ignore[attr-defined]
                 raise Refused("is-a-spreadsheet", "it is a spreadsheet; save the table in it as CSV")
             return simple_table(file, LINE_BYTES_MAX)
@@ -153,7 +147,7 @@ def read_simple_table(name: str) -> SimpleTable | None:
         raise Refused("bad-gzip", f"it is cut off or damaged: {error}") from error
 
 
-def _is_a_directory(name: str) -> Refused:
+def _directory_refusal(name: str) -> Refused:
     return Refused("is-a-directory", f"{name} is a folder; name the files in it")
 
 
@@ -163,76 +157,77 @@ def size(name: str) -> int | None:
 
 
 @contextmanager
-def _opened(
-    name: str, taken: Callable[[bytes], object] = lambda got: None
+def _open_content(
+    name: str, take: Callable[[bytes], object] = lambda data: None
 ) -> Iterator[tuple[IO[bytes], Callable[[], int], bool]]:
-    """Provide a file's content, a function that says how far the file has been read, and whether the content is the
-    file.
+    """Provide a file's content, a function that returns the bytes read so far, and whether the file is uncompressed.
 
-    `taken` gets the bytes of the file, all of them if it is read without a fault.
+    `take` receives the bytes of the file, all of them if no error occurs.
     """
     raw: IO[bytes] = sys.stdin.buffer if name == STDIN else open(name, "rb")  # noqa: SIM115
-    read = silent = given = 0
+    read = silent = expanded_bytes = 0
     compressed = False
 
-    def counted(size: int) -> bytes:
+    def read_raw(size: int) -> bytes:
         nonlocal read, silent
-        got = raw.read(size)
-        taken(got)
-        read += len(got)
-        silent += len(got)
+        data = raw.read(size)
+        take(data)
+        read += len(data)
+        silent += len(data)
         if compressed and silent > SILENT_BYTES:
             raise Refused("bad-gzip", f"more than {SILENT_BYTES:,} bytes of {name} expand to nothing; no log does")
-        return got
+        return data
 
-    def expanded(size: int) -> bytes:
-        nonlocal given, silent
-        # whatever is available: for a file that is cut off, everything before the end
-        found = zipped.read1(size)
-        given, silent = given + len(found), 0
-        if given > max(EXPANDED_BYTES, EXPANDED_TIMES * read):
+    def read_expanded(size: int) -> bytes:
+        nonlocal expanded_bytes, silent
+        # `read1` returns all available bytes, so a truncated file yields everything before its end
+        data = zipped.read1(size)
+        expanded_bytes, silent = expanded_bytes + len(data), 0
+        if expanded_bytes > max(EXPANDED_BYTES, EXPANDED_TIMES * read):
             raise Refused("bad-gzip", f"{name} expands to more than {EXPANDED_TIMES} times its size; no log does")
-        return found
+        return data
 
     try:
-        buffered = io.BufferedReader(Pieces(counted), 1 << 16)
+        buffered = io.BufferedReader(Pieces(read_raw), 1 << 16)
         compressed = buffered.peek(2)[:2] == b"\x1f\x8b"
         if compressed:
             zipped = gzip.GzipFile(fileobj=buffered)
-            buffered = io.BufferedReader(Pieces(expanded), 1 << 16)
+            buffered = io.BufferedReader(Pieces(read_expanded), 1 << 16)
         is_file = Path(name).is_file()
         yield buffered, lambda: read, not compressed and is_file
-        # what is read by its path, or ends before the file does; a pipe may have no end
+        # readers may open the path instead, or stop early; a pipe may have no end, so it is not drained
         while is_file and (rest := raw.read(1 << 20)):
-            taken(rest)
+            take(rest)
     finally:
         if name != STDIN:
             raw.close()
 
 
-def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) -> Iterator[Item | FileNote | None]:
-    """Yield the items; None for the last line of an export, which is not an event but means that there may be none."""
+def _read_entries(
+    name: str, file: IO[bytes], is_plain: bool, options: TableOptions
+) -> Iterator[Item | FileNote | None]:
+    """Yield the items, with None for the last line of an export, which allows a file without events."""
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     reader, broken = find_reader(name.removesuffix(".gz"), start)
-    yield from (FileNote(name, f"{told}; it is passed over") for told in broken)
+    yield from (FileNote(name, f"{problem}; it is ignored") for problem in broken)
     aliases, games, is_numbered, forfeits = dict[str, str](), dict[str, str](), False, 0
     form: TableForm = ""
-    for found in reader.read(Opened(name, file, name if is_plain else None), options):
-        if isinstance(found, str):
-            yield FileNote(name, found)
-        elif isinstance(found, TableRead):
-            is_numbered, form = found.is_numbered and not found.unsaid, LAYOUTS[found.layout].form
-            yield FileNote(name, "", read=found)
-            yield from (FileNote(name, told) for told in found.told)
-        elif isinstance(found, ReadAs):
-            is_numbered = found.is_numbered
-            yield FileNote(name, found.told)
-        elif isinstance(found, TableOptions):
-            yield FileNote(name, "", found)
-        elif found is None:
+    for entry in reader.read(Opened(name, file, name if is_plain else None), options):
+        if isinstance(entry, str):
+            yield FileNote(name, entry)
+        elif isinstance(entry, TableRead):
+            is_numbered, form = entry.is_numbered and not entry.unsaid, LAYOUTS[entry.layout].form
+            yield FileNote(name, "", read=entry)
+            yield from (FileNote(name, sentence) for sentence in entry.told)
+        elif isinstance(entry, ReadAs):
+            is_numbered = entry.is_numbered
+            yield FileNote(name, entry.told)
+        elif isinstance(entry, TableOptions):
+            yield FileNote(name, "", entry)
+        elif entry is None:
             yield None
         else:
-            line, event, source, rows_of = found
+            line, event, source, rows_of = entry
             forfeits += settle_forfeit(event, options.forfeits)
             if reader.tables:
                 event = under_slug(event, games)
@@ -243,8 +238,8 @@ def _items(name: str, file: IO[bytes], is_plain: bool, options: TableOptions) ->
             yield Item(name, line, event, source, rows_of, reader.tables, is_numbered, reader.accounts, form)
     if forfeits:
         yield FileNote(name, describe_forfeits(forfeits, options.forfeits))
-    for what, used in (("games", games), ("aliases", aliases)):
+    for kind, used in (("games", games), ("aliases", aliases)):
         if used:
-            told = [f"{csv_item(written)} = {csv_item(meant)}" for written, meant in used.items()]
-            more = f" and {len(told) - TOLD_MAX:,} more" if len(told) > TOLD_MAX else ""
-            yield FileNote(name, f"{what}: {', '.join(told[:TOLD_MAX])}{more}")
+            pairs = [f"{csv_item(typed)} = {csv_item(meant)}" for typed, meant in used.items()]
+            more = f" and {len(pairs) - TOLD_MAX:,} more" if len(pairs) > TOLD_MAX else ""
+            yield FileNote(name, f"{kind}: {', '.join(pairs[:TOLD_MAX])}{more}")

@@ -142,7 +142,7 @@ def test_what_readers_do_wrong(
     table.write_text("date,game,winner,loser\n2024-11-22,chess,anna,ben\n")
     read = ratings("import", table, "--zone", "UTC", db=ledger_url)
     assert (read.exit_code, "1 appended" in read.stdout) == (0, True)
-    assert (f"{told}; it is passed over" in " ".join(read.stderr.split())) == (member != "read" or value is None)
+    assert (f"{told}; it is ignored" in " ".join(read.stderr.split())) == (member != "read" or value is None)
 
 
 @pytest.mark.parametrize("member", ["read", "is_of"])
