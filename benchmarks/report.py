@@ -8,6 +8,7 @@ import os
 import platform
 import sqlite3
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -122,17 +123,26 @@ def _series_of(kept: Mapping[str, Any]) -> Series:
 
 
 def page_section(rows: Mapping[str, Mapping[str, Any]]) -> str:
-    """The text between the page's markers: a table for each row, and where it was measured."""
-    parts = []
+    """Return the text between the page's markers: the usual machine, and for each row a table and its date.
+
+    A row measured on another machine names it.
+    """
+    machines = {name: _machine_text(row["machine"]) for name, row in rows.items()}
+    usual = Counter(machines.values()).most_common(1)[0][0] if machines else ""
+    parts = [f"Unless a row says otherwise: {usual}.\n"] if machines else []
     for name, row in rows.items():
-        at = row["machine"]
-        versions = at["versions"]
-        parts.append(
-            f"### {name}\n\n{table(map(line_of, row['lines']))}\n"
-            f"{row['measured_on']}, {at['cores']} cores of {at['processor']}, {at['memory_gb']:.0f} GB, "
-            f"{at['system']}, Python {versions['python']}, SQLite {versions['sqlite']}.\n"
-        )
+        other = "" if machines[name] == usual else f", {machines[name]}"
+        parts.append(f"### {name}\n\n{table(map(line_of, row['lines']))}\n{row['measured_on']}{other}.\n")
     return "\n".join(parts)
+
+
+def _machine_text(machine: Mapping[str, Any]) -> str:
+    versions = machine["versions"]
+    system = machine["system"].partition("-")[0]
+    return (
+        f"{machine['cores']} cores of {machine['processor']}, {machine['memory_gb']:.0f} GB, {system}, "
+        f"Python {versions['python']}, SQLite {versions['sqlite']}"
+    )
 
 
 def keep(rows: Mapping[str, Mapping[str, Any]], order: Iterable[str]) -> None:

@@ -172,6 +172,7 @@ def refusals() -> str:
 
 
 PARAGRAPH = "\n\n"
+FRACTION = 'a whole number or a fraction in quotes (`"64/3"`)'
 # a parameter with the same values and default in this many rules is described once
 USUAL_FROM = 6
 
@@ -187,6 +188,7 @@ def rules() -> str:
         "A rule is a scoring function with a number. A [ruleset](rulesets.md) names a rule and sets its parameters. "
         "Each rule links to the page with its formula, its source and examples. "
         "[Add a rule](adding-a-rule.md) shows how to write one in a package of your own.",
+        'Ranges are of whole numbers. A fraction is a whole number or a fraction in quotes, such as `"64/3"`.',
         "The tables leave out a parameter whose values and default are the usual ones:",
         _table(usual),
         "[Parameters](rulesets.md#parameters) and [lists](rulesets.md#lists) describe them. `active_games`, "
@@ -240,7 +242,8 @@ def _row(rule: Rule) -> Callable[[str], str]:
             default = "the usual ones" if default else None
         text = str(default).lower() if isinstance(default, bool) else default
         shown = "needed" if name in needed else "none" if default is None else f"`{text}`"
-        return f"| `{name}` | {' or '.join(values_of(rule, name))} | {shown} |"
+        values = " or ".join(values_of(rule, name)).replace("a whole number from ", "").replace(FRACTION, "fraction")
+        return f"| `{name}` | {values} | {shown} |"
 
     return row
 
