@@ -42,7 +42,7 @@ def is_installed(name: str) -> bool:
 def forget_rules(patch: pytest.MonkeyPatch) -> None:
     """Let the program look all rules up anew, as a new process does."""
     registry.rule.cache_clear()
-    patch.setattr(registry, "_given_up", {})
+    patch.setattr(registry, "_abandoned", {})
 
 
 def forbid_compiling(patch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ def withdraw_rule(patch: pytest.MonkeyPatch, name: str) -> None:
 
 def shipped_texts(content: str = "") -> list[str]:
     """Return the files of the shipped rulesets: all, or those that contain this text."""
-    return [text for text in versions.shipped() if content in text]
+    return [text for text in versions.read_shipped_texts() if content in text]
 
 
 def shipped_text(ruleset_id: str, version: str | None = None) -> str:
@@ -83,7 +83,7 @@ def shipped_text(ruleset_id: str, version: str | None = None) -> str:
 
 def elo_text(game: str) -> str:
     """Return the file of the ruleset that `init --for` publishes for a game."""
-    return versions.shipped_elo(game)
+    return versions.read_shipped_elo(game)
 
 
 def read_ruleset(text: str) -> versions.Ruleset:

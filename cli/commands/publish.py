@@ -25,7 +25,7 @@ from ratings_ledger.projections.queries.ladders_at import Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.survey import due, timed_rulesets
 from ratings_ledger.projections.replay.ladders import parse_name
-from ratings_ledger.projections.rulesets.versions import period_of
+from ratings_ledger.projections.rulesets.versions import find_period
 
 SCHEDULED = "list.scheduled"
 
@@ -74,7 +74,7 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
         return code
     with view.query(ladder) as query:
         ladders, times, ladder = query.ladders, query.times, query.ladder
-        if as_of is None and period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values) is None:
+        if as_of is None and find_period(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values) is None:
             # what is played later does not change what is published now
             ladders = ladders.at(now)
         found, at = ladders.standings(ladder), ladders.coordinates

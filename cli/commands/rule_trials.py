@@ -10,7 +10,7 @@ from ratings_ledger.ledger.errors import BadArgument, WorkerLost
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
 from ratings_ledger.projections.admission.drawn_columns import read_given_columns
 from ratings_ledger.projections.admission.trials import SEED, trial_lines, try_rule
-from ratings_ledger.projections.rulesets.registry import BUILT_IN, contested
+from ratings_ledger.projections.rulesets.registry import BUILT_IN, find_contested_rules
 from ratings_ledger.projections.rulesets.ruleset_files import read_file, read_tables
 from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind
 from ratings_ledger.projections.stored.rule_processes import why_lost
@@ -81,7 +81,7 @@ def _try(file: str, seed: int, columns: Sequence[str]) -> Tried:
         return Tried(file, None, [], [RulesetProblem("rule", f"--column: {problem}")], [], False)
     trial = try_rule(version, seed, given=given)
     problems = [RulesetProblem("rule", f"{ruleset.rule}: {problem}") for problem in trial.problems]
-    if ruleset.rule in (known := contested()):
+    if ruleset.rule in (known := find_contested_rules()):
         problems.append(RulesetProblem("rule", known[ruleset.rule]))
     name = None if problems else ruleset.name
     return Tried(file, name, sorted(ruleset.assumed), problems, [*trial_lines(trial)], not trial.is_empty)
@@ -91,4 +91,4 @@ def rule_of_package(file: str) -> bool:
     """Tell whether a file names a rule of a package, even if it ships with this program, too."""
     data, _ = read_tables(file)
     named = None if data is None else data.get("rule")
-    return isinstance(named, str) and (named not in BUILT_IN or named in contested())
+    return isinstance(named, str) and (named not in BUILT_IN or named in find_contested_rules())

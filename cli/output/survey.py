@@ -83,9 +83,9 @@ def _print_published(found: AllLists) -> None:
 def tell_no_timed() -> None:
     """Say that no ruleset of the ledger makes lists of months or years, and which shipped ones do."""
     from ratings_ledger.projections.replay.partition import is_partitioned_by_time
-    from ratings_ledger.projections.rulesets.versions import read_toml, shipped
+    from ratings_ledger.projections.rulesets.versions import read_shipped_texts, read_toml
 
-    rulesets = (read_toml(text)[0] for text in shipped())
+    rulesets = (read_toml(text)[0] for text in read_shipped_texts())
     ids = list(dict.fromkeys(one.id for one in rulesets if one is not None and is_partitioned_by_time(one)))
     there = f" Shipped ones that do: {', '.join(ids)}; such as: ratings rules publish --shipped {ids[0]}" if ids else ""
     render.hanging(f"No ruleset here makes lists of months or years.{there}", 2)

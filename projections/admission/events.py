@@ -48,8 +48,8 @@ from ratings_ledger.projections.rulesets.versions import (
     ELO,
     Version,
     bind,
-    games_of,
     in_force,
+    list_games,
     read_ruleset,
     refuse_months,
     refuse_sequel,
@@ -230,7 +230,7 @@ class Admission:
     @property
     def _scored_games(self) -> set[str]:
         if self._scored is None:
-            self._scored = games_of(version for known in self.versions.values() for version in known)
+            self._scored = list_games(version for known in self.versions.values() for version in known)
         return self._scored
 
     def _add(self, version: Version) -> None:

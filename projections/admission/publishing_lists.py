@@ -18,7 +18,7 @@ from ratings_ledger.projections.queries.coordinates import Times, format_end
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.survey import Survey
 from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
-from ratings_ledger.projections.rulesets.versions import is_running, month_start, period_of
+from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
 
 
 def publication(
@@ -31,7 +31,7 @@ def publication(
     Raises `Refused` (list-running, period-open, list-empty).
     """
     as_of, ladder = ladders.as_of, found.ladder
-    period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
+    period = find_period(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
     if period is not None and is_running(period, now, as_of):
         end = f"{format_instant(period.end)[:19]}Z"
         if now <= period.end:

@@ -16,7 +16,7 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.admission.proposals import propose
 from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped, read_rated_game
-from ratings_ledger.projections.rulesets.versions import ELO, SHIPPED_AT, read_toml, shipped
+from ratings_ledger.projections.rulesets.versions import ELO, SHIPPED_AT, read_shipped_texts, read_toml
 
 # all shipped rulesets, where one could be named
 EVERY = "all"
@@ -57,7 +57,7 @@ def shipped_texts(ledger: Ledger, wanted: str = EVERY, games: Iterable[str] = ()
     if wanted == EVERY and not games:
         if zone is not None:
             raise BadArgument("a zone belongs to one shipped ruleset", "zone")
-        return shipped()
+        return read_shipped_texts()
     ruleset = find_shipped(ELO if wanted == EVERY else wanted)
     ruleset.refuse_choice(bool(games), zone is not None)
     if zone is None and ruleset.takes_zone:

@@ -21,7 +21,7 @@ from ratings_ledger.projections.contract import decimal, joined
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.replay.eligibility import explain_kind_mismatch, explain_size_mismatch
 from ratings_ledger.projections.replay.ladders import build_streams, parse_name, state_columns
-from ratings_ledger.projections.rulesets.versions import Version, band_range
+from ratings_ledger.projections.rulesets.versions import Version, parse_band
 
 SEEDED = "player.seeded"
 # games with the same number of seats and the same labels
@@ -162,7 +162,7 @@ class SeedChecks:
         for (seats, labels), players in self._playing.items():
             own = dict(zip(LABELS, labels, strict=True))
             if "players" in wanted:
-                low, high = band_range(wanted["players"])
+                low, high = parse_band(wanted["players"])
                 own["players"] = wanted["players"] if low <= seats <= high else ""
             if all(own[name] == value for name, value in wanted.items() if name in own) and any(
                 own["game"] in one.ruleset.scope.game

@@ -38,9 +38,9 @@ from ratings_ledger.projections.cluster.segments import (
     some_games,
 )
 from ratings_ledger.projections.contract import NUMBERS
-from ratings_ledger.projections.facts.columns import NONE, OPTIONAL, Facts, UnusableVersion, optional_column
+from ratings_ledger.projections.facts.columns import NONE, OPTIONAL, Facts, UnusableVersion, find_optional_column
 from ratings_ledger.projections.facts.decoding import APPLY, apply, settle_facts
-from ratings_ledger.projections.facts.games import cell_number, player_number, text_number
+from ratings_ledger.projections.facts.games import number_cell, number_player, number_text
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.versions import Version
@@ -165,8 +165,8 @@ class SharedBase:
         """
         facts = Facts(self.position, self.chain_hash, recorded_until=self.recorded_until)
         for name in players:
-            player_number(facts, name)
-        own = {number: cell_number(facts, cell[:-2], *cell[-2:]) for number, cell in cells}
+            number_player(facts, name)
+        own = {number: number_cell(facts, cell[:-2], *cell[-2:]) for number, cell in cells}
         count = _take_games(facts, self.sources, own, self.gone, window)
         self._take_others(facts)
         return facts, count
@@ -182,7 +182,7 @@ class SharedBase:
         for _, event, _ in self.others:
             if event.type == "player.renamed":
                 for name in ("player", "new_player"):
-                    player_number(facts, event.data[name])
+                    number_player(facts, event.data[name])
         rows = {game_id: facts.row_of(at) for game_id, at in self.games_at.items()}
         facts.rows = {game_id: row for game_id, row in rows.items() if row >= 0}
         positions: Any = {"player": facts.player_numbers, "game": facts.rows}
@@ -246,14 +246,14 @@ def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array
             is_present[parts[-1].slots["player"]] = True
     of_ledger = np.flatnonzero(is_present)
     mine = np.zeros(everybody, dtype=np.int32)
-    mine[of_ledger] = [player_number(facts, name) for name in names_of(sources.numbers, of_ledger)]
+    mine[of_ledger] = [number_player(facts, name) for name in names_of(sources.numbers, of_ledger)]
     _set_columns(facts, parts, mine)
     return read
 
 
 def _clubs_here(facts: Facts, segment: OpenedObject, clubs: Array) -> Array:
     """Return the clubs of participants under the numbers that the facts give to their names."""
-    known = {number: text_number(facts, name) for number, name in segment.lines("clubs")}
+    known = {number: number_text(facts, name) for number, name in segment.lines("clubs")}
     here = np.full(max(known, default=NONE) + 2, NONE, dtype=np.int32)  # NONE is the last
     here[list(known)] = list(known.values())
     return here[clubs]
@@ -286,7 +286,7 @@ def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
 
     def of_slots(name: str, code: str) -> arrays.Column:
         """Return a column of participants, with the usual number where a part does not have it."""
-        usual = optional_column(name).usual if name in custom else MORE_SLOTS.get(name, ("", 0))[1]
+        usual = find_optional_column(name).usual if name in custom else MORE_SLOTS.get(name, ("", 0))[1]
         columns = [
             games.slots[name] if name in games.slots else np.full(len(games.slots["place"]), usual) for games in parts
         ]

@@ -44,7 +44,7 @@ from ratings_ledger.projections.cluster.tasks import keep, output_name, pack_pla
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_behind
-from ratings_ledger.projections.facts.games import cell_number
+from ratings_ledger.projections.facts.games import number_cell
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.stored.computing import (
@@ -233,7 +233,7 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
     )
     cluster.own.add(base)
     cells = {
-        cell_number(facts, cell[:-2], *cell[-2:]): (number, cell) for number, cell in enumerate(all_cells(numbers))
+        number_cell(facts, cell[:-2], *cell[-2:]): (number, cell) for number, cell in enumerate(all_cells(numbers))
     }
     counts = _counted(segments, numbers, [*cells])
     return Prepared(base, facts, cells, counts, done.games + len(facts.first_position) - len(gone))

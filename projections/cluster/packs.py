@@ -14,7 +14,7 @@ from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_cell_values
-from ratings_ledger.projections.rulesets.versions import Version, games_of
+from ratings_ledger.projections.rulesets.versions import Version, list_games
 
 # a longer ladder is streamed
 STREAMED_GAMES = 2_000_000
@@ -120,7 +120,7 @@ def _families(
     """Return the cells that every family and `more` families need: of its games, and of the lists that it sums."""
     by_family: dict[Family, set[int]] = {family: set() for family in more}
     for some in [versions, *(facts.rulesets[of] for of in _summed(versions) if of in facts.rulesets)]:
-        slugs = {facts.text_numbers.get(name) for name in games_of(some)}
+        slugs = {facts.text_numbers.get(name) for name in list_games(some)}
         scored = [number for number in games if facts.cells[number].game in slugs]
         own: dict[Family, set[int]] = {family: set() for family in more}
         for number in scored:

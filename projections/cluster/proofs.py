@@ -17,7 +17,7 @@ from ratings_ledger.projections.cluster.objects import (
 from ratings_ledger.projections.program import program_digest
 from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
-from ratings_ledger.projections.rulesets.versions import Version, bind, read_toml, shipped_elo
+from ratings_ledger.projections.rulesets.versions import Version, bind, read_shipped_elo, read_toml
 
 GOLDEN_GAMES, GOLDEN_PLAYERS = 400, 23
 
@@ -42,7 +42,7 @@ def golden_digest() -> str:
 
     Raises `Unfit` if these two differ.
     """
-    ruleset, _ = read_toml(shipped_elo("golden"))
+    ruleset, _ = read_toml(read_shipped_elo("golden"))
     assert ruleset is not None
     version, _ = bind(ruleset)
     assert version is not None

@@ -25,7 +25,7 @@ from ratings_ledger.projections.facts.columns import (
     ROW_COLUMNS,
     SLOT_COLUMNS,
     Facts,
-    optional_column,
+    find_optional_column,
 )
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
@@ -170,7 +170,7 @@ def _encode_part(
         if usual is None or (numbers != (columns[usual][span] if isinstance(usual, str) else usual)).any():
             present |= 1 << bit
             content.append(np.ascontiguousarray(numbers, dtype=code).tobytes())
-    has_custom = [bool((columns[name][slots] != optional_column(name).usual).any()) for name in custom]
+    has_custom = [bool((columns[name][slots] != find_optional_column(name).usual).any()) for name in custom]
     content += [
         columns[name][slots].astype("i8").tobytes() for name, has in zip(custom, has_custom, strict=True) if has
     ]

@@ -36,7 +36,7 @@ from ratings_ledger.projections.diff.what_if import (
     under,
 )
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import rulesets_at
+from ratings_ledger.projections.facts.decoding import read_rulesets_at
 from ratings_ledger.projections.queries.coordinates import Coordinates, load_times, parse_as_of, resolve_known_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published import as_published
@@ -75,7 +75,7 @@ def simulated_on(
     with ledger.reading() as connection, ExitStack() as stack:
         position, times = resolve_known_at(connection, known_at, None, note), load_times(connection)
         until = parse_as_of(as_of, times.home or rulesets[0][1].time_zone)
-        _refuse(rulesets_at(connection, position), rulesets, ladders, until)
+        _refuse(read_rulesets_at(connection, position), rulesets, ladders, until)
         cluster = stack.enter_context(workers)
         prepared = prepared_for(ledger, cluster, position, accounts=True)
         question = _Question(ledger, connection, cluster, prepared, ladders, until, note)

@@ -14,7 +14,7 @@ from ratings_ledger.ledger.store.log import read_events_of_type, read_newest, re
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
 from ratings_ledger.projections.replay.ladders import parse_name
-from ratings_ledger.projections.rulesets.versions import games_of
+from ratings_ledger.projections.rulesets.versions import list_games
 
 _TELLING: Memo[str, frozenset[int]] = Memo()
 
@@ -39,7 +39,7 @@ def _late_games(connection: Connection, facts: Facts) -> list[int]:
     by_game = defaultdict[int, list[tuple[int, int]]](list)
     for published in lists:
         versions = facts.rulesets.get(parse_name(published.data["ladder"]).ruleset_id, ())
-        for slug in games_of(versions):
+        for slug in list_games(versions):
             until = parse_instant(published.data["as_of"]) if "as_of" in published.data else published.occurred_at
             by_game[facts.text_numbers.get(slug, NONE - 1)].append((published.position or 0, until))
     telling = []

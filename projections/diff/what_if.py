@@ -33,7 +33,7 @@ from ratings_ledger.projections.queries.results import (
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, refuse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
-from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind, games_of, refuse_months, refuse_sequel
+from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind, list_games, refuse_months, refuse_sequel
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def why_alone(now: Ladders, ruleset: Ruleset) -> str | None:
     if ruleset.id in rulesets and now.streams(ruleset.id):
         return None
     ruleset_names = [
-        name for name in sorted(rulesets) if games_of(rulesets[name]) & {*ruleset.scope.game} and now.streams(name)
+        name for name in sorted(rulesets) if list_games(rulesets[name]) & {*ruleset.scope.game} and now.streams(name)
     ]
     message = f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with"
     if ruleset_names:

@@ -27,7 +27,7 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, OPTIONAL_COLUMNS
 from ratings_ledger.projections.facts import scanning
 from ratings_ledger.projections.facts.columns import LABELS, Facts
-from ratings_ledger.projections.facts.games import cell_number, player_number
+from ratings_ledger.projections.facts.games import number_cell, number_player
 
 # two megabytes: of pages of ten, PostgreSQL gives a third as many bytes in the same time
 PAGE_EVENTS = 5_000
@@ -348,7 +348,7 @@ def take_page(facts: Facts, page: ScannedPage, take: Take, numbers: Numbers) -> 
         games = slice(game, game + last - first)
         while named < len(page.names) and page.name_game[named] < games.stop:
             # anybody new in a record that was not plain is added there
-            numbers.players.append(player_number(facts, page.names[named]))
+            numbers.players.append(number_player(facts, page.names[named]))
             at = page.after + 1 + first + max(page.name_game[named] - game, 0)
             facts.players_at.extend([at] * (len(facts.players) - len(facts.players_at)))
             named += 1
@@ -360,7 +360,7 @@ def take_page(facts: Facts, page: ScannedPage, take: Take, numbers: Numbers) -> 
         _take_games(facts, page, games, slots, page.after + 1 + first, numbers)
         game = games.stop
     # from records that were not plain
-    numbers.players.extend(player_number(facts, name) for name in page.names[named:])
+    numbers.players.extend(number_player(facts, name) for name in page.names[named:])
 
 
 def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, position: int, numbers: Numbers) -> None:
@@ -396,7 +396,7 @@ def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, pos
 def _cell(facts: Facts, told: tuple[Any, ...]) -> int:
     labels = dict(zip(LABELS, told, strict=False))
     labels["kind"] = labels["kind"] or "placing"
-    return cell_number(facts, labels.values(), *told[len(LABELS) :])
+    return number_cell(facts, labels.values(), *told[len(LABELS) :])
 
 
 def _name_rows(facts: Facts, page: ScannedPage, games: slice, row: int) -> None:

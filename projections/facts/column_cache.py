@@ -61,8 +61,8 @@ from ratings_ledger.projections.facts.columns import (
     Column,
     Facts,
     GameChange,
-    optional_column,
-    row_at,
+    find_optional_column,
+    find_row_at,
 )
 from ratings_ledger.projections.facts.stored_columns import ANY, LayeredColumn, check_all, pieces
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
@@ -234,7 +234,7 @@ class Cache:
 
     def row_of(self, first_position: int) -> int:
         """Return the row of the game first recorded at a position; NONE if there is none that counts."""
-        return row_at(self._column("first_position"), first_position)
+        return find_row_at(self._column("first_position"), first_position)
 
     # -- growing
 
@@ -276,7 +276,7 @@ class Cache:
             "others_at": array("q", [position for position, _ in delta.others]),
         }
         for name, column in delta.optional.items():
-            code, usual = optional_column(name)
+            code, usual = find_optional_column(name)
             is_used = column.count(usual) < len(column)
             grown[name] = array(code, [usual]) * (base.slots - self._items(name)) + column if is_used else array(code)
         numbered = hashlib.sha256(self._numbered().encode())
@@ -315,7 +315,7 @@ class Cache:
         del self.segments[number:]
         name = f"{self.position}-{rest}"
         about = {"name": name, "ledger": self.ledger, "after": self._numbered(), "numbered": numbered}
-        custom = {name: optional_column(name).code for name in sorted(columns.keys() - FILES.keys())}
+        custom = {name: find_optional_column(name).code for name in sorted(columns.keys() - FILES.keys())}
         parts = {column: (code, columns[column]) for column, code in (FILES | custom).items()}
         try:
             prune_files(self.folder, FORMAT)
@@ -334,7 +334,7 @@ def _are_expected(codes: Mapping[str, str]) -> bool:
     """Tell whether a segment has the columns that each has, and besides them custom numbers alone."""
     custom = {name: code for name, code in codes.items() if name not in FILES}
     return codes == FILES | custom and all(
-        _CUSTOM.fullmatch(name) and code == optional_column(name).code for name, code in custom.items()
+        _CUSTOM.fullmatch(name) and code == find_optional_column(name).code for name, code in custom.items()
     )
 
 

@@ -30,7 +30,7 @@ SAME = -(2**63)  # of a change: the game keeps its time
 
 
 class Cell(NamedTuple):
-    """What eligibility and partition depend on except for the time: the numbers of the labels' texts, seats, flags."""
+    """The properties of a game that eligibility and partition depend on, besides time: labels, seats and flags."""
 
     game: int
     kind: int
@@ -43,7 +43,7 @@ class Cell(NamedTuple):
 
 
 class GameChange(NamedTuple):
-    """What a later event did to the game in a row: `voided`, or live again, or (with a `start`) corrected."""
+    """A change of the game in a row by a later event: `voided`, or live again, or (with a `start`) corrected."""
 
     position: int
     row: int
@@ -78,7 +78,7 @@ class Seed(NamedTuple):
 
 
 class AccountEntry(NamedTuple):
-    """The player's account from `occurred_at` on."""
+    """A player's account from `occurred_at` on."""
 
     occurred_at: int
     position: int
@@ -121,7 +121,7 @@ class UnusableVersion(NamedTuple):
 
 @dataclass
 class RecordedFacts:
-    """What events other than games said, withdrawn or not."""
+    """The facts of all events other than games, including withdrawn ones."""
 
     adjustments: list[Adjustment] = field(default_factory=list)
     seeds: list[Seed] = field(default_factory=list)
@@ -131,15 +131,15 @@ class RecordedFacts:
     versions: list[Version] = field(default_factory=list)
     unusable: list[UnusableVersion] = field(default_factory=list)
     leagues: list[LeagueFacts] = field(default_factory=list)
-    # the events of game clocks by game_id: position, instant, type, data
+    # The events of game clocks by game_id: position, instant, type, data.
     clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
-    # the positions of these events by id, what each `event.voided` ultimately refers to, and what is withdrawn now
+    # The positions of these events by id, the event behind each `event.voided`, and the withdrawn events.
     positions: dict[str, int] = field(default_factory=dict)
     roots: dict[int, int] = field(default_factory=dict)
     withdrawn: set[int] = field(default_factory=set)
 
     def copied(self) -> RecordedFacts:
-        """Return the same, to which something may be added without changing these."""
+        """Return a copy that can be extended without changing these."""
         members = {name: copy(value) for name, value in vars(self).items()}
         return RecordedFacts(**(members | {"clocks": {game: [*events] for game, events in self.clocks.items()}}))
 
@@ -148,13 +148,13 @@ Column: TypeAlias = arrays.Column
 
 
 class OptionalColumn(NamedTuple):
-    """A column of participants that ends after the last who has something: its type, and what all others have."""
+    """A column of participants that ends after the last one with a value: its type, and the value of all others."""
 
     code: str
     usual: int
 
 
-# besides columns of custom numbers, which are there if a game has such a number
+# Columns of custom numbers are optional, too; they exist if a game has such a number.
 OPTIONAL = {
     **dict.fromkeys(OPTIONAL_COLUMNS, OptionalColumn("i", NONE)),
     "team": OptionalColumn("i", NONE),
@@ -163,16 +163,16 @@ OPTIONAL = {
     "score": OptionalColumn("q", MISSING),  # of a placed game, in units of 10^-score_decimals
     "score_decimals": OptionalColumn("b", 0),
 }
-# what `score_decimals` holds for a score that no ruleset can read: it has too many decimals, or is too large
+# Values of `score_decimals` for a score that no ruleset can read: it has too many decimals, or is too large.
 TOO_FINE, TOO_LARGE = 127, 126
-# scores in whole points, and custom numbers as they are
+# The reading of scores in whole points, and of custom numbers as recorded.
 RECORDED = Reading(())
 ROW_COLUMNS = ("first_position", "live_position", "occurred_at", "start", "count", "cell", "kind_start")
 SLOT_COLUMNS = ("player", "place", "status", "replaced")
 
 
 class Base(NamedTuple):
-    """How much a cache holds before a delta: games, participants, names, and numbers in each game type's columns."""
+    """The sizes of a cache before a delta: games, participants, names, and numbers in each game type's columns."""
 
     rows: int
     slots: int
@@ -182,8 +182,8 @@ class Base(NamedTuple):
     of_kind: dict[str, int]
 
 
-def optional_column(name: str) -> OptionalColumn:
-    """Return what a column has that not every participant is in; of custom numbers, too."""
+def find_optional_column(name: str) -> OptionalColumn:
+    """Return the type and the default of an optional column, also of custom numbers."""
     return OPTIONAL.get(name) or OptionalColumn("q", MISSING)
 
 
@@ -216,7 +216,7 @@ class Facts:
     player: Column = field(default_factory=_small_numbers)
     place: Column = field(default_factory=_small_numbers)
     status: Column = field(default_factory=lambda: array("b"))
-    replaced: Column = field(default_factory=lambda: array("b"))  # 1: somebody took over their seat
+    replaced: Column = field(default_factory=lambda: array("b"))  # 1: a substitute took over their seat
     optional: dict[str, Column] = field(
         default_factory=lambda: {name: array(column.code) for name, column in OPTIONAL.items()}
     )
@@ -236,63 +236,61 @@ class Facts:
     text_numbers: dict[str, int] = field(default_factory=dict)
     cell_numbers: dict[Cell, int] = field(default_factory=dict)
 
-    # games about which more than one event is recorded, with their rows
+    # Games with more than one event, with their rows.
     rows: dict[str, int] = field(default_factory=dict)
     recorded: RecordedFacts = field(default_factory=RecordedFacts)
-    # for a delta, which goes into a cache: what is there before it, and what it hands on instead of applying
+    # For a delta, which is added to a cache: the sizes before it, and the changes that it passes on.
     base: Base | None = None
     changes: list[GameChange] = field(default_factory=list)
     others: list[tuple[int, str]] = field(default_factory=list)
     # checks everything in the columns; until that is done, a part is checked when it is read
     unchecked: Callable[[Facts], None] | None = None
-    # the folder of the cache, the chain hashes at the positions of what is kept there and what was opened of it, and
-    # whether more was applied than is recorded
+    # The folder of the cache, the chain hashes at the positions of its files, the opened files, and whether unrecorded
+    # events were applied.
     cache: Path | None = None
     hashes: dict[int, bytes] = field(default_factory=dict)
     segments: dict[Path, Any] = field(default_factory=dict)
     proposed: bool = False
-    # when the last record was written, as far as somebody asks: rating periods are closed by then or not
+    # When the last record was written, if a ruleset closes rating periods by that.
     recorded_until: int = INSTANT_MAX
 
-    # what cannot be read or applied, with the reason, by position: it does not count
+    # Events that cannot be read or applied, by position with the reason; they do not count.
     unread: dict[int, str] = field(default_factory=dict)
     circular: dict[int, str] = field(default_factory=dict)
 
-    # what `settle_facts` leaves of it, by person
+    # The live facts by person, set by `settle_facts`.
     adjustments: list[Adjustment] = field(default_factory=list)
-    # by ladder: where a person has several, the one recorded first
+    # By ladder; of several seeds of a person, the one recorded first.
     seeds: dict[str, dict[int, Seed]] = field(default_factory=dict)
-    # by an old name of a club: its current one
+    # By old name of a club: its current name.
     clubs: dict[str, str] = field(default_factory=dict)
     accounts: dict[int, list[AccountEntry]] = field(default_factory=dict)
     rulesets: dict[str, list[Version]] = field(default_factory=dict)
     unusable: dict[str, UnusableVersion] = field(default_factory=dict)
     leagues: list[LeagueFacts] = field(default_factory=list)
-    # for requested rulesets, by the positions of their versions: when leagues began, by their labels' numbers
+    # By the positions of a ruleset's versions: when leagues began, by the numbers of their labels.
     league_starts: dict[tuple[int, ...], dict[int, int]] = field(default_factory=dict)
-    # of facts whose participants are clubs: how these came about
+    # For facts whose participants are clubs: the games of their players.
     club_games: ClubGames | None = None
-    # by participant: the seconds they played by the game's clock, rounded up
+    # By participant: the seconds played by the game's clock, rounded up.
     clock_seconds: dict[int, int] = field(default_factory=dict)
     renamed: bool = False
     _ranks: array[int] = field(default_factory=_small_numbers)
 
     @property
     def left_out(self) -> dict[int, str]:
-        """Return the positions of the events that do not count since no event can say what they say, each with the
-        reason.
-        """
+        """Return the positions of invalid events, which do not count, each with the reason."""
         return dict(sorted((self.unread | self.circular).items()))
 
     def snapshot(self) -> Facts:
-        """Return the facts as they are now, whatever is applied to these later."""
-        # anything appended to participants, players and texts belongs to none of its games
+        """Return the current facts, unaffected by events applied to these later."""
+        # Later participants, players and texts belong to none of its games, so these need no copy.
         rows = {name: copy(getattr(self, name)) for name in ROW_COLUMNS}
         return replace(self, **rows, person=self.person[:], voided=set(self.voided), cache=None)
 
     def copied(self) -> Facts:
-        """Return the same facts, to which something may be applied without changing these."""
-        mine = vars(self)
+        """Return a copy to which events can be applied without changing these facts."""
+        members = vars(self)
         alone = (
             "voided",
             "players",
@@ -309,7 +307,7 @@ class Facts:
         )
         return replace(
             self,
-            **{name: copy(mine[name]) for name in (*ROW_COLUMNS, *SLOT_COLUMNS, *alone)},
+            **{name: copy(members[name]) for name in (*ROW_COLUMNS, *SLOT_COLUMNS, *alone)},
             optional={name: copy(column) for name, column in self.optional.items()},
             of_kind={name: copy(column) for name, column in self.of_kind.items()},
             recorded=self.recorded.copied(),
@@ -329,7 +327,8 @@ class Facts:
             **(columns | of_slots | {"start": at, "count": count, "kind_start": at}),
             of_kind=of_kind,
             optional={
-                name: _padded(name, column, slots) if len(column) else column for name, column in self.optional.items()
+                name: _pad_column(name, column, slots) if len(column) else column
+                for name, column in self.optional.items()
             },
             voided={new for new, row in enumerate(rows) if row in self.voided},
             rows={},
@@ -340,7 +339,7 @@ class Facts:
         )
 
     def _of_kind(self, name: str, rows: Column) -> Column:
-        """Return what a type's column has about the participants of some games, 0 for those of other types."""
+        """Return a type's column for the participants of some games, 0 in games of other types."""
         kinds = [name in COLUMNS_OF.get(self.texts[cell.kind], ()) for cell in self.cells]
         has = np.array(kinds, dtype=bool)[arrays.as_numpy(arrays.take(self.cell, rows))]
         own, count = arrays.as_column(arrays.as_numpy(rows)[has]), arrays.as_numpy(arrays.take(self.count, rows))
@@ -350,8 +349,8 @@ class Facts:
         return arrays.as_column(numbers)
 
     def extend_optional(self, name: str, slots: int, numbers: Iterable[int]) -> None:
-        """Append to a column of numbers that not everybody has those of the participants behind the first `slots`."""
-        code, usual = optional_column(name)
+        """Append the numbers of the participants after the first `slots` to an optional column."""
+        code, usual = find_optional_column(name)
         column = self.optional.setdefault(name, array(code))
         column.extend(array(code, [usual]) * (slots - len(column)))
         column.extend(numbers)
@@ -363,11 +362,11 @@ class Facts:
                 column.release_pages()
 
     def check(self) -> None:
-        """Check what is in files and was not read yet, before a loop reads it. Raises `Damaged`."""
+        """Check the parts of files that were not read yet, before a loop reads them. Raises `Damaged`."""
         if self.unchecked is None:
             return
         self.unchecked(self)
-        self.unchecked = None  # who opens a segment from now on checks it
+        self.unchecked = None  # segments opened from now on are checked at once
         for segment in [*self.segments.values()]:
             segment.check()
 
@@ -429,9 +428,9 @@ class Facts:
         return [source[p] for p in participants]
 
     def _optional(self, name: str, participant: int) -> int:
-        """Return a number that not everybody has; such a column ends after the last who does."""
+        """Return a participant's value of an optional column, which ends after the last one with a value."""
         column = self.optional.get(name, ())
-        return column[participant] if participant < len(column) else optional_column(name).usual
+        return column[participant] if participant < len(column) else find_optional_column(name).usual
 
     def _team(self, row: int, participant: int) -> int:
         """Return the number of a participant's side, from 0 on; MISSING in games without sides."""
@@ -449,7 +448,7 @@ class Facts:
         return self._optional("score", participant), self._optional("score_decimals", participant)
 
     def _score(self, name: str, row: int, participant: int, reading: Reading) -> int:
-        """Return a participant's score in units, or that of their side, which its members share but in a battle."""
+        """Return a participant's score in units, or that of their side; members share it except in battles."""
         if self.label("kind", row) == "battle":
             points = self.of_kind["game_points" if name == "score" else "side_points"]
             score, decimals = points[participant - self.start[row] + self.kind_start[row]], 0
@@ -460,20 +459,18 @@ class Facts:
         return int(reading.score_sign * score * (reading.score_unit // 10**decimals))
 
     def _seconds_played(self, participant: int) -> int:
-        """Return what the result says, otherwise what the game's clock says, otherwise -1."""
-        said = self._optional("seconds_played", participant)
-        return self.clock_seconds.get(participant, NONE) if said == NONE else said
+        """Return the seconds played from the result, otherwise from the game's clock, otherwise -1."""
+        seconds = self._optional("seconds_played", participant)
+        return self.clock_seconds.get(participant, NONE) if seconds == NONE else seconds
 
     def _tied(self, row: int, participants: Sequence[int]) -> list[int]:
-        """Return how many seats have a participant's place; a seat that changed hands counts once."""
+        """Return the number of seats at each participant's place; a seat that changed hands counts once."""
         first = self.start[row]
         seated = [self.place[p] for p in range(first, first + self.count[row]) if not self.replaced[p]]
         return [seated.count(self.place[p]) for p in participants]
 
     def person_of(self, participant: int) -> int:
-        """Return the person who is a participant (an index into the participants' arrays): the number of their current
-        id.
-        """
+        """Return the person of a participant (an index into their arrays): the number of the current id."""
         number: int = self.player[participant]
         return self.person[number]
 
@@ -483,11 +480,11 @@ class Facts:
 
     def knows(self, player: str) -> bool:
         """Tell whether any event names this id."""
-        # events applied after a snapshot may have brought ids that it does not know
+        # Events applied after a snapshot may have added ids that it does not have.
         return self.player_numbers.get(player, len(self.person)) < len(self.person)
 
     def current(self, player: str) -> str:
-        """Return the current id of a player, who may be asked for by an old one."""
+        """Return the current id of a player, given any of their ids."""
         return self.players[self.person[self.player_numbers[player]]] if self.knows(player) else player
 
     def club_of(self, participant: int) -> str | None:
@@ -496,25 +493,25 @@ class Facts:
         return None if label == NONE else self.current_club(self.texts[label])
 
     def current_club(self, club: str) -> str:
-        """Return the current name of a club, which may be recorded under an old one."""
+        """Return the current name of a club, given any of its names."""
         return self.clubs.get(club, club)
 
     def account(self, person: int, instant: int) -> str:
-        """Return the account of a person at an instant: the latest not after it, otherwise premium."""
+        """Return the account of a person at an instant; premium before the first entry."""
         known = [entry for entry in self.accounts.get(person, ()) if entry.occurred_at <= instant]
         return max(known).account if known else "premium"
 
     def row_of(self, first_position: int) -> int:
-        """Return the row of the game first recorded at a position; NONE if there is none that counts."""
-        return row_at(self.first_position, first_position)
+        """Return the row of the game first recorded at a position; NONE if there is no such game."""
+        return find_row_at(self.first_position, first_position)
 
 
 class Member(NamedTuple):
     """A participant who plays for a club in a game.
 
     participant: the index among the participants of the people's facts
-    gain:        what the game gave them, in units
-    place:       their place as lists count it, 0 for who was not classified
+    gain:        their points from the game, in units
+    place:       their classified place, 0 if not classified
     """
 
     participant: int
@@ -523,13 +520,13 @@ class Member(NamedTuple):
 
 
 class ClubGames(NamedTuple):
-    """How the games of clubs came about: facts whose participants are clubs have them.
+    """The games of players behind facts whose participants are clubs.
 
     people:   the facts about the persons who played; games have the same rows there
     versions: the versions of the ruleset, which score persons
     offsets:  the members of the club at participant p are offsets[p]:offsets[p + 1] in the next three, the best first
-    members, gains, places: of every `Member` its numbers
-    failures: by row, why the rule cannot score a game; nothing is known of the games after it
+    members, gains, places: the numbers of every `Member`
+    failures: by row, why the rule cannot score a game; later games are not scored either
     """
 
     people: Facts
@@ -541,21 +538,21 @@ class ClubGames(NamedTuple):
     failures: Mapping[int, Exception]
 
     def members_of(self, club: int) -> list[Member]:
-        """Return who plays for the club at an index among the participants, the best first."""
+        """Return the members of the club at an index among the participants, the best first."""
         own = slice(self.offsets[club], self.offsets[club + 1])
         columns = (column[own].tolist() for column in (self.members, self.gains, self.places))
         return [Member(*numbers) for numbers in zip(*columns, strict=True)]
 
 
-def _padded(name: str, column: Column, slots: Column) -> Column:
-    """Return the numbers of some participants in a column, which ends after the last who has one."""
-    (code, usual), indices = optional_column(name), arrays.as_numpy(slots)
+def _pad_column(name: str, column: Column, slots: Column) -> Column:
+    """Return the values of some participants in an optional column."""
+    (code, usual), indices = find_optional_column(name), arrays.as_numpy(slots)
     numbers, has = np.full(len(indices), usual, dtype=np.dtype(code)), indices < len(column)
     numbers[has] = arrays.as_numpy(arrays.take(column, arrays.as_column(indices[has])))
     return arrays.as_column(numbers)
 
 
-def row_at(first_positions: Column, position: int) -> int:
+def find_row_at(first_positions: Column, position: int) -> int:
     """Return the index of a position among those of the games, which ascend; NONE if it is not there."""
     row = bisect_left(first_positions, position)
     return row if row < len(first_positions) and first_positions[row] == position else NONE

@@ -1,6 +1,6 @@
-"""From the log to facts: every event is applied in order, in bulk, then withdrawals are settled.
+"""Decode the log into facts: apply all events in order, in bulk if there are many, and settle withdrawals.
 
-`settle_facts` leaves out what is withdrawn, and merges the ids of one person. A new type of event is a line in
+`settle_facts` drops withdrawn events, and merges the ids of one person. A new type of event is a line in
 `APPLY`.
 """
 
@@ -48,13 +48,13 @@ from ratings_ledger.projections.facts.columns import (
     UnusableVersion,
 )
 from ratings_ledger.projections.facts.games import (
-    game_corrected,
-    game_recorded,
-    game_reinstated,
-    game_voided,
+    correct_game,
     note_change,
-    player_number,
-    text_number,
+    number_player,
+    number_text,
+    record_game,
+    reinstate_game,
+    void_game,
 )
 from ratings_ledger.projections.rulesets.versions import bind
 
@@ -63,11 +63,11 @@ if TYPE_CHECKING:
     from ratings_ledger.projections.game_clock import GameClock
 
 
-# from this many events on, the columns are kept in a cache; it grows by this many at a time
+# From CACHED_EVENTS on, the columns are cached. The cache grows by DELTA_EVENTS at a time.
 CACHED_EVENTS = 20_000
 DELTA_EVENTS = 1_000_000
-TRIES = 8  # that many places of a cache may be damaged at once
-# from this many on, they are taken in bulk; fewer are not worth loading the libraries for
+TRIES = 8  # damaged places of a cache that are repaired at once
+# From this many events on, they are decoded in bulk. Fewer are not worth loading the libraries.
 BULK_EVENTS = 10_000
 CHANGES = ("game.corrected", "game.voided", "game.reinstated")
 
@@ -77,15 +77,15 @@ def decode(
 ) -> Facts:
     """Return the facts recorded up to a position (default: the head); they may be extended up to the position `ahead`.
 
-    For a long log they come from the cache unless `cached` is false. Unless `lazily`, everything in it is checked;
-    otherwise what is read from it may raise `Damaged`, and is then to be decoded again. Raises `StoreDamaged`.
+    For a long log they come from the cache unless `cached` is false. All of it is checked at once. With `lazily`, it is
+    checked as it is read: reading may then raise `Damaged`, and the caller decodes again. Raises `StoreDamaged`.
     """
     last = head(connection)
     newest = last.position
     position = newest if known_at is None else min(known_at, newest)
     facts = None
     if cached and newest >= CACHED_EVENTS:
-        facts = _cached(connection, newest, position, lazily)
+        facts = _read_from_cache(connection, newest, position, lazily)
     if facts is None:
         facts = Facts(0, ZERO)
         _name_games(connection, facts, max(position, ahead))
@@ -96,7 +96,7 @@ def decode(
 
 
 def decode_to_store(connection: Connection, position: int | None = None) -> Facts:
-    """Return what `decode` returns, but only from a cache that no other account can write: it decides what is stored.
+    """Decode facts whose results are stored, only from a cache that no other account can write.
 
     Raises `StoreUnavailable` for any other cache.
     """
@@ -107,8 +107,8 @@ def decode_to_store(connection: Connection, position: int | None = None) -> Fact
     return decode(connection, position)
 
 
-def rulesets_at(connection: Connection, position: int) -> Facts:
-    """Facts at a position that have nothing but its rulesets; they take no longer for a long log."""
+def read_rulesets_at(connection: Connection, position: int) -> Facts:
+    """Return facts with only the rulesets at a position, which is as fast for a long log as for a short one."""
     facts = Facts(position, chain_hash_at(connection, position) or ZERO)
     for event in read_live(connection, until=position, type_name="ruleset.published"):
         apply(facts, event.position or 0, event)
@@ -116,11 +116,11 @@ def rulesets_at(connection: Connection, position: int) -> Facts:
     return facts
 
 
-def _cached(connection: Connection, newest: int, position: int, lazily: bool) -> Facts | None:
-    """Return the facts at a position, mapped from the cache, which is extended to the head if needed; None if there is
-    none.
+def _read_from_cache(connection: Connection, newest: int, position: int, lazily: bool) -> Facts | None:
+    """Return the facts at a position, mapped from the cache; None without a cache.
 
-    A bad cache is rebuilt once; after that, and where it cannot be read, the command does without.
+    The cache is extended to the head if needed. A damaged cache is rebuilt once; if that fails, or if the cache cannot
+    be read, the command works without it.
     """
     from ratings_ledger.projections.facts import column_cache  # only here, as a short log needs none
     from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
@@ -131,38 +131,40 @@ def _cached(connection: Connection, newest: int, position: int, lazily: bool) ->
     try:
         if 0 < position <= cache.position:
             with suppress(Damaged):
-                return _completed(connection, cache, position, lazily)
-        return _grown(connection, cache.root, newest, position, lazily)
+                return _complete(connection, cache, position, lazily)
+        return _grow_cache(connection, cache.root, newest, position, lazily)
     except (Damaged, Unreadable, StoreDamaged) as problem:
         column_cache.logger.warning("ratings: the cache in %s is not used: %s", cache.root, str(problem))
         return None
 
 
-def _grown(connection: Connection, root: Path, newest: int, position: int, lazily: bool) -> Facts | None:
-    """Return the facts at a position from the cache, brought up to the head; None if that cannot be done.
+def _grow_cache(connection: Connection, root: Path, newest: int, position: int, lazily: bool) -> Facts | None:
+    """Extend the cache to the head, and return the facts at a position; None if that is not possible.
 
-    Raises `Damaged`, `Unreadable`, `StoreDamaged` where it is bad even after it was made again.
+    Raises `Damaged`, `Unreadable`, `StoreDamaged` if it is damaged even after it was rebuilt.
     """
     from ratings_ledger.projections.facts import column_cache
     from ratings_ledger.projections.facts.column_files import Damaged
 
     with column_cache.lock_cache(root) as locked:
         for tries_left in reversed(range(TRIES)) if locked else ():
-            # as another process may have left it by now
+            # Another process may have changed it meanwhile.
             cache = column_cache.find_cache(connection, newest, locked=True)
             try:
                 while cache is not None and cache.position < newest:
                     until = cache.position + DELTA_EVENTS
                     if newest - until < DELTA_EVENTS // 8:  # few more are not worth a segment
                         until = newest
-                    # where positions are absent no segments can follow each other, perhaps for billions of them
-                    if chain_hash_at(connection, until) is None or not cache.append(_delta(connection, cache, until)):
+                    # Segments cannot follow each other across absent positions, of which there may be billions.
+                    if chain_hash_at(connection, until) is None or not cache.append(
+                        _read_delta(connection, cache, until)
+                    ):
                         return None
                 if cache is None or not position:
                     return None
                 cache.merge(column_cache.TIMES_AS_LONG)
                 trim_heap()  # otherwise a fifth more memory for a long history
-                return _completed(connection, cache, position, lazily)
+                return _complete(connection, cache, position, lazily)
             except Damaged as problem:
                 problem.discard()
                 if not tries_left:
@@ -170,8 +172,8 @@ def _grown(connection: Connection, root: Path, newest: int, position: int, lazil
     return None
 
 
-def _delta(connection: Connection, cache: column_cache.Cache, until: int) -> Facts:
-    """Return what was recorded after a cache, up to a position."""
+def _read_delta(connection: Connection, cache: column_cache.Cache, until: int) -> Facts:
+    """Return the facts recorded after a cache, up to a position."""
     delta = cache.delta()
     _name_games(connection, delta, until, cache.row_of)
     _take_pages(delta, connection, until)
@@ -179,8 +181,8 @@ def _delta(connection: Connection, cache: column_cache.Cache, until: int) -> Fac
     return delta
 
 
-def _completed(connection: Connection, cache: column_cache.Cache, position: int, lazily: bool) -> Facts:
-    """Return the facts from a cache, with what it hands on applied."""
+def _complete(connection: Connection, cache: column_cache.Cache, position: int, lazily: bool) -> Facts:
+    """Return the facts from a cache, with the changes and other events that it passes on."""
     from ratings_ledger.projections.facts.column_files import TRACES, Damaged, files_in
 
     facts = cache.facts(position)
@@ -205,7 +207,7 @@ def _completed(connection: Connection, cache: column_cache.Cache, position: int,
     note_time(facts, connection)
     facts.cache, facts.proposed = cache.root, False
     for at, _ in files_in(cache.root / TRACES):
-        # one from behind the end of the log is of another, which was here before it was restored
+        # A trace beyond the end of the log belongs to another log, from before this one was restored.
         if (chain_hash := chain_hash_at(connection, at)) is not None:
             facts.hashes[at] = chain_hash
     facts.hashes[position] = facts.chain_hash
@@ -213,8 +215,8 @@ def _completed(connection: Connection, cache: column_cache.Cache, position: int,
 
 
 def _name_games(connection: Connection, facts: Facts, until: int, row_of: Callable[[int], int] | None = None) -> None:
-    """Note the games whose rows must be found again: those of later events after the facts, up to a position."""
-    names = _changed_games(connection, facts.position, until, (*CHANGES, "clock.started"))
+    """Note the games whose rows later events will need: those named by events after the facts, up to a position."""
+    names = _find_changed_games(connection, facts.position, until, (*CHANGES, "clock.started"))
     facts.rows.update(dict.fromkeys(names - facts.rows.keys(), NONE))
     if facts.position:
         for name, at in first_positions(connection, names).items():
@@ -222,13 +224,13 @@ def _name_games(connection: Connection, facts: Facts, until: int, row_of: Callab
                 facts.rows[name] = (row_of or facts.row_of)(at)
 
 
-def _changed_games(connection: Connection, after: int, until: int, types: Sequence[str]) -> set[str]:
+def _find_changed_games(connection: Connection, after: int, until: int, types: Sequence[str]) -> set[str]:
     """Return the games that events of some types between two positions name."""
     return {event.data["game_id"] for event in read_types(connection, types, until=until, after=after)}
 
 
 def extend(facts: Facts, connection: Connection, until: int, chain_hash: bytes | None = None) -> None:
-    """Take what was recorded after the facts, up to a position, whose chain hash may be known."""
+    """Apply the events recorded after the facts, up to a position, whose chain hash may be given."""
     _take_pages(facts, connection, until)
     facts.position, facts.chain_hash = until, chain_hash or chain_hash_at(connection, until) or ZERO
     settle_facts(facts)
@@ -245,7 +247,7 @@ def note_time(facts: Facts, connection: Connection) -> None:
 def follow_log(facts: Facts, connection: Connection, until: int) -> Facts:
     """Return the facts at a later position of the same log: a copy of the given ones, extended by what is new.
 
-    Nothing that is worked out from them is kept in a cache. Raises `StoreDamaged`.
+    Results computed from them are not cached. Raises `StoreDamaged`.
     """
     later = facts.copied()
     later.proposed = True
@@ -254,14 +256,16 @@ def follow_log(facts: Facts, connection: Connection, until: int) -> Facts:
 
 
 def catch_up(facts: Facts, connection: Connection, until: int, chain_hash: bytes | None = None) -> None:
-    """Extend facts up to a position, in place; whatever was worked out from them no longer holds."""
+    """Extend facts up to a position, in place; results computed from them become outdated."""
     _name_games(connection, facts, until)
     extend(facts, connection, until, chain_hash)
 
 
 def decode_text(text: Any, after: int, until: int) -> Facts:
-    """Return what a text of records, one a line, says of the events from `after` to `until`: games as first recorded,
-    numbered from 0, and the records of all other events as `others`. It needs the extra `fast`. Raises `StoreDamaged`.
+    """Decode a text of records, one per line, with the events from `after` to `until`.
+
+    Games are as first recorded, numbered from 0; the records of all other events are in `others`. Needs the extra
+    `fast`. Raises `StoreDamaged`.
     """
     from ratings_ledger.projections.facts import bulk
 
@@ -274,12 +278,12 @@ def decode_text(text: Any, after: int, until: int) -> Facts:
 def decode_behind(connection: Connection, earlier: Sequence[tuple[int, str]], position: int, until: int) -> Facts:
     """Return the facts up to `until` without the games recorded up to a position that no later event changed.
 
-    `earlier` are all events up to that position which are not the first record of a game; what is recorded later is
-    read from the log. Raises `StoreDamaged`.
+    `earlier` holds all events up to that position except the first records of games; later events are read from the
+    log. Raises `StoreDamaged`.
     """
     facts = Facts(0, ZERO)
     names = {event.data["game_id"] for event in _changes_among(earlier)}
-    names |= _changed_games(connection, position, until, CHANGES)
+    names |= _find_changed_games(connection, position, until, CHANGES)
     facts.rows = dict.fromkeys(names, NONE)
     positions = first_positions(connection, names)
     originals = read_records_at(connection, sorted(at for at in positions.values() if at <= position))
@@ -301,18 +305,18 @@ def _changes_among(records: Sequence[tuple[int, str]]) -> Iterator[KnownEvent]:
 
 
 def _take_pages(facts: Facts, connection: Connection, until: int) -> None:
-    taken = facts.position
-    if until - taken >= BULK_EVENTS and compiling.is_allowed():
+    decoded_to = facts.position
+    if until - decoded_to >= BULK_EVENTS and compiling.is_allowed():
         from ratings_ledger.projections.facts import bulk
 
-        taken = bulk.take_pages(facts, connection, until, apply_event)
-    for page in read_records(connection, after=taken, until=until):
+        decoded_to = bulk.take_pages(facts, connection, until, apply_event)
+    for page in read_records(connection, after=decoded_to, until=until):
         for position, record in page:
             apply_event(facts, position, record)
 
 
 def apply_event(facts: Facts, position: int, record: str) -> None:
-    """Apply a record. One that is no event, put in with SQL, is left out, and `unread` names it."""
+    """Apply a record. An invalid record, which can only come from direct SQL, is skipped and noted in `unread`."""
     try:
         event = read_known_event(position, record)
         if facts.base is not None and event.type not in GAME_EVENTS:
@@ -329,11 +333,11 @@ def apply_event(facts: Facts, position: int, record: str) -> None:
 
 
 def apply(facts: Facts, position: int, event: KnownEvent) -> None:
-    """Take one event into the facts. Raises `LookupError` if it refers to something not recorded before it."""
+    """Apply one event to the facts. Raises `LookupError` if it refers to something not recorded before it."""
     facts.proposed = True
     if event.type in CLOCK_TYPES:
-        told = (position, event.occurred_at, event.type, event.data)
-        facts.recorded.clocks.setdefault(event.data["game_id"], []).append(told)
+        entry = (position, event.occurred_at, event.type, event.data)
+        facts.recorded.clocks.setdefault(event.data["game_id"], []).append(entry)
     elif not TYPES[event.type].is_silent:
         APPLY[event.type](facts, position, event.occurred_at, event.data)
     if event.type not in GAME_EVENTS:
@@ -341,7 +345,7 @@ def apply(facts: Facts, position: int, event: KnownEvent) -> None:
 
 
 def settle_facts(facts: Facts) -> None:
-    """Leave out what is withdrawn, and give every id its person. May be called again after more events."""
+    """Drop withdrawn events, and set the person of every id. May be called again after more events."""
     recorded = facts.recorded
     withdrawn = recorded.withdrawn
     facts.renamed = _identify(facts, [rename for rename in recorded.renames if rename.position not in withdrawn])
@@ -367,10 +371,10 @@ def settle_facts(facts: Facts) -> None:
     for unusable in recorded.unusable:
         if unusable.position not in withdrawn:
             facts.unusable.setdefault(unusable.ruleset_id, unusable)
-    facts.clock_seconds = _played_by_clocks(facts)
+    facts.clock_seconds = _measure_played_seconds(facts)
 
 
-def clock_of(facts: Facts, game_id: str) -> GameClock | None:
+def replay_clock_of(facts: Facts, game_id: str) -> GameClock | None:
     """Return the clock of a game after its live events; None if it has none, or one that contradicts itself."""
     from ratings_ledger.projections.game_clock import GameClock, replay_clock
     from ratings_ledger.projections.game_clock.logs import timed
@@ -382,11 +386,11 @@ def clock_of(facts: Facts, game_id: str) -> GameClock | None:
     return clock if isinstance(clock, GameClock) else None
 
 
-def _played_by_clocks(facts: Facts) -> dict[int, int]:
-    """Return the seconds participants played by the clocks of their games, rounded up and without pauses."""
+def _measure_played_seconds(facts: Facts) -> dict[int, int]:
+    """Return the seconds that participants played by the clocks of their games, rounded up and without pauses."""
     played_ms: dict[int, int] = {}
     for game_id in facts.recorded.clocks:
-        clock, row = clock_of(facts, game_id), facts.rows.get(game_id, NONE)
+        clock, row = replay_clock_of(facts, game_id), facts.rows.get(game_id, NONE)
         if clock is None or row == NONE:
             continue
         numbers = {facts.player_numbers.get(name, NONE): player_clock for name, player_clock in clock.players.items()}
@@ -400,7 +404,7 @@ def _played_by_clocks(facts: Facts) -> dict[int, int]:
 
 
 def _identify(facts: Facts, renames: Sequence[Rename]) -> bool:
-    """Set the person of every id, along chains of renames; returns whether there are any."""
+    """Set the person of every id, along chains of renames. Return whether there are any."""
     new_number, circular = resolve_renames((rename.player, rename.new_player) for rename in renames)
     problems = {
         renames[index]: f"{facts.players[renames[index].player]!r} is renamed in a circle" for index in circular
@@ -437,17 +441,17 @@ def _event_voided(facts: Facts, position: int, decided_at: int, data: dict[str, 
 
 
 def _player_renamed(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    rename = Rename(position, player_number(facts, data["player"]), player_number(facts, data["new_player"]))
+    rename = Rename(position, number_player(facts, data["player"]), number_player(facts, data["new_player"]))
     facts.recorded.renames.append(rename)
 
 
 def _points_adjusted(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    player = player_number(facts, data["player"])
+    player = number_player(facts, data["player"])
     facts.recorded.adjustments.append(Adjustment(occurred_at, position, data["ladder"], player, data["points"]))
 
 
 def _player_seeded(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    player = player_number(facts, data["player"])
+    player = number_player(facts, data["player"])
     facts.recorded.seeds.append(Seed(position, data["ladder"], player, data["state"], data.get("games", 0)))
 
 
@@ -456,7 +460,7 @@ def _club_renamed(facts: Facts, position: int, decided_at: int, data: dict[str, 
 
 
 def _account(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    account = AccountEntry(occurred_at, position, player_number(facts, data["player"]), data.get("account", "premium"))
+    account = AccountEntry(occurred_at, position, number_player(facts, data["player"]), data.get("account", "premium"))
     facts.recorded.accounts.append(account)
 
 
@@ -470,7 +474,7 @@ def _ruleset_published(facts: Facts, position: int, occurred_at: int, data: dict
 
 
 def _league_created(facts: Facts, position: int, occurred_at: int, data: dict[str, Any]) -> None:
-    league = LeagueFacts(occurred_at, position, text_number(facts, data["league"]), text_number(facts, data["game"]))
+    league = LeagueFacts(occurred_at, position, number_text(facts, data["league"]), number_text(facts, data["game"]))
     facts.recorded.leagues.append(league)
 
 
@@ -478,10 +482,10 @@ APPLY: dict[str, Callable[[Facts, int, int, dict[str, Any]], None]] = {
     "player.registered": _account,
     "player.account_changed": _account,
     "player.renamed": _player_renamed,
-    "game.recorded": game_recorded,
-    "game.corrected": game_corrected,
-    "game.voided": game_voided,
-    "game.reinstated": game_reinstated,
+    "game.recorded": record_game,
+    "game.corrected": correct_game,
+    "game.voided": void_game,
+    "game.reinstated": reinstate_game,
     "event.voided": _event_voided,
     "points.adjusted": _points_adjusted,
     "player.seeded": _player_seeded,

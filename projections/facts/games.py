@@ -1,4 +1,4 @@
-"""What events about games do to the facts: one row per game, its participants appended, names as numbers."""
+"""Apply events about games to the facts: one row per game, its participants appended, names as numbers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from ratings_ledger.projections.facts.columns import (
     Facts,
     GameChange,
 )
-from ratings_ledger.projections.rulesets.columns import numbers_of
+from ratings_ledger.projections.rulesets.columns import derive_numbers
 
-# members of participants that few games have
+# Members of participants that few games have.
 _RARE = frozenset({"team", "club", "home", "numbers"})
-# the finest scores that a ruleset can read
+# The finest scores that a ruleset can read.
 _DECIMALS_MAX = 6
 
 
-def player_number(facts: Facts, name: str) -> int:
-    """Return the number of a player's id, given on first use."""
+def number_player(facts: Facts, name: str) -> int:
+    """Return the number of a player's id; a new id gets the next number."""
     number = facts.player_numbers.setdefault(name, len(facts.players))
     if number == len(facts.players):
         facts.players.append(name)
@@ -40,8 +40,8 @@ def player_number(facts: Facts, name: str) -> int:
     return number
 
 
-def text_number(facts: Facts, text: str | None) -> int:
-    """Return the number of a text, given on first use; -1 for none."""
+def number_text(facts: Facts, text: str | None) -> int:
+    """Return the number of a text; a new text gets the next number, and None has -1."""
     if text is None:
         return NONE
     number = facts.text_numbers.setdefault(text, len(facts.texts))
@@ -50,9 +50,9 @@ def text_number(facts: Facts, text: str | None) -> int:
     return number
 
 
-def cell_number(facts: Facts, labels: Iterable[str | None], seats: int, flags: int) -> int:
-    """Return the number of a cell, given on first use."""
-    game, kind, group, city, league, season = (text_number(facts, label) for label in labels)
+def number_cell(facts: Facts, labels: Iterable[str | None], seats: int, flags: int) -> int:
+    """Return the number of a cell; a new cell gets the next number."""
+    game, kind, group, city, league, season = (number_text(facts, label) for label in labels)
     cell = Cell(game, kind, group, city, league, season, seats, flags)
     number = facts.cell_numbers.setdefault(cell, len(facts.cells))
     if number == len(facts.cells):
@@ -60,12 +60,12 @@ def cell_number(facts: Facts, labels: Iterable[str | None], seats: int, flags: i
     return number
 
 
-def game_recorded(facts: Facts, position: int, occurred_at: int, game: dict[str, Any]) -> None:
-    """Give the game the next row."""
+def record_game(facts: Facts, position: int, occurred_at: int, game: dict[str, Any]) -> None:
+    """Append a new game as the next row."""
     row = len(facts.first_position) + (facts.base.rows if facts.base else 0)
     if game["game_id"] in facts.rows:
         facts.rows[game["game_id"]] = row
-    start, count, cell, kind_start = _tell(facts, game)
+    start, count, cell, kind_start = _append_participants(facts, game)
     facts.first_position.append(position)
     facts.live_position.append(position)
     facts.occurred_at.append(occurred_at)
@@ -75,13 +75,13 @@ def game_recorded(facts: Facts, position: int, occurred_at: int, game: dict[str,
     facts.kind_start.append(kind_start)
 
 
-def _tell(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
-    """Append a game's participants: where they start, how many, the cell, and where their type's own numbers start."""
+def _append_participants(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
+    """Append a game's participants. Return start, count, cell, and where their type's columns start."""
     participants = game["participants"]
     start, kind_start = len(facts.player), 0
     facts.place.extend(places(game))
     for participant in participants:
-        facts.player.append(player_number(facts, participant["player"]))
+        facts.player.append(number_player(facts, participant["player"]))
         facts.status.append(STATUSES.index(participant.get("status", "finished")))
         facts.replaced.append(0)
     for participant in participants:
@@ -94,17 +94,17 @@ def _tell(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
             facts.extend_optional(name, start, numbers)
     for name, numbers in _rare_columns(facts, game):
         facts.extend_optional(name, start, numbers)
-    for name, of_kind in numbers_of(game).items():
+    for name, of_kind in derive_numbers(game).items():
         kind_start = len(facts.of_kind[name]) + (facts.base.of_kind[name] if facts.base else 0)
         facts.of_kind[name].extend(of_kind)
     labels = (game.get(name, "placing" if name == "kind" else None) for name in LABELS)
     flags = UNRATED * (not game.get("rated", True)) + ABORTED * game.get("aborted", False)
-    cell = cell_number(facts, labels, count_seats(game), flags)
+    cell = number_cell(facts, labels, count_seats(game), flags)
     return start + (facts.base.slots if facts.base else 0), len(participants), cell, kind_start
 
 
 def _rare_columns(facts: Facts, game: dict[str, Any]) -> Iterator[tuple[str, list[int]]]:
-    """Yield what few games record of their participants, by column."""
+    """Yield the columns of participants that few games have."""
     participants = game["participants"]
     members = set().union(*participants)
     if "score" in members and game.get("kind", "placing") == "placing":
@@ -118,7 +118,7 @@ def _rare_columns(facts: Facts, game: dict[str, Any]) -> Iterator[tuple[str, lis
     if "team" in members:
         yield "team", sides
     if "club" in members:
-        yield "club", [text_number(facts, participant.get("club")) for participant in participants]
+        yield "club", [number_text(facts, participant.get("club")) for participant in participants]
     if at_home := {side for side, entry in zip(sides, participants, strict=True) if entry.get("home")}:
         yield "home", [1 if side in at_home else -1 for side in sides]
     of_game = game.get("numbers", {})
@@ -140,15 +140,15 @@ def _read_score(score: int | str | None) -> tuple[int, int]:
     return (units, decimals) if abs(units) <= INTEGER_MAX else (MISSING, TOO_LARGE)
 
 
-def _row(facts: Facts, game_id: str) -> int:
+def _find_row(facts: Facts, game_id: str) -> int:
     row = facts.rows.get(game_id, NONE)
     if row == NONE:
         raise LookupError(f"no game {game_id!r} is recorded before it")
     return row
 
 
-def _change(facts: Facts, change: GameChange) -> None:
-    """Apply a later event about a game; a delta hands it on instead."""
+def _apply_change(facts: Facts, change: GameChange) -> None:
+    """Apply a later event about a game; a delta passes it on instead."""
     if facts.base is None:
         note_change(facts, change)
     else:
@@ -156,7 +156,7 @@ def _change(facts: Facts, change: GameChange) -> None:
 
 
 def note_change(facts: Facts, change: GameChange) -> None:
-    """Update a row with what a later event did to its game."""
+    """Update a row with a later change of its game."""
     row = change.row
     facts.live_position[row] = change.position
     (facts.voided.add if change.voided else facts.voided.discard)(row)
@@ -167,19 +167,19 @@ def note_change(facts: Facts, change: GameChange) -> None:
         facts.occurred_at[row] = change.occurred_at
 
 
-def game_corrected(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    """Let the game's row describe the corrected game; it keeps its time unless that was wrong."""
-    row = _row(facts, data["game_id"])
+def correct_game(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+    """Update the row to the corrected game, which keeps its time unless that was corrected."""
+    row = _find_row(facts, data["game_id"])
     game, played_at = corrected_game(data, SAME)
-    start, count, cell, kind_start = _tell(facts, game)
-    _change(facts, GameChange(position, row, False, played_at, start, count, cell, kind_start))
+    start, count, cell, kind_start = _append_participants(facts, game)
+    _apply_change(facts, GameChange(position, row, False, played_at, start, count, cell, kind_start))
 
 
-def game_voided(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    """Stop counting the game."""
-    _change(facts, GameChange(position, _row(facts, data["game_id"]), True))
+def void_game(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+    """Void the game, so that it does not count."""
+    _apply_change(facts, GameChange(position, _find_row(facts, data["game_id"]), True))
 
 
-def game_reinstated(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    """Let the voided game count again."""
-    _change(facts, GameChange(position, _row(facts, data["game_id"]), False))
+def reinstate_game(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
+    """Reinstate the voided game, so that it counts again."""
+    _apply_change(facts, GameChange(position, _find_row(facts, data["game_id"]), False))

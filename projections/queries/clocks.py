@@ -12,7 +12,7 @@ from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.rejections import Rejection, quote
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import rulesets_at
+from ratings_ledger.projections.facts.decoding import read_rulesets_at
 from ratings_ledger.projections.game_clock import GameClock, clock_at
 from ratings_ledger.projections.game_clock.events import unknown_player
 from ratings_ledger.projections.game_clock.logs import clock_events
@@ -84,7 +84,7 @@ def events_of_clock(
 
     The ids are as recorded if two of a clock's players have become one person. Raises `Unknown` if there are no events.
     """
-    events = clock_events(connection, rulesets_at(connection, until).rulesets, game_id, until)
+    events = clock_events(connection, read_rulesets_at(connection, until).rulesets, game_id, until)
     if not events:
         raise Unknown(None, f"no clock of a game {quote(game_id)} is recorded")
     current = identities(connection, until).current

@@ -57,7 +57,7 @@ from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.replay import find_starting_state
 from ratings_ledger.projections.replay.trace import Step, Trace, TracePosition
 from ratings_ledger.projections.rulesets.assumptions import assumptions_among
-from ratings_ledger.projections.rulesets.columns import reading_of
+from ratings_ledger.projections.rulesets.columns import find_reading
 from ratings_ledger.projections.rulesets.versions import Version, newest, refuse_months
 
 
@@ -291,7 +291,7 @@ def _explain_alone(
         return _explain_clubs(facts, facts.club_games, before, row, version, participants)
     ladder = before.trace.stream.ladder
     people = [(facts.person_of(p), facts.name_of(p)) for p in participants]
-    reading = reading_of(version.rule.columns, version.ruleset)
+    reading = find_reading(version.rule.columns, version.ruleset)
     read = [facts.column(name, row, participants, reading) for name in version.rule.columns]
     scored = score_arrivals(facts, before, version, (row, read_game_day(facts, row, version)), read, people)
     names = [name for _, name in people]

@@ -42,7 +42,7 @@ from ratings_ledger.projections.replay.rule_calls import (
     score_states,
 )
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
-from ratings_ledger.projections.rulesets.versions import Version, band_range, in_force, newest
+from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, parse_band
 
 UNIX_DAY = date(1970, 1, 1)
 # the results of a game, as its points at stake name them
@@ -204,7 +204,7 @@ def predict_pairs(
     """
     ruleset = newest(ladders.versions(ladder)).ruleset
     bands = [
-        band_range(value)
+        parse_band(value)
         for part, value in zip(ruleset.partition.by, parse_name(ladder).values, strict=True)
         if part == "players"
     ]

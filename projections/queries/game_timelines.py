@@ -44,7 +44,7 @@ from ratings_ledger.projections.replay.ladders import (
     list_partition_values,
     parse_name,
 )
-from ratings_ledger.projections.rulesets.versions import games_of
+from ratings_ledger.projections.rulesets.versions import list_games
 
 CHUNK_GAMES = 1_000  # whose records are read at once
 Event = dict[str, Any]
@@ -160,7 +160,7 @@ def ladders_of_game(facts: Facts, row: int) -> list[str]:
     """
     found = []
     for ruleset_id, versions in sorted(facts.rulesets.items()):
-        slugs = games_of(versions)
+        slugs = list_games(versions)
         if facts.label("game", row) in slugs and not versions[0].ranking.sums_lists:
             for values in list_partition_values(facts, row, versions[0].ruleset):
                 found.append("/".join([ruleset_id, *values]))

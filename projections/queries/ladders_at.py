@@ -63,7 +63,7 @@ from ratings_ledger.projections.replay.partition import is_partitioned_by_time, 
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, find_rank_value
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
-from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, period_of, refuse_months
+from ratings_ledger.projections.rulesets.versions import Version, find_period, in_force, newest, refuse_months
 
 POSITIONS_KEPT, VERSIONS_KEPT = 3, 8
 FOLLOWED_EVENTS = 1_000  # decode everything again after this many more events
@@ -630,7 +630,7 @@ class Ladders:
         if not stream.ranking.sums_lists:
             return {self.facts.current(name): reason for name, reason in getattr(params, "unranked", {}).items()}
         values = parse_name(stream.ladder).values
-        period = period_of(version.ruleset, values)
+        period = find_period(version.ruleset, values)
         group = dict(zip(version.ruleset.partition.by, values, strict=True)).get("group")
         if params.account is None or group in params.any_account or period is None:
             return {}
@@ -698,7 +698,7 @@ def ranking_version(trace: Trace) -> Version:
     """
     stream = trace.stream
     if stream.ranking.sums_lists:
-        period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
+        period = find_period(stream.versions[0].ruleset, parse_name(stream.ladder).values)
         version = None if period is None else in_force(stream.versions, period.end)
         return version or newest(stream.versions)
     return (

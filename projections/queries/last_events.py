@@ -36,7 +36,7 @@ from ratings_ledger.projections.queries.results import LastEvent
 from ratings_ledger.projections.replay.eligibility import NEVER, SelectedGames, list_starting_leagues
 from ratings_ledger.projections.replay.ladders import Stream, list_partition_values, parse_name
 from ratings_ledger.projections.replay.partition import Values, is_partitioned_by_time, list_values_at, partition_games
-from ratings_ledger.projections.rulesets.versions import Version, games_of, refuse_months
+from ratings_ledger.projections.rulesets.versions import Version, list_games, refuse_months
 
 # of more games than this, the places on their ladders are numbered all at once
 NUMBERED = 100
@@ -229,7 +229,7 @@ def _find_changes(connection: Connection, ladders: Ladders, versions: Sequence[V
 
 def _slugs(facts: Facts, versions: Sequence[Version]) -> set[int]:
     """Return the numbers of the games that a ruleset scores."""
-    return {facts.text_numbers.get(name, NONE - 1) for name in games_of(versions)}
+    return {facts.text_numbers.get(name, NONE - 1) for name in list_games(versions)}
 
 
 def _is_by(ladders: Ladders, instant: int) -> bool:

@@ -21,7 +21,7 @@ from ratings_ledger.projections.queries.results import HIDDEN, Answer, Result, R
 from ratings_ledger.projections.queries.standings import Standing, build_standing
 from ratings_ledger.projections.queries.survey import Survey
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
-from ratings_ledger.projections.rulesets.versions import Version, games_of
+from ratings_ledger.projections.rulesets.versions import Version, list_games
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def league_ids(connection: Connection, facts: Facts, versions: list[Version]) ->
     They are permanent: a game that is voided or corrected later keeps the ids it gave, and none is given twice. If
     somebody has several ids, the first counts.
     """
-    games = games_of(versions)
+    games = list_games(versions)
     kinds = {kind for version in versions for kind in version.ruleset.scope.kind}
     found: dict[str, int] = {}
     for page in read_records(connection, until=facts.position):

@@ -52,7 +52,7 @@ from ratings_ledger.projections.queries.survey import (
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.versions import Period, games_of, is_running, period_of
+from ratings_ledger.projections.rulesets.versions import Period, find_period, is_running, list_games
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def _statistics(seen: Survey, player: str, game: str | None, paying: Gold) -> di
 
     def counts(one: Paid) -> bool:
         """Tell whether a list is over, and of this game."""
-        games = games_of(seen.facts.rulesets[parse_name(one.ladder).ruleset_id])
+        games = list_games(seen.facts.rulesets[parse_name(one.ladder).ruleset_id])
         return game in {None, *games} and not (one.period and is_running(one.period, clock.now(), one.as_of))
 
     gold = [one for one in paying.paid.get(player, ()) if counts(one)]
@@ -261,7 +261,7 @@ def _gold(seen: Survey, player: str | None = None) -> Gold:
     for ladders, stream in seen.streams(paying):
         if player is not None and player not in stream.names:
             continue
-        period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
+        period = find_period(stream.versions[0].ruleset, parse_name(stream.ladder).values)
         paid = Paid(stream.ladder, 0, ladders.as_of, period)
         try:
             rows = ladders.rank_stream(stream).rows

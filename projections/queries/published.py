@@ -34,7 +34,7 @@ from ratings_ledger.projections.queries.results import (
 )
 from ratings_ledger.projections.queries.shown_states import ShownState, exact_states, show_state_after
 from ratings_ledger.projections.replay.ladders import find_seeds, parse_name
-from ratings_ledger.projections.rulesets.versions import Version, period_of
+from ratings_ledger.projections.rulesets.versions import Version, find_period
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def compared_at(one: PublishedList, ruleset: Ruleset) -> int | None:
 
     A list of running points from before lists had an instant of their own is compared at the time it was recorded.
     """
-    if one.as_of is not None or period_of(ruleset, parse_name(one.ladder).values) is not None:
+    if one.as_of is not None or find_period(ruleset, parse_name(one.ladder).values) is not None:
         return one.as_of
     return parse_record_instant(one.recorded_at)
 

@@ -33,7 +33,7 @@ from ratings_ledger.projections.queries.results import (
 from ratings_ledger.projections.queries.shown_states import StatesSeen, mark_rating
 from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.versions import is_running, month_start, period_of
+from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ def build_standing(row: RankedRow, scale: int, shown: StatesSeen | None) -> Stan
 
 def describe_open_period(ladders: Ladders, ladder: str) -> str | None:
     """Return a sentence if a list's period is running or has not begun, else None."""
-    period = period_of(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
+    period = find_period(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
     if period is None:
         return None
     now = clock.now()

@@ -32,7 +32,7 @@ from ratings_ledger.projections.queries.standings import Standings, build_standi
 from ratings_ledger.projections.replay.ladders import Stream, drop_duplicate_ladders, parse_name, short_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
-from ratings_ledger.projections.rulesets.versions import is_running, period_of
+from ratings_ledger.projections.rulesets.versions import find_period, is_running
 
 
 def choose_only_ladder(there: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:
@@ -329,7 +329,7 @@ def all_lists(seen: Survey, period: str | None) -> AllLists:
     for ladders, stream in seen.streams(timed := timed_rulesets(seen)):
         ruleset = stream.versions[0].ruleset
         parts = dict(zip(ruleset.partition.by, parse_name(stream.ladder).values, strict=True))
-        value, span = parts.get("month") or parts["year"], period_of(ruleset, parse_name(stream.ladder).values)
+        value, span = parts.get("month") or parts["year"], find_period(ruleset, parse_name(stream.ladder).values)
         if not value.startswith(period or ""):
             continue
         with seen.noting():
@@ -368,7 +368,7 @@ def due(seen: Survey, now: int) -> list[tuple[Ladders, Stream]]:
     published = {one.ladder for one in published_lists(seen.connection, seen.facts.position)}
     found = []
     for ladders, stream in seen.streams(seen.usable):
-        period = period_of(stream.versions[0].ruleset, parse_name(stream.ladder).values)
+        period = find_period(stream.versions[0].ruleset, parse_name(stream.ladder).values)
         if period is not None and stream.ladder not in published and not is_running(period, now, None):
             found.append((period.end, stream.ladder, ladders, stream))
     return [(ladders, stream) for _, _, ladders, stream in sorted(found, key=lambda one: one[:2])]

@@ -27,7 +27,7 @@ from ratings_ledger.projections.replay.ladders import Stream, build_streams, par
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, explain_states, remark_on_game, score_states
 from ratings_ledger.projections.replay.rule_inputs import read_optional_column
-from ratings_ledger.projections.rulesets.columns import reading_of
+from ratings_ledger.projections.rulesets.columns import find_reading
 from ratings_ledger.projections.rulesets.versions import Version
 
 # The column of a club's points from a game. No custom number can have this name.
@@ -336,7 +336,7 @@ def explain_members(games: ClubGames, row: int, version: Version, ladder: str) -
     people, rule = games.people, version.rule
     participants = list_counted(people, row, version)
     names = [people.name_of(participant) for participant in participants]
-    reading = reading_of(rule.columns, version.ruleset)
+    reading = find_reading(rule.columns, version.ruleset)
     columns = [people.column(name, row, participants, reading) for name in rule.columns]
     # The points of such a rule do not depend on states, so the start state serves.
     before = [[units] * len(names) for units in version.start_state]

@@ -20,7 +20,7 @@ from ratings_ledger.projections.replay.eligibility import order_rows
 from ratings_ledger.projections.replay.ladders import Stream, build_streams, find_seeds, parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Trace
-from ratings_ledger.projections.rulesets.versions import Version, games_of
+from ratings_ledger.projections.rulesets.versions import Version, list_games
 
 # A trace is continued if at most this part of the ladder (1/10) has to be replayed.
 CONTINUED_PART = 10
@@ -131,7 +131,7 @@ def _select_rows_after(facts: Facts, boundary: tuple[int, int], rows: Column) ->
 
 def _find_first_moment(facts: Facts, rows: list[int], versions: Sequence[Version]) -> list[tuple[int, int]]:
     """Return the earliest moment of the given games that may be on a ladder of the versions, if there is one."""
-    slugs = {facts.text_numbers.get(name) for name in games_of(versions)}
+    slugs = {facts.text_numbers.get(name) for name in list_games(versions)}
     every = ((facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in slugs)
     first = min(every, default=None)
     return [] if first is None else [first]

@@ -38,7 +38,7 @@ from ratings_ledger.projections.replay.partition import (
 from ratings_ledger.projections.replay.periods import Periods, find_period_end, label_events, number_periods
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns_of_rules, read_optional_column
-from ratings_ledger.projections.rulesets.versions import Version, in_force, oldest, period_of
+from ratings_ledger.projections.rulesets.versions import Version, find_period, in_force, oldest
 
 # With more participants, numbering players and reading the columns of rules at once takes too much memory.
 LONG_SLOTS = 20_000_000
@@ -760,7 +760,7 @@ def _first_failure(stream: Stream, failures: Mapping[int, Exception]) -> RuleFai
 
 def _select_rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None) -> Column:
     """Return the games that may be on the ladders, in order; for one of a month or year, those of that period."""
-    period = None if only is None else period_of(ruleset, only)
+    period = None if only is None else find_period(ruleset, only)
     if period is None:
         return order_rows(facts, as_of)
     return order_rows(facts, period.end if as_of is None else min(as_of, period.end), period.start)

@@ -18,7 +18,7 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Cell, Column, Facts
 from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.replay.eligibility import SelectedGames
-from ratings_ledger.projections.rulesets.versions import band_range, month_start
+from ratings_ledger.projections.rulesets.versions import month_start, parse_band
 
 Values = tuple[str, ...]
 
@@ -56,7 +56,7 @@ def list_cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]
     for part in ruleset.partition.by:
         if part == "players":
             bands = ruleset.partition.bands
-            within = [band for band in bands if band_range(band)[0] <= cell.seats <= band_range(band)[1]]
+            within = [band for band in bands if parse_band(band)[0] <= cell.seats <= parse_band(band)[1]]
             choices.append(within if bands else [str(cell.seats)])
         elif part in LABELS:
             number = getattr(cell, part)

@@ -9,10 +9,10 @@ from typing import Any
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, NUMBERS, STATE_RULE_COLUMNS
-from ratings_ledger.projections.facts.columns import NONE, TOO_LARGE, Column, Facts, optional_column
+from ratings_ledger.projections.facts.columns import NONE, TOO_LARGE, Column, Facts, find_optional_column
 from ratings_ledger.projections.facts.local_days import local_days
 from ratings_ledger.projections.replay import loops
-from ratings_ledger.projections.rulesets.columns import Reading, reading_of
+from ratings_ledger.projections.rulesets.columns import Reading, find_reading
 from ratings_ledger.projections.rulesets.versions import Version
 
 SMALL = {"place", "status", "seats", "tied"}
@@ -33,7 +33,7 @@ def read_columns_of_rules(
 
     `version` indexes the versions that score the games.
     """
-    readings = [reading_of(version.rule.columns, version.ruleset) for version in versions]
+    readings = [find_reading(version.rule.columns, version.ruleset) for version in versions]
     distinct_readings = sorted(set(readings), key=lambda reading: len(reading.columns))
     if len(distinct_readings) == 1:
         return read_columns(facts, distinct_readings[0], games)  # type: ignore[no-any-return]
@@ -105,7 +105,7 @@ def read_columns(facts: Facts, reading: Reading, games: GameSlots) -> Any:
 
 def read_optional_column(facts: Facts, name: str, slot: Any) -> Any:
     """Return the values at some slots of a column that may end early or be missing."""
-    usual = optional_column(name).usual
+    usual = find_optional_column(name).usual
     source = arrays.as_numpy(facts.optional.get(name, array("q")))
     if len(source) == 0:
         return np.full(len(slot), usual, dtype=np.int64)

@@ -12,51 +12,54 @@ SCORES = frozenset({"score", "side_score"})
 Columns = Mapping[str, Sequence[int]]
 
 
-def _best_mates(columns: Columns) -> list[int]:
+def _find_best_mates(columns: Columns) -> list[int]:
     pairs = list(zip(columns["side"], columns["game_points"], strict=True))
-    others = (pairs[:seat] + pairs[seat + 1 :] for seat in range(len(pairs)))
+    rest_by_seat = (pairs[:seat] + pairs[seat + 1 :] for seat in range(len(pairs)))
     return [
-        max((points for other, points in rest if other == side), default=-1)
-        for (side, _), rest in zip(pairs, others, strict=True)
+        max((points for rest_side, points in rest if rest_side == side), default=-1)
+        for (side, _), rest in zip(pairs, rest_by_seat, strict=True)
     ]
 
 
-def _best_enemies(columns: Columns) -> list[int]:
+def _find_best_enemies(columns: Columns) -> list[int]:
     best = dict.fromkeys((0, 1), -1)
     for side, points in zip(columns["side"], columns["game_points"], strict=True):
         best[side] = max(best[side], points)
     return [best[1 - side] for side in columns["side"]]
 
 
-# by game type and name: what it is, and how to derive it from the type's own columns. Everybody who played is
-# included, even those who do not count on a ladder
+# By game type and name: the description, and a function that derives the column from the type's own columns. All
+# players of the game are included, even those who do not count on a ladder.
 _DERIVED: dict[str, dict[str, tuple[str, Callable[[Columns], list[int]]]]] = {
     "battle": {
-        "mates_best": ("the most game points of another player of the same side; -1 if there is none", _best_mates),
-        "enemies_best": ("the most game points of a player of the other side", _best_enemies),
+        "mates_best": (
+            "the most game points of another player of the same side; -1 if there is none",
+            _find_best_mates,
+        ),
+        "enemies_best": ("the most game points of a player of the other side", _find_best_enemies),
     }
 }
-# by game type: the names of all its columns, and what each is
+# By game type: the names and descriptions of all its columns.
 COLUMNS_OF: dict[str, dict[str, str]] = {
     name: {**kind.columns, **{column: meaning for column, (meaning, _) in _DERIVED.get(name, {}).items()}}
     for name, kind in GAME_TYPES.items()
 }
 
 
-def numbers_of(game: dict[str, Any]) -> dict[str, Sequence[int]]:
-    """Return the numbers of a validated game's participants that are specific to its type, by column."""
+def derive_numbers(game: dict[str, Any]) -> dict[str, Sequence[int]]:
+    """Return the numbers of a validated game that are specific to its type, by column."""
     own = numbers(game)
     derived = _DERIVED.get(game.get("kind", "placing"), {})
     return {**own, **{column: derive(own) for column, (_, derive) in derived.items()}}
 
 
 class Reading(NamedTuple):
-    """How the rule of a ruleset reads its columns; equal for all rulesets that read the same numbers.
+    """The columns that the rule of a ruleset reads, and their units. Equal for all rulesets that read the same numbers.
 
     score_unit:  how many units a point of the score has
     score_sign:  1, or -1 where the lowest score is best
-    absent:      by the names of columns of custom numbers, the number where none was recorded
-    zone:        where the year of a game is that of its day, if the rule asks
+    absent:      by column of custom numbers, the number to use where none was recorded
+    zone:        the time zone of a game's year, if the rule reads it
     """
 
     columns: tuple[str, ...]
@@ -66,8 +69,8 @@ class Reading(NamedTuple):
     zone: str = "UTC"
 
 
-def reading_of(columns: tuple[str, ...], ruleset: Ruleset) -> Reading:
-    """Return how a ruleset whose rule reads these columns reads them."""
+def find_reading(columns: tuple[str, ...], ruleset: Ruleset) -> Reading:
+    """Return the reading of a ruleset whose rule reads these columns."""
     scored = not SCORES.isdisjoint(columns)
     absent = (
         (f"{NUMBERS}{name}", limits.absent)

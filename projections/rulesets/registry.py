@@ -1,4 +1,4 @@
-"""The rules by name and number: this program's own, and those that other packages register as entry points.
+"""The registry of rules by name and number: this program's own, and those that packages register as entry points.
 
 A package registers a rule in the entry-point group `ratings_ledger.rules`, under its full name such as `my-rule/1`.
 """
@@ -25,7 +25,7 @@ from ratings_ledger.projections.rulesets.rule_errors import (
     describe_error,
 )
 
-# functions of contract 2, all optional but `start`; what scores has the one that explains it beside it
+# Functions of contract 2. All are optional except `start`. A function that scores needs the one that explains.
 STATE_FUNCTIONS = (
     "start",
     "score_period",
@@ -41,7 +41,7 @@ DECIMALS_MAX = 16
 ENTRY_POINT_GROUP = "ratings_ledger.rules"
 CONTRACT, FORMER_CONTRACT = "ratings_ledger.rules", "projections.contract"
 
-# the module of each; a module of several rules names the member after a colon
+# The module of each rule; in a module with several rules, the member after a colon.
 BUILT_IN = {
     "annual-places/1": "ratings_ledger.projections.rules.annual_places",
     "ante-pool/1": "ratings_ledger.projections.rules.ante_pool",
@@ -68,22 +68,22 @@ BUILT_IN = {
 
 @cache
 def rule(name: str) -> Rule | None:
-    """Return the rule of that name and number, or None.
+    """Return the rule with this name and number, or None.
 
-    Raises `ValueError` if two packages register the same one, it cannot be loaded, or it is not a rule.
+    Raises `ValueError` if two packages register it, if it cannot be loaded, or if it is not a rule.
     """
     if name in BUILT_IN:
         module, _, member = BUILT_IN[name].partition(":")
-        found = getattr(import_module(module), member or "RULE")
-        assert isinstance(found, Rule)
-        return found
+        built_in = getattr(import_module(module), member or "RULE")
+        assert isinstance(built_in, Rule)
+        return built_in
     outside = list(entry_points(group=ENTRY_POINT_GROUP, name=name))
     if len(outside) > 1:
-        raise ValueError(_contested(name, outside))
+        raise ValueError(_describe_contested(name, outside))
     if not outside:
         return None
-    if name in _given_up:
-        raise ValueError(_given_up[name])
+    if name in _abandoned:
+        raise ValueError(_abandoned[name])
     try:
         with call_packages(name), _former_names():
             loaded = outside[0].load()
@@ -91,7 +91,7 @@ def rule(name: str) -> Rule | None:
         raise ValueError(
             f"the rule {name} cannot be loaded from {outside[0].value}: {describe_error(error, None)}"
         ) from error
-    if not isinstance(loaded, Rule) or (loaded.name, loaded.number) != tuple(_parts(name)):
+    if not isinstance(loaded, Rule) or (loaded.name, loaded.number) != tuple(_split_name(name)):
         raise ValueError(f"the entry point {name} ({outside[0].value}) does not lead to a rule of that name")
     if wrong := next(find_malformed_members(loaded), None):
         raise ValueError(f"the rule {name} ({outside[0].value}) {wrong}")
@@ -99,26 +99,26 @@ def rule(name: str) -> Rule | None:
 
 
 class _FormerContract(ModuleType):
-    """The contract under its former name, which warns."""
+    """The contract under its former name, with a deprecation warning."""
 
     def __getattr__(self, name: str) -> object:
         """Return a name of the contract."""
-        found = getattr(import_module("ratings_ledger.projections.contract"), name)
+        member = getattr(import_module("ratings_ledger.projections.contract"), name)
         if not name.startswith("_"):
-            told = f"{FORMER_CONTRACT} is now called {CONTRACT}: from {CONTRACT} import {name}"
-            warnings.warn(told, DeprecationWarning, stacklevel=2)
-        return found
+            message = f"{FORMER_CONTRACT} is now called {CONTRACT}: from {CONTRACT} import {name}"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return member
 
 
 @contextmanager
 def _former_names() -> Iterator[None]:
-    """Let `projections.contract` lead to the contract, as packages know it that were written when it had this name.
+    """Let old packages import the contract as `projections.contract`, its former name.
 
-    Only while a package is loaded, and only if the site has no module of that name: its own are never hidden.
+    Only while a package is loaded, and only if no installed module has this name.
     """
     ours, theirs = import_module("ratings_ledger.projections"), find_spec("projections")
     former: dict[str, ModuleType] = {FORMER_CONTRACT: _FormerContract(FORMER_CONTRACT)}
-    # in a checkout the folder itself may be found
+    # In a checkout, the folder itself may be importable.
     if theirs is None or os.path.realpath(theirs.origin or "") == os.path.realpath(ours.__file__ or ""):
         former["projections"] = ours
     elif find_spec(FORMER_CONTRACT) is not None:
@@ -131,13 +131,13 @@ def _former_names() -> Iterator[None]:
             sys.modules.pop(name, None)
 
 
-def _parts(name: str) -> Iterator[str | int]:
+def _split_name(name: str) -> Iterator[str | int]:
     first, _, number = name.rpartition("/")
     yield from (first, int(number) if number.isdecimal() else number)
 
 
 def find_malformed_members(rule: Rule) -> Iterator[str]:
-    """Yield what is wrong with the members of a rule, whatever they contain."""
+    """Yield the problems of a rule's members, whatever they contain."""
     if not isinstance(rule.scale, int) or not 1 <= rule.scale <= UNITS_MAX:
         yield f"has the scale {rule.scale!r}; a whole number of units in a point is needed"
     if not isinstance(rule.columns, tuple) or not all(isinstance(name, str) for name in rule.columns):
@@ -163,7 +163,7 @@ def find_malformed_members(rule: Rule) -> Iterator[str]:
 
 
 def _find_malformed_state(rule: Rule) -> Iterator[str]:
-    """Yield what is wrong with the members of a rule that names its state."""
+    """Yield the problems of the members of a rule with state."""
     state = rule.state
     if not isinstance(state, tuple) or not all(isinstance(column, State) for column in state):
         yield f"has the state {state!r}; a tuple such as (State('rating', 1_000_000), State('deviation', 1_000_000))"
@@ -202,27 +202,27 @@ def _find_malformed_state(rule: Rule) -> Iterator[str]:
 
 
 def give_up_rule(name: str, reason: str) -> None:
-    """Keep this process from loading a package's rule that failed when tried in another process."""
-    _given_up[name] = reason
+    """Prevent this process from loading a package's rule that failed in another process."""
+    _abandoned[name] = reason
     rule.cache_clear()
 
 
-_given_up: dict[str, str] = {}
+_abandoned: dict[str, str] = {}
 
 
-def contested() -> dict[str, str]:
-    """By the names of rules that several packages register, or one besides this program: what is wrong.
+def find_contested_rules() -> dict[str, str]:
+    """Return the rules that several packages register, or a package besides this program, with a message for each.
 
-    Where a rule comes with this program, its ladders go on with that one.
+    A rule of this program takes precedence over one of a package.
     """
     outside: dict[str, list[EntryPoint]] = {}
     for entry in entry_points(group=ENTRY_POINT_GROUP):
         outside.setdefault(entry.name, []).append(entry)
     clashes = {name: entries for name, entries in outside.items() if name in BUILT_IN or len(entries) > 1}
-    return {name: _contested(name, entries) for name, entries in sorted(clashes.items())}
+    return {name: _describe_contested(name, entries) for name, entries in sorted(clashes.items())}
 
 
-def _contested(name: str, outside: Iterable[EntryPoint]) -> str:
+def _describe_contested(name: str, outside: Iterable[EntryPoint]) -> str:
     values = ", ".join(entry.value for entry in outside)
     if name in BUILT_IN:
         return f"the rule {name} comes with this program, and a package registers it, too: {values}, which is not used"

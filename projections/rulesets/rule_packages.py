@@ -1,4 +1,4 @@
-"""A package with a rule to start from: files that work as they are, under a name of one's choice."""
+"""Write a package with a rule to start from: working files under a chosen name."""
 
 import keyword
 import os
@@ -17,7 +17,7 @@ _ENDING = ".txt"
 
 def refuse_package_name(name: str) -> str | None:
     """Return why a package with a rule cannot have this name, a slug, or None."""
-    module = _module_of(name)
+    module = _to_module_name(name)
     if not module.isidentifier() or keyword.iskeyword(module):
         return f"{quote(name)} cannot be the name of a Python module; begin with a letter, as in my-{name}"
     if f"{name}/1" in rule_names():
@@ -34,7 +34,7 @@ def write_rule_package(name: str, folder: str, game: str, time_zone: str) -> lis
     """
     if reason := refuse_package_name(name):
         raise BadArgument(reason, "name")
-    words = {"NAME": name, "MODULE": _module_of(name), "CLASS": name.title().replace("-", "")}
+    words = {"NAME": name, "MODULE": _to_module_name(name), "CLASS": name.title().replace("-", "")}
     words |= {"GAME": game, "ZONE": time_zone}
     os.mkdir(folder)
     files = []
@@ -45,14 +45,14 @@ def write_rule_package(name: str, folder: str, game: str, time_zone: str) -> lis
                 written.write(_fill_in(file.read_text(encoding="utf-8"), words))
             files.append(target)
     except OSError:
-        # the folder is new, and half a package is of no use
+        # The folder is new, so half a package can be deleted.
         with suppress(OSError):
             shutil.rmtree(folder)
         raise
     return files
 
 
-def _module_of(name: str) -> str:
+def _to_module_name(name: str) -> str:
     return name.replace("-", "_")
 
 

@@ -1,4 +1,4 @@
-"""Ruleset files, TOML or JSON: read, with what is wrong by line and key."""
+"""Read ruleset files, TOML or JSON, and report their problems by line and key."""
 
 import json
 from typing import Any
@@ -10,32 +10,32 @@ from ratings_ledger.projections.rulesets.versions import (
     CHARACTERS_MAX,
     NESTED,
     RulesetProblem,
-    nested_too_deeply,
+    is_nested_too_deeply,
     parse_toml,
     read_ruleset,
     read_toml,
 )
 
-# what that many characters may take in UTF-8
+# The most bytes that this many characters take in UTF-8.
 BYTES_MAX = 4 * CHARACTERS_MAX
 
 
 def read_file(name: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
-    """Return a ruleset file (TOML or JSON) as a ruleset, or everything that is wrong with it."""
-    text, problems = _text(name)
+    """Return the ruleset in a file (TOML or JSON), or all its problems."""
+    text, problems = _read_text(name)
     if text is None or not name.endswith(".json"):
         return (None, problems) if text is None else read_toml(text)
-    data, problems = _parsed(name, text)
+    data, problems = _parse(name, text)
     return (None, problems) if data is None else read_ruleset(data)
 
 
 def read_tables(name: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
-    """Return the tables of a ruleset file, whatever they contain, or why it cannot be read."""
-    text, problems = _text(name)
-    return (None, problems) if text is None else _parsed(name, text)
+    """Return the tables of a ruleset file, unchecked, or why it cannot be read."""
+    text, problems = _read_text(name)
+    return (None, problems) if text is None else _parse(name, text)
 
 
-def _text(name: str) -> tuple[str | None, list[RulesetProblem]]:
+def _read_text(name: str) -> tuple[str | None, list[RulesetProblem]]:
     try:
         with open(name, "rb") as file:
             content = file.read(BYTES_MAX + 1)
@@ -48,7 +48,7 @@ def _text(name: str) -> tuple[str | None, list[RulesetProblem]]:
         return None, [RulesetProblem("", f"not UTF-8: {error.reason} at byte {error.start + 1}")]
 
 
-def _parsed(name: str, text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
+def _parse(name: str, text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
     if not name.endswith(".json"):
         return parse_toml(text)
     if len(text) > CHARACTERS_MAX:
@@ -65,4 +65,4 @@ def _parsed(name: str, text: str) -> tuple[dict[str, Any] | None, list[RulesetPr
         return None, [NESTED]
     if not isinstance(data, dict):
         return None, [RulesetProblem("", "not a JSON object")]
-    return (None, [NESTED]) if nested_too_deeply(data) else (data, [])
+    return (None, [NESTED]) if is_nested_too_deeply(data) else (data, [])

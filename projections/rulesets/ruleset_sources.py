@@ -25,13 +25,13 @@ def read_sources(sources: Iterable[RulesetSource], zone: str) -> list[SourcedRul
     """Return the rulesets that programs name, each with all its versions.
 
     Args:
-        sources: the rulesets; what has a line break or a `=` is TOML, what ends in `.toml` or `.json` a file, any other
-            text the name of a shipped ruleset. One that rates any game has it in its name, such as `elo-chess`.
+        sources: the rulesets. A text with a line break or a `=` is TOML, a text that ends in `.toml` or `.json` names a
+            file, and any other text names a shipped ruleset; one for any game has the game in its name: `elo-chess`.
         zone: the time zone of shipped rulesets that leave it open.
 
     Raises:
-        BadArgument: one is wrong, with everything that is, or there is none of that name.
-        Refused: (bad-slug) what cannot be a game's name.
+        BadArgument: a ruleset has problems, all of which are listed, or there is none with this name.
+        Refused: (bad-slug) a game's name is not valid.
     """
     if isinstance(sources, str | bytes | os.PathLike | Mapping | Ruleset) or not isinstance(sources, Iterable):
         raise BadArgument(f"rulesets are a list, such as ['elo-chess'], not {type(sources).__name__}", "rulesets")
@@ -41,13 +41,13 @@ def read_sources(sources: Iterable[RulesetSource], zone: str) -> list[SourcedRul
 def read_source(source: RulesetSource, zone: str) -> list[SourcedRuleset]:
     """Return one ruleset that a program names, as `read_sources` does: several if it is shipped in versions."""
     if isinstance(source, Ruleset):
-        return [_valid(*read_ruleset(_data_of(source)), source.name)]
+        return [_require_valid(*read_ruleset(_dump_ruleset(source)), source.name)]
     if isinstance(source, Mapping):
         if not all(isinstance(key, str) for key in source):
             raise BadArgument("the keys of a ruleset are texts", "ruleset")
-        return [_valid(*read_ruleset(dict(source)), "")]
+        return [_require_valid(*read_ruleset(dict(source)), "")]
     if isinstance(source, str) and ("\n" in source or "=" in source) and not source.endswith(FILES):
-        return [_valid(*read_toml(source), "")]
+        return [_require_valid(*read_toml(source), "")]
     if isinstance(source, os.PathLike) or (isinstance(source, str) and source.endswith(FILES)):
         return [_read_path(os.fspath(source))]
     if isinstance(source, str):
@@ -55,25 +55,25 @@ def read_source(source: RulesetSource, zone: str) -> list[SourcedRuleset]:
             texts = shipped_texts_named(source, zone)
         except BadArgument as problem:
             raise BadArgument(str(problem), "ruleset") from None
-        return [_valid(*read_toml(text), source)._replace(is_shipped=True) for text in texts]
-    told = "a Ruleset, a dictionary, a TOML text, a file or the name of a shipped one"
-    raise BadArgument(f"a ruleset is {told}, not {type(source).__name__}", "ruleset")
+        return [_require_valid(*read_toml(text), source)._replace(is_shipped=True) for text in texts]
+    forms = "a Ruleset, a dictionary, a TOML text, a file or the name of a shipped one"
+    raise BadArgument(f"a ruleset is {forms}, not {type(source).__name__}", "ruleset")
 
 
-def _data_of(ruleset: Ruleset) -> dict[str, Any]:
+def _dump_ruleset(ruleset: Ruleset) -> dict[str, Any]:
     return ruleset.model_dump(exclude_unset=True, exclude_none=True)
 
 
 def _read_path(path: str) -> SourcedRuleset:
     try:
-        return _valid(*read_file(path), path)
+        return _require_valid(*read_file(path), path)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise BadArgument(f"{path} cannot be read: {reason}", "ruleset") from None
 
 
-def _valid(found: Ruleset | None, problems: Iterable[RulesetProblem], name: str) -> SourcedRuleset:
-    if found is not None:
-        return SourcedRuleset(found, False)
-    told = "; ".join(f"{problem.key}: {problem.message}" if problem.key else problem.message for problem in problems)
-    raise BadArgument(f"{name}: {told}" if name else told, "ruleset")
+def _require_valid(ruleset: Ruleset | None, problems: Iterable[RulesetProblem], name: str) -> SourcedRuleset:
+    if ruleset is not None:
+        return SourcedRuleset(ruleset, False)
+    message = "; ".join(f"{problem.key}: {problem.message}" if problem.key else problem.message for problem in problems)
+    raise BadArgument(f"{name}: {message}" if name else message, "ruleset")

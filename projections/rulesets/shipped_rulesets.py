@@ -11,7 +11,7 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.fields import read_slug
 from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.projections.contract import joined
-from ratings_ledger.projections.rulesets.versions import ELO, ON_REQUEST, SHIPPED, shipped_file
+from ratings_ledger.projections.rulesets.versions import ELO, ON_REQUEST, SHIPPED, read_shipped_text
 
 OF_A_GAME = "-GAME"
 
@@ -56,10 +56,10 @@ def shipped_rulesets() -> dict[str, ShippedRuleset]:
     """Return the shipped rulesets by name: those that `init` publishes, then Elo, then the others on request."""
     files: dict[str, list[str]] = {}
     for name in (*SHIPPED, *sorted(ON_REQUEST, key=lambda name: (not name.startswith(f"{ELO}-"), name))):
-        text = shipped_file(name)
+        text = read_shipped_text(name)
         files.setdefault(tomllib.loads(text)["id"].removesuffix(OF_A_GAME), []).append(text)
     ladders = _read_ladders(files[ELO][-1])
-    published_by_init = {tomllib.loads(shipped_file(name))["id"] for name in SHIPPED}
+    published_by_init = {tomllib.loads(read_shipped_text(name))["id"] for name in SHIPPED}
     return {name: _describe(name, texts, name not in published_by_init, ladders) for name, texts in files.items()}
 
 

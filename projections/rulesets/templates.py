@@ -15,7 +15,7 @@ from ratings_ledger.ledger.events.game_types import GAME_TYPES
 from ratings_ledger.ledger.events.types import Partition, Ruleset, Scope
 from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
-from ratings_ledger.projections.rulesets.versions import kinds_of, parse_toml
+from ratings_ledger.projections.rulesets.versions import find_kinds, parse_toml
 
 WIDTH = 34  # where comments begin
 
@@ -46,7 +46,7 @@ def template(rule: Rule, game: str, time_zone: str) -> str:
     """
     example = _example(rule, game)
     scope, partition, params = (example.get(table, {}) for table in ("scope", "partition", "params"))
-    possible = kinds_of(rule)
+    possible = find_kinds(rule)
     kinds = scope.get("kind", ["placing"] if "placing" in possible else possible[:1])
     lines = [
         "# A ruleset: which rule scores which games, with which constants, on which ladders.",

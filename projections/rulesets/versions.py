@@ -49,7 +49,7 @@ from ratings_ledger.projections.rulesets.rule_errors import (
     rule_table,
 )
 
-# in the order in which `init` publishes them
+# In the order in which `init` publishes them.
 SHIPPED = (
     "galactic-points-1",
     "b5-league-1",
@@ -70,24 +70,27 @@ SHIPPED = (
     "b5-league-2",
     "youplay-bluemax-2",
 )
-_FILES = resources.files("ratings_ledger.projections").joinpath("shipped")
-# every other file in the folder: published on request only, most of them for a game of one's choice
+_SHIPPED_FOLDER = resources.files("ratings_ledger.projections").joinpath("shipped")
+# All other files in the folder are published on request only, most of them for any game.
 ON_REQUEST = tuple(
-    sorted({file.name.removesuffix(".toml") for file in _FILES.iterdir() if file.name.endswith(".toml")} - {*SHIPPED})
+    sorted(
+        {file.name.removesuffix(".toml") for file in _SHIPPED_FOLDER.iterdir() if file.name.endswith(".toml")}
+        - {*SHIPPED}
+    )
 )
-# limits of a ruleset file: far more than any needs
+# Limits of a ruleset file, far above what any ruleset needs.
 NESTED_MAX, CHARACTERS_MAX = 200, 200_000
 INEXACT = 'a whole number is needed, or where a rule takes fractions a string such as "7.5"; not a float or a time'
-# a ruleset for any game: GAME and ZONE stand for the game and a time zone
+# A ruleset for any game: its text has GAME and ZONE for the game and a time zone.
 ELO = "elo"
-# what decides which ladders, periods and seasons there are, and whose: the same in all versions of a ruleset
+# Members that decide about ladders, periods, seasons and entrants. All versions of a ruleset share them.
 SHARED_MEMBERS = ("partition", "time_zone", "freeze", "period", "period_by", "season_by", "entrant")
-# the same in every ledger, so that an export from one can be imported into another
+# The same in every ledger, so that an export of one can be imported into another.
 SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
 
 
 class Version(NamedTuple):
-    """A version of a ruleset, ready to score: with its rule, its parameters, and its position in the log."""
+    """A version of a ruleset that can score games: with its rule, its parameters, and its position in the log."""
 
     ruleset: Ruleset
     rule: Rule
@@ -118,13 +121,13 @@ class Version(NamedTuple):
         return self.own_start or (self.params.start * self.rule.scale,)
 
 
-def games_of(versions: Iterable[Version]) -> set[str]:
+def list_games(versions: Iterable[Version]) -> set[str]:
     """Return the games that versions score, by name."""
     return {game for version in versions for game in version.ruleset.scope.game}
 
 
 class RulesetProblem(NamedTuple):
-    """What is wrong with a ruleset: the key in dotted form, the message, and the line in its file if there is one."""
+    """A problem of a ruleset: the dotted key, the message, and the line in its file if there is one."""
 
     key: str
     message: str
@@ -137,7 +140,7 @@ NESTED = RulesetProblem("", "the brackets are nested too deeply")
 def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
     """Return the tables of a ruleset file, or why it is not TOML."""
     for number, written in enumerate(text.splitlines(), 1):
-        # dotted keys make tables within tables: reading time grows with the square of their number
+        # Dotted keys nest tables, and reading time grows with the square of their number.
         if max(map(written.count, ".[{")) > NESTED_MAX:
             return None, [RulesetProblem("", f"the line has more than {NESTED_MAX} dots or brackets", number)]
     if len(text) > CHARACTERS_MAX:
@@ -153,15 +156,15 @@ def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
         return None, [RulesetProblem("", str(error), int(line.group(1)) if line else None)]
     except ValueError:
         return None, [RulesetProblem("", "a number has more digits than any that a ruleset holds")]
-    if nested_too_deeply(data):
+    if is_nested_too_deeply(data):
         return None, [NESTED]
     if isinstance(data.get("effective_from"), date):
         data["effective_from"] = data["effective_from"].isoformat()
     return data, []
 
 
-def nested_too_deeply(data: dict[str, Any]) -> bool:
-    """Tell whether tables and lists are nested too deeply to walk through."""
+def is_nested_too_deeply(data: dict[str, Any]) -> bool:
+    """Tell whether tables and lists are nested too deeply."""
     level: list[Any] = [data]
     for _ in range(NESTED_MAX):
         inner = [value.values() if isinstance(value, dict) else value for value in level]
@@ -170,71 +173,73 @@ def nested_too_deeply(data: dict[str, Any]) -> bool:
 
 
 def read_toml(text: str) -> tuple[Ruleset | None, list[RulesetProblem]]:
-    """Return a ruleset file as a ruleset, or everything that is wrong with it."""
+    """Return the ruleset in a TOML text, or all its problems."""
     data, problems = parse_toml(text)
     if data is None:
         return None, problems
     ruleset, problems = read_ruleset(data)
-    return ruleset, [problem._replace(line=_line_of(text, problem.key)) for problem in problems]
+    return ruleset, [problem._replace(line=_find_line(text, problem.key)) for problem in problems]
 
 
 def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProblem]]:
-    """Return a ruleset's data as a ruleset that a registered rule can run, or everything that is wrong with it."""
-    if nested_too_deeply(data):
+    """Return the ruleset in some data if a registered rule can run it, or all its problems."""
+    if is_nested_too_deeply(data):
         return None, [NESTED]
-    if problems := [RulesetProblem(key, INEXACT) for key in _inexact(data)]:
+    if problems := [RulesetProblem(key, INEXACT) for key in _find_inexact_keys(data)]:
         return None, problems
     try:
         ruleset = Ruleset.model_validate(data)
     except ValidationError as error:
-        return None, _problems(error, "", Ruleset, data)
+        return None, _list_problems(error, "", Ruleset, data)
     version, problems = bind(ruleset)
-    if problems == [_not_installed(ruleset)]:
-        # the author of a ruleset can choose another rule; a published one waits for its package
-        there = f"; there are {', '.join(rule_names())}{did_you_mean(ruleset.rule, rule_names())}"
-        problems = [one._replace(message=one.message + there) for one in problems]
+    if problems == [_describe_missing_rule(ruleset)]:
+        # The author of a ruleset can choose another rule. A published ruleset waits for its package instead.
+        choices = f"; there are {', '.join(rule_names())}{did_you_mean(ruleset.rule, rule_names())}"
+        problems = [problem._replace(message=problem.message + choices) for problem in problems]
     return (ruleset if version else None), problems
 
 
-def _not_installed(ruleset: Ruleset) -> RulesetProblem:
+def _describe_missing_rule(ruleset: Ruleset) -> RulesetProblem:
     return RulesetProblem("rule", f"{quote(ruleset.rule)} is not installed")
 
 
 def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[RulesetProblem]]:
-    """Return the ruleset with its rule and checked parameters, or everything that does not fit."""
+    """Bind a ruleset to its rule: return the version with checked parameters, or all problems."""
     try:
-        found = rule(ruleset.rule)
+        bound_rule = rule(ruleset.rule)
     except ValueError as error:
         return None, [RulesetProblem("rule", str(error))]
-    if found is None:
-        return None, [_not_installed(ruleset)]
+    if bound_rule is None:
+        return None, [_describe_missing_rule(ruleset)]
     try:
-        params = found.params.model_validate(ruleset.params)
+        params = bound_rule.params.model_validate(ruleset.params)
     except ValidationError as error:
-        return None, _problems(error, "params", found.params, ruleset.params)
+        return None, _list_problems(error, "params", bound_rule.params, ruleset.params)
     except RULE_ERRORS as error:
-        return None, [RulesetProblem("params", f"{found.id} cannot read them: {describe_error(error, None)}")]
+        return None, [RulesetProblem("params", f"{bound_rule.id} cannot read them: {describe_error(error, None)}")]
     problems = [
-        *_refuse_rule(found, params),
+        *_refuse_rule(bound_rule, params),
         *(
             RulesetProblem("scope.kind", f"{quote(kind)} is not a game type ({', '.join(GAME_TYPES)})")
             for kind in ruleset.scope.kind
             if kind not in GAME_TYPES
         ),
         *(
-            RulesetProblem("scope.kind", f"{found.id} scores games of kind {' or '.join(kinds_of(found))}, not {kind}")
+            RulesetProblem(
+                "scope.kind", f"{bound_rule.id} scores games of kind {' or '.join(find_kinds(bound_rule))}, not {kind}"
+            )
             for kind in ruleset.scope.kind
-            if kinds_of(found) and kind in GAME_TYPES and kind not in kinds_of(found)
+            if find_kinds(bound_rule) and kind in GAME_TYPES and kind not in find_kinds(bound_rule)
         ),
         *(
             RulesetProblem("partition.bands", f"the band {band} ends before it begins")
             for band in ruleset.partition.bands
-            if band_range(band)[0] > band_range(band)[1]
+            if parse_band(band)[0] > parse_band(band)[1]
         ),
         *(
             RulesetProblem(f"assumed.{key}", "neither a parameter nor a member of the ruleset has this name")
             for key in ruleset.assumed
-            if key not in {*found.params.model_fields, *Ruleset.model_fields, *_nested(ruleset.params)}
+            if key not in {*bound_rule.params.model_fields, *Ruleset.model_fields, *_list_nested_keys(ruleset.params)}
         ),
     ]
     by, bands, scope = ruleset.partition.by, ruleset.partition.bands, ruleset.scope
@@ -246,7 +251,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
     if scope.players_max is not None and scope.players_max < scope.players_min:
         problems.append(RulesetProblem("scope.players_max", f"it is below players_min, {scope.players_min}"))
     by_year = "year" in by and "month" not in by and getattr(params, "of", "") != ruleset.id
-    if (kind := LISTS.get(found.ranking)) and kind.sums_lists and not by_year:
+    if (kind := LISTS.get(bound_rule.ranking)) and kind.sums_lists and not by_year:
         problems.append(
             RulesetProblem("partition.by", "an annual list is partitioned by year, and sums another's months")
         )
@@ -260,50 +265,50 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
         )
     if bands and "players" not in by:
         problems.append(RulesetProblem("partition.bands", "bands group players, which partition.by does not name"))
-    problems += _refuse_state_members(ruleset, found)
-    # a seat that changed hands has two players
-    constants, reason = _prepared(found, params, min(2 * (scope.players_max or PLAYERS_MAX), PLAYERS_MAX))
-    start, no_start = ((), None) if reason else _read_start(found, params)
+    problems += _refuse_state_members(ruleset, bound_rule)
+    # A seat that changed hands has two players.
+    constants, reason = _prepare_constants(bound_rule, params, min(2 * (scope.players_max or PLAYERS_MAX), PLAYERS_MAX))
+    start, no_start = ((), None) if reason else _read_start(bound_rule, params)
     problems += [problem for problem in (reason, no_start) if problem]
     if problems:
         return None, problems
-    since = None if ruleset.effective_from is None else _start(ruleset.effective_from, ruleset.time_zone)
-    return Version(ruleset, found, params, constants, since, position, start), []
+    since = None if ruleset.effective_from is None else _find_start(ruleset.effective_from, ruleset.time_zone)
+    return Version(ruleset, bound_rule, params, constants, since, position, start), []
 
 
-def _refuse_rule(found: Rule, params: Params) -> Iterator[RulesetProblem]:
-    """Yield what keeps a rule from running at all: its list, or what it reads from games."""
-    if found.ranking not in LISTS:
-        hint = did_you_mean(found.ranking, LISTS)
+def _refuse_rule(rule: Rule, params: Params) -> Iterator[RulesetProblem]:
+    """Yield the problems that keep a rule from running: its list, or its columns."""
+    if rule.ranking not in LISTS:
+        hint = did_you_mean(rule.ranking, LISTS)
         yield RulesetProblem(
-            "rule", f"{found.id} names the list {quote(found.ranking)}; there are {', '.join(LISTS)}{hint}"
+            "rule", f"{rule.id} names the list {quote(rule.ranking)}; there are {', '.join(LISTS)}{hint}"
         )
-    elif missing := [name for name in LISTS[found.ranking].params if name not in type(params).model_fields]:
+    elif missing := [name for name in LISTS[rule.ranking].params if name not in type(params).model_fields]:
         yield RulesetProblem(
             "rule",
-            f"{found.id} names the list {found.ranking}, which needs the parameters "
-            f"{', '.join(missing)}; derive its params from {LISTS[found.ranking].model}",
+            f"{rule.id} names the list {rule.ranking}, which needs the parameters "
+            f"{', '.join(missing)}; derive its params from {LISTS[rule.ranking].model}",
         )
-    elif LISTS[found.ranking].reads_places(params) and "place" not in found.columns:
-        yield RulesetProblem("params.tie_breaks", f"they look at places, and {found.id} does not read the column place")
-    common = _common_columns(found)
+    elif LISTS[rule.ranking].reads_places(params) and "place" not in rule.columns:
+        yield RulesetProblem("params.tie_breaks", f"they look at places, and {rule.id} does not read the column place")
+    common = _common_columns(rule)
     known = {*common, *(name for columns in COLUMNS_OF.values() for name in columns)}
-    for name in found.columns:
+    for name in rule.columns:
         if name not in known:
             hint = did_you_mean(name, known)
-            told = f"{found.id} asks for the column {quote(name)}, which no game type has; there are "
-            yield RulesetProblem("rule", told + _describe_columns(found) + hint)
-    if known.issuperset(found.columns) and not kinds_of(found):
-        told = f"{found.id} asks for the columns {', '.join(found.columns)}, and no game type has all of them"
-        yield RulesetProblem("rule", f"{told}: there are {_describe_columns(found)}")
-    if abs(params.start) * found.scale > UNITS_MAX:
+            message = f"{rule.id} asks for the column {quote(name)}, which no game type has; there are "
+            yield RulesetProblem("rule", message + _describe_columns(rule) + hint)
+    if known.issuperset(rule.columns) and not find_kinds(rule):
+        message = f"{rule.id} asks for the columns {', '.join(rule.columns)}, and no game type has all of them"
+        yield RulesetProblem("rule", f"{message}: there are {_describe_columns(rule)}")
+    if abs(params.start) * rule.scale > UNITS_MAX:
         yield RulesetProblem(
-            "params.start", f"{params.start} points of {found.scale:,} units are beyond {UNITS_MAX:,} units"
+            "params.start", f"{params.start} points of {rule.scale:,} units are beyond {UNITS_MAX:,} units"
         )
 
 
 def _common_columns(rule: Rule) -> set[str]:
-    """Return the columns that a rule may ask for whatever the game type, those of its custom numbers included."""
+    """Return the columns that a rule may read in every game type, including those of its custom numbers."""
     if not rule.state:
         return {*COMMON_COLUMNS}
     custom = {name for name in rule.columns if re.fullmatch(re.escape(NUMBERS) + NUMBER_NAME, name)}
@@ -317,7 +322,7 @@ def _describe_columns(rule: Rule) -> str:
 
 
 def _refuse_state_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProblem]:
-    """Yield the members made for rules with state that this rule, or another member, leaves without effect."""
+    """Yield the members for rules with state that have no effect with this rule, or with another member."""
     if ruleset.period == "event" and ruleset.period_by is None:
         yield RulesetProblem("period_by", 'period = "event" needs it: "league", "season" or "numbers.NAME"')
     if ruleset.period != "event" and ruleset.period_by is not None:
@@ -343,11 +348,11 @@ def _refuse_state_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProbl
             yield RulesetProblem(member, f"{rule.id} does not read scores, so it has no effect; leave it out")
 
 
-def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], RulesetProblem | None]:
-    """Return a rule's constants for some parameters, or why these cannot be used for up to `players_max` players."""
-    function: Any = found.refuse_params
+def _prepare_constants(rule: Rule, params: Params, players_max: int) -> tuple[tuple[int, ...], RulesetProblem | None]:
+    """Prepare a rule's constants, or return why the parameters cannot be used for up to `players_max` players."""
+    function: Any = rule.refuse_params
     try:
-        with redirect_output(found):
+        with redirect_output(rule):
             reason = function(params, players_max)
             if reason is not None:
                 if not str(reason).strip():
@@ -356,17 +361,17 @@ def _prepared(found: Rule, params: Params, players_max: int) -> tuple[tuple[int,
                     )
                 key, colon, message = str(reason).partition(": ")
                 return (), RulesetProblem(key, message) if colon else RulesetProblem("params", key)
-            function = found.prepare
-            constants = read_integers(found.prepare(params), "prepare")
-        function = found.table
-        rule_table(found)
+            function = rule.prepare
+            constants = read_integers(rule.prepare(params), "prepare")
+        function = rule.table
+        rule_table(rule)
     except RULE_ERRORS as error:
-        return (), RulesetProblem("rule", f"{found.id} fails: {describe_error(error, function)}")
+        return (), RulesetProblem("rule", f"{rule.id} fails: {describe_error(error, function)}")
     return constants, None
 
 
 def _read_start(rule: Rule, params: Params) -> tuple[StateValues, RulesetProblem | None]:
-    """Return the state that a rule gives a new player, or why that cannot be one; none if it has no state."""
+    """Return the state of a new player by the rule, or the problem with it; empty for rules without state."""
     if rule.start is None:
         return (), None
     try:
@@ -376,15 +381,15 @@ def _read_start(rule: Rule, params: Params) -> tuple[StateValues, RulesetProblem
         return (), RulesetProblem("rule", f"{rule.id} fails: {describe_error(error, rule.start)}")
 
 
-def _nested(params: dict[str, Any]) -> set[str]:
+def _list_nested_keys(params: dict[str, Any]) -> set[str]:
     """Return the keys of the tables within some parameters."""
     return {name for value in params.values() if isinstance(value, dict) for name in value}
 
 
-def kinds_of(found: Rule) -> list[str]:
-    """Return the game types whose participants have everything a rule reads."""
-    common = _common_columns(found)
-    return [name for name, columns in COLUMNS_OF.items() if {*found.columns} <= {*common, *columns}]
+def find_kinds(rule: Rule) -> list[str]:
+    """Return the game types whose participants have all columns that a rule reads."""
+    common = _common_columns(rule)
+    return [name for name, columns in COLUMNS_OF.items() if {*rule.columns} <= {*common, *columns}]
 
 
 def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
@@ -403,7 +408,7 @@ def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
         return RulesetProblem(
             "rule", f"{new.rule.id} counts in 1/{new.rule.scale}, {old.ruleset.name} in 1/{old.rule.scale}"
         )
-    # columns carry over by name, as they are
+    # Columns carry over by name, with unchanged numbers.
     scales = {column.name: column.scale for column in old.rule.state}
     for column in new.rule.state:
         if (scale := scales.get(column.name, column.scale)) != column.scale:
@@ -414,16 +419,14 @@ def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
 
 
 def refuse_months(annual: Version, monthly: Sequence[Version]) -> str | None:
-    """Return why an annual list cannot sum the places on the lists of `params.of`, whose versions are `monthly`, or
-    None.
-    """
+    """Return why an annual list cannot sum the places on the lists with versions `monthly`, or None."""
     of, by = getattr(annual.params, "of", ""), annual.ruleset.partition.by
     if not monthly:
         return f"no ruleset is called {quote(of)}, whose places it sums"
     months = monthly[0].ruleset.partition.by
-    wanted = ["month" if part == "year" else part for part in by]
-    if sorted(months) != sorted(wanted) or not monthly[0].ranking.pays_gold:
-        return f"{of} has lists by {', '.join(months)}; the places of lists by {', '.join(wanted)} are needed"
+    needed_members = ["month" if part == "year" else part for part in by]
+    if sorted(months) != sorted(needed_members) or not monthly[0].ranking.pays_gold:
+        return f"{of} has lists by {', '.join(months)}; the places of lists by {', '.join(needed_members)} are needed"
     return None
 
 
@@ -434,14 +437,14 @@ def in_force(versions: Iterable[Version], instant: int) -> Version | None:
 
 
 def newest(versions: Iterable[Version]) -> Version:
-    """Return the version that is in force in the end; if none ever is, the one recorded last."""
+    """Return the version in force at the end of time; if none ever is, the one recorded last."""
     known = list(versions)
     return in_force(known, 2**63) or max(known, key=lambda version: version.position)
 
 
 def oldest(versions: Iterable[Version]) -> Version:
-    """Return the version that comes into force first (for equal dates, the one recorded last), else the one recorded
-    first.
+    """Return the version that comes into force first (for equal dates, the one recorded last); if none ever does, the
+    one recorded first.
     """
     known = list(versions)
     dated = [version.effective_from for version in known if version.effective_from is not None]
@@ -449,22 +452,22 @@ def oldest(versions: Iterable[Version]) -> Version:
     return first or min(known, key=lambda version: version.position)
 
 
-def shipped() -> list[str]:
+def read_shipped_texts() -> list[str]:
     """Return the texts of the shipped ruleset files, in the order in which `init` publishes them."""
-    return [shipped_file(name) for name in SHIPPED]
+    return [read_shipped_text(name) for name in SHIPPED]
 
 
-def shipped_elo(game: str, time_zone: str = "UTC") -> str:
+def read_shipped_elo(game: str, time_zone: str = "UTC") -> str:
     """Return the text of the shipped Elo ruleset for a game, a slug: `elo-chess` for chess."""
-    return shipped_file("elo-1").replace("GAME", game).replace("ZONE", time_zone)
+    return read_shipped_text("elo-1").replace("GAME", game).replace("ZONE", time_zone)
 
 
-def shipped_file(name: str) -> str:
+def read_shipped_text(name: str) -> str:
     """Return the text of a shipped ruleset file, by its name without the ending."""
-    return _FILES.joinpath(f"{name}.toml").read_text(encoding="utf-8")
+    return _SHIPPED_FOLDER.joinpath(f"{name}.toml").read_text(encoding="utf-8")
 
 
-def band_range(band: str) -> tuple[int, int]:
+def parse_band(band: str) -> tuple[int, int]:
     """Return the smallest and largest number of players of a band such as 3-4, 8 or all."""
     if band == "all":
         return 0, PLAYERS_MAX
@@ -472,41 +475,43 @@ def band_range(band: str) -> tuple[int, int]:
     return int(low), int(high or low)
 
 
-def _start(day: str, time_zone: str) -> int:
-    # the very first day begins before any instant that a record can hold, in zones east of Greenwich
+def _find_start(day: str, time_zone: str) -> int:
+    # In zones east of Greenwich, the very first day begins before any instant that a record can hold.
     return INSTANT_MIN if day == "0001-01-01" else day_start(date.fromisoformat(day), time_zone)
 
 
-def _inexact(value: Any, key: str = "") -> list[str]:
-    """Return the keys of floats and times, which a record cannot hold."""
+def _find_inexact_keys(value: Any, key: str = "") -> list[str]:
+    """Return the keys of floats and times, which records cannot hold."""
     if isinstance(value, dict):
-        return [found for name, part in value.items() for found in _inexact(part, f"{key}.{name}".lstrip("."))]
+        return [
+            found for name, part in value.items() for found in _find_inexact_keys(part, f"{key}.{name}".lstrip("."))
+        ]
     if isinstance(value, list):
-        return [found for part in value for found in _inexact(part, key)]
+        return [found for part in value for found in _find_inexact_keys(part, key)]
     return [] if isinstance(value, (str, int)) else [key]
 
 
-def _problems(error: ValidationError, table: str, model: type[BaseModel], data: Any) -> list[RulesetProblem]:
-    # of a value that may have several forms there is an error for each form; they are one problem
+def _list_problems(error: ValidationError, table: str, model: type[BaseModel], data: Any) -> list[RulesetProblem]:
+    # A value with several possible forms has an error for each form; together they are one problem.
     forms: dict[tuple[Any, ...], list[str]] = {}
     values: dict[tuple[Any, ...], str] = {}
     for number, problem in enumerate(error.errors(include_url=False)):
-        keys, is_form = _keys_of(problem, data)
+        keys, is_form = _find_keys(problem, data)
         key = ".".join([table] * bool(table) + keys)
         own = {
-            "extra_forbidden": f"there is no key of this name here{_whose(key, table, model)}",
+            "extra_forbidden": f"there is no key of this name here{_suggest_key(key, table, model)}",
             "missing": "this key must be given",
         }.get(problem["type"])
         place = key, None if is_form else number
-        forms.setdefault(place, []).append(own or _needed(problem))
+        forms.setdefault(place, []).append(own or _describe_requirement(problem))
         values[place] = "" if own else f" (it is {quote(problem['input'])})"
     return [
         RulesetProblem(place[0], "; or ".join(dict.fromkeys(needed)) + values[place]) for place, needed in forms.items()
     ]
 
 
-def _keys_of(problem: ErrorDetails, data: Any) -> tuple[list[str], bool]:
-    """Return the keys that lead to what is wrong in some data, and whether it is wrong for one of several forms."""
+def _find_keys(problem: ErrorDetails, data: Any) -> tuple[list[str], bool]:
+    """Return the keys that lead to an error in some data, and whether it concerns one of several forms."""
     keys: list[str] = []
     for index, part in enumerate(problem["loc"]):
         is_missing = problem["type"] == "missing" and index == len(problem["loc"]) - 1
@@ -532,36 +537,38 @@ NEEDED = {
 }
 
 
-def _needed(problem: ErrorDetails) -> str:
-    """Return what a value should have been."""
+def _describe_requirement(problem: ErrorDetails) -> str:
+    """Describe the value that is needed."""
     if problem["loc"][0] == "assumed":
         return "the reason why it is assumed is needed, a text in quotes"
     plain = NEEDED.get(problem["type"].partition("_")[0]) if problem["type"].endswith(("_type", "_parsing")) else None
     return plain or describe_requirement(problem).removeprefix("Value error, ")
 
 
-def _whose(key: str, table: str, model: type[BaseModel]) -> str:
-    """Return which rules have a key that this one lacks, or which of its own was probably meant."""
+def _suggest_key(key: str, table: str, model: type[BaseModel]) -> str:
+    """Suggest a similar key for an unknown one, or name the rules that have it."""
     name = key.rpartition(".")[2]
     if key != f"{table}.{name}".lstrip("."):
         return ""
     if hint := did_you_mean(name, model.model_fields):
         return hint
-    others = [] if table != "params" else [other.id for other in _rules_here() if name in other.params.model_fields]
-    if others:
-        return f"; {joined(others)} {'have' if len(others) > 1 else 'has'} it"
+    rules_with_key = (
+        [] if table != "params" else [rule.id for rule in _list_rules() if name in rule.params.model_fields]
+    )
+    if rules_with_key:
+        return f"; {joined(rules_with_key)} {'have' if len(rules_with_key) > 1 else 'has'} it"
     return f"; there are {', '.join(sorted(model.model_fields))}"
 
 
-def _rules_here() -> Iterator[Rule]:
+def _list_rules() -> Iterator[Rule]:
     for name in rule_names():
         with suppress(ValueError):
             if found := rule(name):
                 yield found
 
 
-def _line_of(text: str, key: str) -> int | None:
-    """Return the line of a dotted key in a TOML text, or of its table, or None; good enough for plain ruleset files."""
+def _find_line(text: str, key: str) -> int | None:
+    """Find the line of a dotted key in a TOML text, or of its table, or None; enough for plain ruleset files."""
     *tables, name = key.split(".")
     table, best = "", None
     for number, line in enumerate(text.splitlines(), 1):
@@ -581,14 +588,14 @@ class Period(NamedTuple):
     end: int
 
 
-def period_of(ruleset: Ruleset, values: Sequence[str]) -> Period | None:
+def find_period(ruleset: Ruleset, values: Sequence[str]) -> Period | None:
     """Return the period of the ladder with these partition values; None if its ruleset does not partition by time."""
     for part, value in zip(ruleset.partition.by, values, strict=True):
         if part == "month":
             year, month = int(value[:4]), int(value[5:])
-            return _period(ruleset.time_zone, (year, month), (year + month // 12, month % 12 + 1))
+            return _make_period(ruleset.time_zone, (year, month), (year + month // 12, month % 12 + 1))
         if part == "year":
-            return _period(ruleset.time_zone, (int(value), 1), (int(value) + 1, 1))
+            return _make_period(ruleset.time_zone, (int(value), 1), (int(value) + 1, 1))
     return None
 
 
@@ -597,12 +604,12 @@ def is_running(period: Period, now: int, as_of: int | None) -> bool:
     return now <= period.end or (as_of is not None and as_of < period.end)
 
 
-def _period(time_zone: str, first: tuple[int, int], following: tuple[int, int]) -> Period:
+def _make_period(time_zone: str, first: tuple[int, int], following: tuple[int, int]) -> Period:
     return Period(month_start(*first, time_zone), month_start(*following, time_zone) - 1)
 
 
 def month_start(year: int, month: int, time_zone: str) -> int:
-    """Return when a month begins there."""
+    """Return the first instant of a month in a time zone."""
     if (year, month) <= (1, 1):
         return INSTANT_MIN
     return INSTANT_MAX + 1 if year > 9999 else day_start(date(year, month, 1), time_zone)

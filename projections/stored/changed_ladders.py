@@ -14,7 +14,7 @@ from ratings_ledger.projections.admission.events import one_game
 from ratings_ledger.projections.diff.affected import describe_affected, is_affected
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.ladders import list_partition_values
-from ratings_ledger.projections.rulesets.versions import Version, games_of
+from ratings_ledger.projections.rulesets.versions import Version, list_games
 from ratings_ledger.projections.stored.computing import of_packages
 
 # so many games are attributed to their ladders one by one; beyond that, all ladders of their rulesets have changed
@@ -54,7 +54,7 @@ def changed_since(connection: Connection, facts: Facts, position: int) -> set[st
     changed = {*facts.unusable, *of_packages(facts)}
     for ruleset_id, versions in facts.rulesets.items():
         summed = [facts.rulesets.get(getattr(version.params, "of", None) or "", []) for version in versions]
-        games = games_of([*versions, *(version for every in summed for version in every)])
+        games = list_games([*versions, *(version for every in summed for version in every)])
         # periods close with the time at which anything is recorded
         if versions[0].ruleset.period != "game" or any(is_affected(version, affected) for version in versions):
             changed.add(ruleset_id)
@@ -109,7 +109,7 @@ def _stands_alone(facts: Facts, versions: Sequence[Version]) -> bool:
 
 def _ladders_of(versions: Sequence[Version], states: Collection[GameState]) -> set[str]:
     """Return the names of a ruleset's ladders that some games are on by their labels, sizes and dates."""
-    ruleset, games = versions[0].ruleset, games_of(versions)
+    ruleset, games = versions[0].ruleset, list_games(versions)
     return {
         "/".join([ruleset.id, *values])
         for facts, row in (state for state in states if state.name in games)

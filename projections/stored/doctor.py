@@ -19,7 +19,7 @@ from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.projections.facts import column_cache
 from ratings_ledger.projections.facts.decoding import CACHED_EVENTS
 from ratings_ledger.projections.queries.results import Result, Rows
-from ratings_ledger.projections.rulesets.registry import contested
+from ratings_ledger.projections.rulesets.registry import find_contested_rules
 from ratings_ledger.projections.stored.status import LedgerStatus, ledger_status
 
 WRONG = "WRONG"
@@ -65,7 +65,7 @@ def checks(ledger: Ledger) -> Checks:
         Check("ok", "schema", SCHEMA_REVISION),
         *(
             Check(WRONG, "rule", f"{name} is registered twice", why, "uninstall the package that should not have it")
-            for name, why in contested().items()
+            for name, why in find_contested_rules().items()
         ),
     ]
     with ledger.reading() as connection:

@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import RunOutcome, all_runs, record_run
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import decode, decode_to_store, rulesets_at
+from ratings_ledger.projections.facts.decoding import decode, decode_to_store, read_rulesets_at
 from ratings_ledger.projections.program import program_digest
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ranking, find_versions
@@ -408,7 +408,7 @@ def _games_at(ledger: Ledger, positions: Sequence[int]) -> dict[int, str]:
 
 def _refuse_unknown(connection: Connection, position: int, asked: Collection[str]) -> None:
     """Raises `UnknownLadder` for anything that names neither a ruleset nor a ladder that a ruleset could have."""
-    facts = rulesets_at(connection, position)
+    facts = read_rulesets_at(connection, position)
     for name in asked:
         known = facts.rulesets.keys() | facts.unusable.keys()
         if name not in known and parse_name(name).ruleset_id not in facts.unusable:

@@ -24,7 +24,7 @@ from ratings_ledger.ledger.verification import Finding, VerifiedCounts, verify_l
 from ratings_ledger.projections.admission.events import RecordedChecks
 from ratings_ledger.projections.facts.column_files import TRACES, files_in
 from ratings_ledger.projections.facts.columns import NONE, Facts
-from ratings_ledger.projections.facts.decoding import clock_of, decode, extend, rulesets_at
+from ratings_ledger.projections.facts.decoding import decode, extend, read_rulesets_at, replay_clock_of
 from ratings_ledger.projections.game_clock.state import run_out
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -53,7 +53,7 @@ def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, 
         return
     facts = decode(connection, until, cached=bool(after))
     for game_id, events in facts.recorded.clocks.items():
-        clock, row = clock_of(facts, game_id), facts.rows.get(game_id, NONE)
+        clock, row = replay_clock_of(facts, game_id), facts.rows.get(game_id, NONE)
         if clock is None or row == NONE or row in facts.voided:
             continue
         if max(facts.live_position[row], *(event[0] for event in events)) <= after:
@@ -218,7 +218,7 @@ class _Comparison:
 
     def unusable_findings(self) -> Iterator[Finding]:
         """Yield which rulesets cannot be used; a whole comparison meets them by itself."""
-        for name, version in sorted(rulesets_at(self.connection, self.generation.position).unusable.items()):
+        for name, version in sorted(read_rulesets_at(self.connection, self.generation.position).unusable.items()):
             self._failed.add(name)
             yield Finding("rule", version.position, f"{name}: {version.reason}")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from histories import ruleset
 
-from ratings_ledger.projections.rulesets.versions import shipped
+from ratings_ledger.projections.rulesets.versions import read_shipped_texts
 
 Event = dict[str, Any]
 # events with the moment at which they are recorded
@@ -44,7 +44,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
 
 def shipped_lists() -> list[Event]:
     """The shipped versions of the three kinds of lists of Catan."""
-    texts = [text for text in shipped() if "catan-points/1" in text or "annual-places/1" in text]
+    texts = [text for text in read_shipped_texts() if "catan-points/1" in text or "annual-places/1" in text]
     return [ruleset(text) | {"id": f"rules {number}"} for number, text in enumerate(texts)]
 
 

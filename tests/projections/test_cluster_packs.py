@@ -21,7 +21,7 @@ from ratings_ledger.projections.cluster import coordinating
 from ratings_ledger.projections.cluster.simulating import simulated_on
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.rulesets.versions import shipped
+from ratings_ledger.projections.rulesets.versions import read_shipped_texts
 from ratings_ledger.projections.stored.computing import compute, plan
 
 Event = dict[str, Any]
@@ -90,7 +90,7 @@ CASES: dict[str, list[Event]] = {
         house("g1", "2010-01-01", "a b", city="berlin", **LEAGUE), adjusted("lg/bonn/L", "z"),
     ],
     "battles in which nobody lost anything": [
-        *({**one} for one in map(ruleset, shipped()) if one["data"]["id"] == "youplay-bluemax"),
+        *({**one} for one in map(ruleset, read_shipped_texts()) if one["data"]["id"] == "youplay-bluemax"),
         *(
             {**battle(f"anna 1 0 0 {number}", "ben 1 0 0 0", league="L1"), "occurred_at": "2012-02-01T10:00:00Z"}
             for number in range(3)

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from ratings_ledger.ledger.events.game_types import GAME_TYPES, battle, numbers
-from ratings_ledger.projections.rulesets.columns import COLUMNS_OF, numbers_of
+from ratings_ledger.projections.rulesets.columns import COLUMNS_OF, derive_numbers
 
 
 def fight(*players: tuple[str, str, int]) -> dict[str, Any]:
@@ -20,16 +20,16 @@ def test_every_column_has_its_numbers() -> None:
     for name, kind in GAME_TYPES.items():
         seats = [[{"player": f"p{number}"}] for number in range(max(4, kind.seats[0]))]
         game = {"game_id": "g-1", "game": "chess", "kind": name, **kind.draw(seats, chance)}
-        found = numbers_of(game)
+        found = derive_numbers(game)
         assert found.keys() == COLUMNS_OF[name].keys() >= numbers(game).keys()
         assert {len(values) for values in found.values()} <= {len(game["participants"])}
 
 
 def test_best_mates_and_enemies_of_a_battle() -> None:
     """The best of the others on a side, the best of the other side, and -1 for who fights alone."""
-    found = numbers_of(fight(("anna", "red", 60), ("ben", "blue", 20), ("cleo", "red", 7), ("dora", "blue", 25)))
+    found = derive_numbers(fight(("anna", "red", 60), ("ben", "blue", 20), ("cleo", "red", 7), ("dora", "blue", 25)))
     assert (found["mates_best"], found["enemies_best"]) == ([7, 25, 60, 20], [25, 60, 25, 60])
-    alone = numbers_of(fight(("anna", "red", 5), ("ben", "blue", 7), ("cleo", "blue", 7)))
+    alone = derive_numbers(fight(("anna", "red", 5), ("ben", "blue", 7), ("cleo", "blue", 7)))
     assert (alone["mates_best"], alone["enemies_best"]) == ([-1, 7, 7], [7, 5, 5])
 
 
@@ -39,7 +39,7 @@ def test_left_seat_counts_for_both() -> None:
     game["participants"][1] |= {"status": "surrendered", "units": 2}
     game["participants"][2] |= {"status": "substitute", "replaces": "ben", "units": 2}
     battle.check(game)
-    assert numbers_of(game)["mates_best"] == [-1, 10, 30]
+    assert derive_numbers(game)["mates_best"] == [-1, 10, 30]
 
 
 def test_random_battles_match_a_naive_count() -> None:
@@ -51,7 +51,7 @@ def test_random_battles_match_a_naive_count() -> None:
             seen["no battle"] += 1
             continue
         players = [(f"p{number}", side, chance.choice([0, 5, 5, 9])) for number, side in enumerate(sides)]
-        found = numbers_of(fight(*players))
+        found = derive_numbers(fight(*players))
         for index, (name, side, _) in enumerate(players):
             mates = [score for other, of, score in players if of == side and other != name]
             enemies = [score for _, of, score in players if of != side]

@@ -20,9 +20,9 @@ from ratings_ledger.projections.cluster.columnar import OpenedObject
 from ratings_ledger.projections.cluster.objects import objects_at
 from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.facts import decoding
-from ratings_ledger.projections.facts.columns import Facts, row_at
+from ratings_ledger.projections.facts.columns import Facts, find_row_at
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns
-from ratings_ledger.projections.rulesets.columns import Reading, reading_of
+from ratings_ledger.projections.rulesets.columns import Reading, find_reading
 
 COLUMNS = (
     "place", "team", "home", "score", "side_score", "league", "year", "numbers.length", "numbers.points",
@@ -121,10 +121,10 @@ def test_reading_is_the_same_where_nothing_differs() -> None:
     data = {"id": "x", "version": "1", "rule": "elo/1", "scope": {"game": ["tennis"]}, "score_decimals": 2,
             "score_order": "low", "numbers": {"length": {"absent": 3}, "points": {"min": 0}}}  # fmt: skip
     ruleset = Ruleset.model_validate(data)
-    assert reading_of(("place", "seats"), ruleset) == Reading(("place", "seats"))
-    assert reading_of(("side_score",), ruleset) == Reading(("side_score",), 100, -1)
+    assert find_reading(("place", "seats"), ruleset) == Reading(("place", "seats"))
+    assert find_reading(("side_score",), ruleset) == Reading(("side_score",), 100, -1)
     read = ("numbers.length", "numbers.points")
-    assert reading_of(read, ruleset) == Reading(read, absent=(("numbers.length", 3),))
+    assert find_reading(read, ruleset) == Reading(read, absent=(("numbers.length", 3),))
 
 
 def test_leagues_and_years_of_one_game() -> None:
@@ -142,8 +142,8 @@ def test_leagues_and_years_of_one_game() -> None:
     assert column(facts, "year", READINGS[2]) == [[2019] * 2, [2019] * 2, [2019] * 2, [2020] * 2]
     data = {"id": "x", "version": "1", "rule": "elo/1", "scope": {"game": ["go"]}, "time_zone": "Asia/Tokyo"}
     ruleset = Ruleset.model_validate(data)
-    assert reading_of(("year",), ruleset) == Reading(("year",), zone="Asia/Tokyo")
-    assert reading_of(("place",), ruleset) == Reading(("place",))
+    assert find_reading(("year",), ruleset) == Reading(("year",), zone="Asia/Tokyo")
+    assert find_reading(("place",), ruleset) == Reading(("place",))
 
 
 @pytest.mark.parametrize("reading", READINGS)
@@ -197,7 +197,7 @@ def test_sealed_segments_keep_columns_of_sides(tmp_path: Path, monkeypatch: pyte
     every = np.ones(len(facts.cells), dtype=bool)
     seen = set[str]()
     for part in segments.games_of_cells(opened, every):
-        rows = [row_at(facts.first_position, at) for at in part.rows["first_position"].tolist()]
+        rows = [find_row_at(facts.first_position, at) for at in part.rows["first_position"].tolist()]
         alone = facts.only(arrays.as_column(np.array(rows)))
         other = Facts(0, b"")
         for name in ("numbers.length", "numbers.points", "club", "home", "team", "score", "score_decimals"):

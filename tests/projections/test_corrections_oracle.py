@@ -41,7 +41,7 @@ from ratings_ledger.projections.queries.history import course_of
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.standings import build_balance
 from ratings_ledger.projections.replay.ladders import build_streams
-from ratings_ledger.projections.rulesets.versions import shipped
+from ratings_ledger.projections.rulesets.versions import read_shipped_texts
 
 Points = dict[tuple[str, str], Fraction]
 
@@ -80,7 +80,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ledger with the shipped rulesets, to be copied."""
     path: Path = tmp_path_factory.mktemp("template") / "ratings.db"
     create_ledger(str(path))
-    publish_missing(open_ledger(str(path)), "test", shipped())
+    publish_missing(open_ledger(str(path)), "test", read_shipped_texts())
     return path
 
 

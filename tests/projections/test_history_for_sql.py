@@ -27,7 +27,7 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.facts import decoding
-from ratings_ledger.projections.rulesets.versions import shipped
+from ratings_ledger.projections.rulesets.versions import read_shipped_texts
 from ratings_ledger.projections.stored import computing, generations, sql_history, sql_rows
 from ratings_ledger.projections.stored.rebuilding import HistoryMissing, RebuildOptions, rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
@@ -149,7 +149,7 @@ def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratin
     met: Counter[str] = Counter()
     url = new_store()
     upgrade(url)
-    publish_missing(open_ledger(url), "test", shipped())
+    publish_missing(open_ledger(url), "test", read_shipped_texts())
     with open_ledger(url).reading() as connection:
         published = [json.loads(record) for page in read_records(connection) for _, record in page]
 
@@ -159,7 +159,7 @@ def test_views_match_commands_in_any_history(new_store: Callable[[], str], ratin
     def go(steps: list[Any], chance: Random) -> None:
         url = new_store()
         upgrade(url)
-        publish_missing(open_ledger(url), "test", shipped())
+        publish_missing(open_ledger(url), "test", read_shipped_texts())
         ledger = open_ledger(url)
         for _ in range(3):
             size = chance.randint(1, 30)

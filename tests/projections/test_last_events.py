@@ -39,7 +39,7 @@ from ratings_ledger.projections.queries.last_events import (
     last_events_of_games,
 )
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
-from ratings_ledger.projections.rulesets.versions import shipped
+from ratings_ledger.projections.rulesets.versions import read_shipped_texts
 
 Ratings = Callable[..., Any]
 REASON = "it was wrong"
@@ -236,7 +236,7 @@ def clock(game_id: str, players: list[str], until: int) -> list[Event]:
 
 # -- seasons that carry points over, and leagues that keep their version
 
-CARRYING = next(text for text in shipped() if 'id = "b5-league"' in text).replace(
+CARRYING = next(text for text in read_shipped_texts() if 'id = "b5-league"' in text).replace(
     "carry_over = false", "carry_over = true"
 )
 SEASONS, LEAGUES = ["2010-1", "2010-2", "2010-3"], ["L", "M"]

@@ -9,7 +9,7 @@ from own_rules import shipped_text
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.rulesets.registry import rule
-from ratings_ledger.projections.rulesets.versions import bind, in_force, read_toml, shipped
+from ratings_ledger.projections.rulesets.versions import bind, in_force, read_shipped_texts, read_toml
 from ratings_ledger.projections.stored.generations import ladders_of
 
 GOOD = shipped_text("club-catan-elo")
@@ -56,7 +56,7 @@ def test_ruleset_problem_names_key_and_line(case):
 
 def test_shipped_rulesets_can_be_published():
     """All shipped rulesets can be published, name their source and mark what they assume."""
-    for text in shipped():
+    for text in read_shipped_texts():
         found, problems = read_toml(text)
         assert not problems
         assert found.source

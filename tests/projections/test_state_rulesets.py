@@ -9,7 +9,7 @@ from ratings_ledger.ledger.events.types import Ruleset, read_data
 from ratings_ledger.projections.contract import STATE_RULE_COLUMNS, Rule, State
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.registry import rule
-from ratings_ledger.projections.rulesets.versions import bind, kinds_of, read_toml, refuse_sequel
+from ratings_ledger.projections.rulesets.versions import bind, find_kinds, read_toml, refuse_sequel
 
 GOOD = shipped_text("club-catan-elo")
 DEFAULTS = {
@@ -59,7 +59,7 @@ def test_rule_with_state_takes_members(text: str, stateful: None) -> None:
     version, problems = bind(Ruleset.model_validate(json.loads(json.dumps(found.model_dump(exclude_unset=True)))))
     assert version is not None
     assert version.ruleset == found
-    assert kinds_of(version.rule) == [*COLUMNS_OF]
+    assert find_kinds(version.rule) == [*COLUMNS_OF]
 
 
 WRONG = {
