@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent / "data"
 
 
 def options() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Return the options of the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--rows", metavar="NAME,...", default=",".join(ROWS), help=f"of: {', '.join(ROWS)}")
     parser.add_argument("--games", metavar="N", type=int, help="cap on the number of games; default: the full sizes")

@@ -15,11 +15,11 @@ def main() -> None:
         # numba loads it where it is; an installed program does not bring it, one of the others does
         sys.modules["scipy"] = None  # type: ignore[assignment]
     with redirect_stdout(sys.stderr):
-        found = getattr(import_module(module), name)(**arguments)
-    who = resource.RUSAGE_CHILDREN if found.pop("of_children", False) else resource.RUSAGE_SELF
+        result = getattr(import_module(module), name)(**arguments)
+    who = resource.RUSAGE_CHILDREN if result.pop("of_children", False) else resource.RUSAGE_SELF
     # kilobytes on Linux, bytes on macOS
     unit = 1 if sys.platform == "darwin" else 1_024
-    print(json.dumps({"seconds": 0.0, **found, "peak_bytes": resource.getrusage(who).ru_maxrss * unit}))  # noqa: T201
+    print(json.dumps({"seconds": 0.0, **result, "peak_bytes": resource.getrusage(who).ru_maxrss * unit}))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def seal(url: str, on: str, segments: str, again: bool = False) -> Found:
 
 
 def sealed_events(url: str) -> Found:
-    """How many events of a history can be sealed."""
+    """Return how many events of a history can be sealed."""
     with open_ledger(url).reading() as connection:
         position = head(connection).position
     return {"count": position - position % coordinating.SEGMENT_EVENTS}
@@ -98,12 +98,12 @@ def _of_children() -> dict[str, float]:
 
 
 def of_this_worker() -> tuple[int, float]:
-    """The most memory that a worker has held, and the seconds of a processor that it took."""
+    """Return the most memory that a worker has held, and the seconds of a processor that it took."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1_024, process_time()
 
 
 def _digest_of_live(url: str) -> str:
-    """A digest over the digests of all ladders of the live generation."""
+    """Return a digest over the digests of all ladders of the live generation."""
     with open_ledger(url).reading() as connection:
         generation = live(connection)
         assert generation is not None
@@ -116,7 +116,7 @@ def _digest_of_live(url: str) -> str:
 
 @contextmanager
 def _address(on: str | None) -> Iterator[tuple[str | None, Callable[[], dict[str, float]]]]:
-    """Where an engine is, started if it is `dask:N`; and a function that says what its workers took."""
+    """Provide the address of an engine, started if it is `dask:N`, and a function that measures its workers."""
     kind, _, count = (on or "").partition(":")
     if kind != "dask":
         yield on, _of_children
@@ -154,7 +154,7 @@ def _started(what: str, *arguments: str) -> "subprocess.Popen[str]":
 
 
 def _said(process: "subprocess.Popen[str]", what: str) -> str:
-    """What a process says behind some words on standard error."""
+    """Return what a process says behind some words on standard error."""
     assert process.stderr is not None
     for line in process.stderr:
         if what in line:

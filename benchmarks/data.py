@@ -11,7 +11,7 @@ FORMAT = 1
 
 
 def kept(folder: Path, name: str, function: str, history: History, **more: str) -> str:
-    """The path of a file made from a history by a function of `benchmarks`, if it does not exist yet."""
+    """Return the path of a file made from a history by a function of `benchmarks`, if it does not exist yet."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{FORMAT}-{history.name}{name}"
     if not path.exists():
@@ -26,30 +26,30 @@ def kept(folder: Path, name: str, function: str, history: History, **more: str) 
 
 
 def ledger(folder: Path, history: History) -> str:
-    """A SQLite ledger."""
+    """Return a SQLite ledger."""
     return kept(folder, ".db", "writing:write_ledger", history)
 
 
 def arrays(folder: Path, history: History) -> str:
-    """The games in replay order as numpy arrays."""
+    """Return the games in replay order as numpy arrays."""
     return kept(folder, ".npz", "writing:write_arrays", history)
 
 
 def json_lines(folder: Path, history: History) -> str:
-    """A file for `ratings import`."""
+    """Return a file for `ratings import`."""
     return kept(folder, ".jsonl", "writing:write_json_lines", history)
 
 
 def csv(folder: Path, history: History) -> str:
-    """A file for `ratings import`, in long form."""
+    """Return a file for `ratings import`, in long form."""
     return kept(folder, ".csv", "writing:write_csv", history)
 
 
 def table(folder: Path, history: History, form: str, kind: str) -> str:
-    """A spreadsheet or a file of CSV, in the usual form or as clubs keep their games."""
+    """Return a spreadsheet or a file of CSV, in the usual form or as clubs keep their games."""
     return kept(folder, f"-{form}{kind}", "spreadsheets:write_table", history, form=form)
 
 
 def domain_events(folder: Path, history: History) -> str:
-    """The store of an application of the package `eventsourcing`."""
+    """Return the store of an application of the package `eventsourcing`."""
     return kept(folder, ".events.db", "writing:write_domain_events", history)

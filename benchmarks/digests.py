@@ -5,5 +5,5 @@ from hashlib import sha256
 
 
 def digest_of_points(points: Mapping[str, int]) -> str:
-    """The SHA-256 of everybody's exact points, in the order of their ids."""
+    """Return the SHA-256 of everybody's exact points, in the order of their ids."""
     return sha256("\n".join(f"{player} {points[player]}" for player in sorted(points)).encode()).hexdigest()

@@ -38,17 +38,17 @@ class Drawn(NamedTuple):
     occurred_at: Ints
 
     def ladder(self, game: int, history: History) -> int:
-        """The number of the ladder that a game of the chunk is on."""
+        """Return the number of the ladder that a game of the chunk is on."""
         return (self.first + game) % history.ladders
 
 
 def chunks(history: History) -> Iterator[Drawn]:
-    """All games of a history, chunk by chunk."""
+    """Yield all games of a history, chunk by chunk."""
     return (draw(history, number) for number in range(history.chunks))
 
 
 def draw(history: History, number: int) -> Drawn:
-    """One chunk of a history."""
+    """Return one chunk of a history."""
     random = np.random.default_rng([history.seed, number])
     first = number * CHUNK_GAMES
     count = min(CHUNK_GAMES, history.games - first)
@@ -67,9 +67,9 @@ def _sizes(random: np.random.Generator, history: History, count: int) -> Ints:
 
 
 def _players(random: np.random.Generator, history: History, first: int, sizes: Ints) -> Ints:
-    """A row of distinct players for each game; those beyond its size do not play."""
+    """Return a row of distinct players for each game; those beyond its size do not play."""
     widest = int(sizes.max())
-    found = np.empty((len(sizes), widest), dtype=np.int64)
+    players = np.empty((len(sizes), widest), dtype=np.int64)
     todo = np.arange(len(sizes))
     ladders = (first + todo) % history.ladders
     activity = None if history.ladders > 1 else _activity(history)
@@ -79,14 +79,14 @@ def _players(random: np.random.Generator, history: History, first: int, sizes: I
         else:
             drawn = np.searchsorted(activity, random.random((len(todo), widest)))
             drawn = (drawn * history.stride + 7) % history.players
-        found[todo] = drawn
+        players[todo] = drawn
         inside = np.sort(drawn, axis=1)
         todo = todo[(inside[:, 1:] == inside[:, :-1]).any(axis=1)]
-    return found
+    return players
 
 
 def _activity(history: History) -> NDArray[np.float64]:
-    """The cumulative activity of all players, most active first: Zipf's law, flattened at the top."""
+    """Return the cumulative activity of all players, most active first: Zipf's law, flattened at the top."""
     shares = 1 / (np.arange(history.players) + 100.0) ** 0.9
     cumulated = np.cumsum(shares)
     return np.asarray(cumulated / cumulated[-1], dtype=np.float64)

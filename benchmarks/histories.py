@@ -24,40 +24,40 @@ class History(NamedTuple):
 
     @property
     def name(self) -> str:
-        """A name for files."""
+        """Return a name for files."""
         order = "" if self.late else "-in-order"
         return f"{self.games}-games-of-{self.size or 'any'}-on-{self.ladders}{order}-seed-{self.seed}"
 
     @property
     def players(self) -> int:
-        """How many players there are to draw from."""
+        """Return how many players there are to draw from."""
         if self.ladders > 1:
             return self.ladders * LADDER_PLAYERS
         return max(PLAYERS_MIN, self.games // GAMES_PER_PLAYER)
 
     @property
     def chunks(self) -> int:
-        """How many chunks the games come in."""
+        """Return how many chunks the games come in."""
         return -(-self.games // CHUNK_GAMES)
 
     @property
     def stride(self) -> int:
-        """A number coprime to the number of players, to spread the active ones over the ids."""
+        """Return a number coprime to the number of players, to spread the active ones over the ids."""
         stride = int(self.players * 0.618) | 1
         while gcd(stride, self.players) != 1:
             stride += 2
         return stride
 
     def player_at(self, rank: int) -> int:
-        """The number of the player with `rank` more active players ahead, where all are on one ladder."""
+        """Return the number of the player with `rank` more active players ahead, where all are on one ladder."""
         return (rank * self.stride + 7) % self.players
 
 
 def game_id(number: int) -> str:
-    """The id of a game."""
+    """Return the id of a game."""
     return f"g-{number:08d}"
 
 
 def player_id(number: int) -> str:
-    """The id of a player."""
+    """Return the id of a player."""
     return f"player-{number}"

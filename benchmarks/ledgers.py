@@ -32,10 +32,10 @@ def empty_ledger(url: str) -> None:
 
 
 def drafts(drawn: Drawn, history: History) -> list[Draft]:
-    """The games of a chunk as validation would return them."""
+    """Return the games of a chunk as validation would return them."""
     slug = "bench" if history.ladders == 1 else "bench-groups"
     players, places = drawn.players.tolist(), drawn.places.tolist()
-    found = []
+    game_drafts = []
     for number, (low, high) in enumerate(pairwise(drawn.offsets.tolist())):
         name = game_id(drawn.first + number)
         participants = ",".join(f'{{"place":{places[i]},"player":"{player_id(players[i])}"}}' for i in range(low, high))
@@ -44,29 +44,29 @@ def drafts(drawn: Drawn, history: History) -> list[Draft]:
             f'"participants":[{participants}]}}'
         )
         subject = f"game:{name}"
-        found.append(Draft(subject, "game.recorded", 1, subject, int(drawn.occurred_at[number]), data))
-    return found
+        game_drafts.append(Draft(subject, "game.recorded", 1, subject, int(drawn.occurred_at[number]), data))
+    return game_drafts
 
 
-def new_drafts(games: int, players: int, there: int, now: int) -> list[Draft]:
-    """Games of four that have just been played, behind a log of `there` events."""
-    chance, found = Random(there), []
+def new_drafts(games: int, players: int, position: int, now: int) -> list[Draft]:
+    """Draft games of four that have just been played, after a log of `position` events."""
+    chance, drafts = Random(position), []
     for number in range(games):
-        name, seated = f"n-{there}-{number}", chance.sample(range(players), 4)
+        name, seated = f"n-{position}-{number}", chance.sample(range(players), 4)
         participants = ",".join(f'{{"place":{place},"player":"{player_id(p)}"}}' for place, p in enumerate(seated, 1))
         data = f'{{"game":"bench","game_id":"{name}","group":"0","participants":[{participants}]}}'
-        found.append(Draft(f"game:{name}", "game.recorded", 1, f"game:{name}", now - games + number, data))
-    return found
+        drafts.append(Draft(f"game:{name}", "game.recorded", 1, f"game:{name}", now - games + number, data))
+    return drafts
 
 
 def rows(games: list[Draft], after: Head) -> list[EventRow]:
-    """The drafts as rows after a head, recorded at the time of its event."""
-    found, chain, recorded_at = [], after.chain_hash, after.recorded_at
+    """Return the drafts as rows after a head, recorded at the time of its event."""
+    event_rows, chain, recorded_at = [], after.chain_hash, after.recorded_at
     for position, draft in enumerate(games, after.position + 1):
         record = build_record(draft, position, recorded_at, BY)
         leaf = leaf_hash(record)
         chain = chain_hash(chain, leaf)
-        found.append(
+        event_rows.append(
             EventRow(
                 position,
                 draft.event_id,
@@ -82,7 +82,7 @@ def rows(games: list[Draft], after: Head) -> list[EventRow]:
                 chain,
             )
         )
-    return found
+    return event_rows
 
 
 def write_ledger(url: str, history: History, prepare: Callable[[], None] = lambda: None) -> Head:
@@ -100,7 +100,7 @@ def write_ledger(url: str, history: History, prepare: Callable[[], None] = lambd
 
 
 def _chunks_of_rows(history: History, after: Head) -> Iterator[list[EventRow]]:
-    """All rows of a history; another process prepares them, except for the chain, while earlier ones are inserted."""
+    """Yield all rows of a history. Another process prepares them, except for the chain, during earlier inserts."""
     if not history.games:
         return
     chain = after.chain_hash
@@ -117,12 +117,12 @@ def _chunks_of_rows(history: History, after: Head) -> Iterator[list[EventRow]]:
 
 
 def _unchained(history: History, number: int, after: Head) -> list[EventRow]:
-    """The rows of a chunk, with chain hashes as if the chain began with it."""
+    """Return the rows of a chunk, with chain hashes as if the chain began with it."""
     return rows(drafts(draw(history, number), history), after._replace(position=after.position + number * CHUNK_GAMES))
 
 
 def json_lines(history: History) -> Iterator[str]:
-    """A history as lines for `ratings import`."""
+    """Yield a history as lines for `ratings import`."""
     for drawn in chunks(history):
         for draft in drafts(drawn, history):
             played = format_instant(draft.occurred_at)
@@ -130,7 +130,7 @@ def json_lines(history: History) -> Iterator[str]:
 
 
 def csv_lines(history: History) -> Iterator[str]:
-    """A history in long form for `ratings import`."""
+    """Yield a history in long form for `ratings import`."""
     yield "game_id,occurred_at,game,group,player,place"
     for drawn in chunks(history):
         for draft in drafts(drawn, history):

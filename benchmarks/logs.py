@@ -25,8 +25,8 @@ def append_behind(url: str, events: int, batch: int) -> Found:
 
     def once() -> int:
         with ledger.reading() as connection:
-            there = head(connection).position
-        games, done, started = new_drafts(events, 1_000, there, clock.now()), 0, perf_counter()
+            position = head(connection).position
+        games, done, started = new_drafts(events, 1_000, position, clock.now()), 0, perf_counter()
         for first in range(0, events, batch):
             done += append(ledger, games[first : first + batch], by="bench", clock=clock.now).appended
         times.append(perf_counter() - started)

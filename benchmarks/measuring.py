@@ -37,7 +37,7 @@ class Call(NamedTuple):
 
     @property
     def missing(self) -> list[str]:
-        """The packages that are not installed."""
+        """Return the packages that are not installed."""
         return [name for name in self.needs if find_spec(name) is None]
 
 
@@ -56,8 +56,8 @@ def measure(call: Call) -> Run:
     done = subprocess.run(command, input=given, capture_output=True, cwd=ROOT, env=environment, check=False)
     if done.returncode:
         raise ChildFailed(f"{call.function}: {done.stderr.decode(errors='replace')[-4_000:]}")
-    found = json.loads(done.stdout.splitlines()[-1])
-    return Run(found.pop("seconds"), found.pop("peak_bytes"), found)
+    details = json.loads(done.stdout.splitlines()[-1])
+    return Run(details.pop("seconds"), details.pop("peak_bytes"), details)
 
 
 def _into_memory(arguments: Mapping[str, Any]) -> None:
@@ -76,15 +76,15 @@ def _into_memory(arguments: Mapping[str, Any]) -> None:
 
 
 def in_turn(calls: Mapping[str, Call], repetitions: int, warm_up: int = 0) -> dict[str, list[Run]]:
-    """The calls one after another, in rounds, so that a slow minute of the machine hits all of them.
+    """Return the calls one after another, in rounds, so that a slow minute of the machine hits all of them.
 
     Calls whose packages are not installed are left out; so are the first `warm_up` rounds.
     """
     runs: dict[str, list[Run]] = {name: [] for name, call in calls.items() if not call.missing}
     for _ in range(warm_up + repetitions):
-        for name, found in runs.items():
-            found.append(measure(calls[name]))
-    return {name: found[warm_up:] for name, found in runs.items()}
+        for name, measured in runs.items():
+            measured.append(measure(calls[name]))
+    return {name: measured[warm_up:] for name, measured in runs.items()}
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def forget_caches() -> None:
 
 
 def fastest(variants: Mapping[str, Call]) -> str:
-    """The name of the variant that took the least time in one run each."""
+    """Return the name of the variant that took the least time in one run each."""
     return min(variants, key=lambda name: measure(variants[name]).seconds if not variants[name].missing else 0.0)
 
 

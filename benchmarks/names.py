@@ -21,8 +21,8 @@ def drawn(form: str, new: int, known: int) -> tuple[list[str], list[str]]:
         names[f"{first} {last}"] = None
     every = [*names]
     slips = [_mistyped(name, chance) for name in chance.sample(every[:known], new // 2)]
-    there = {*every}
-    return [*every[known + new // 2 :], *(slip for slip in slips if slip not in there)], every[:known]
+    used_names = {*every}
+    return [*every[known + new // 2 :], *(slip for slip in slips if slip not in used_names)], every[:known]
 
 
 def _mistyped(name: str, chance: random.Random) -> str:

@@ -51,11 +51,11 @@ def forget_columns(url: str) -> None:
 
 
 def find_close_names(form: str, new: int, known: int) -> Found:
-    """Which drawn new names are close to drawn known ones."""
+    """Return which drawn new names are close to drawn known ones."""
     news, knowns = drawn_names(form, new, known)
     started = perf_counter()
-    found = dict(close(news, knowns))
-    return {"seconds": perf_counter() - started, "found": len(found)}
+    result = dict(close(news, knowns))
+    return {"seconds": perf_counter() - started, "found": len(result)}
 
 
 def published_rulesets(ledger: Store) -> list[str]:
@@ -71,9 +71,9 @@ def rebuild(url: str, cached: bool = False, only_changed: bool = False) -> Found
     if not cached:
         forget_columns(url)
     ledger = open_ledger(url)
-    asked = [] if only_changed else published_rulesets(ledger)
+    rulesets = [] if only_changed else published_rulesets(ledger)
     started = perf_counter()
-    done = rebuild_ladders(ledger, clock.now, asked)
+    done = rebuild_ladders(ledger, clock.now, rulesets)
     seconds = perf_counter() - started
     if done.failures:
         raise SystemExit(f"a rule failed: {done.failures[0]}")
@@ -81,7 +81,7 @@ def rebuild(url: str, cached: bool = False, only_changed: bool = False) -> Found
 
 
 def live_points(url: str) -> Found:
-    """The points on the ladder of all games in the live generation, in points."""
+    """Return the points on the ladder of all games in the live generation, in points."""
     with open_ledger(url).reading() as connection:
         live = generations.live(connection)
         assert live is not None, "nothing is rebuilt yet"
@@ -120,7 +120,7 @@ def _replayed(url: str) -> Found:
 
 
 def replay_in_memory(url: str, name: str = "", compared: int = 0) -> Found:
-    """The replay alone, of a stream in memory, in a process that has done it once before.
+    """Return the replay alone, of a stream in memory, in a process that has done it once before.
 
     With the `name` of a ruleset of the folder `later`, the ladder of that ruleset, which is not published; with
     `compared`, also everybody's points after so many games.
@@ -133,13 +133,13 @@ def replay_in_memory(url: str, name: str = "", compared: int = 0) -> Found:
     started = perf_counter()
     trace = replay_stream(stream, keep=False)
     seconds = perf_counter() - started
-    found = {"seconds": seconds, "count": len(stream.row), "digest": _digest(stream.names, trace)}
+    result = {"seconds": seconds, "count": len(stream.row), "digest": _digest(stream.names, trace)}
     if compared:
         part = replay_stream(stream.up_to(compared, 0), keep=False)
         scale = stream.rule.scale
         points = zip(part.stream.names, part.points, strict=True)
-        found["points"] = {player: units / scale for player, units in points}
-    return found
+        result["points"] = {player: units / scale for player, units in points}
+    return result
 
 
 def replay_decoded(url: str, name: str) -> Found:
@@ -171,7 +171,7 @@ def replay_decoded(url: str, name: str) -> Found:
 
 
 def _decode_with(url: str, name: str) -> tuple[Facts, str]:
-    """The facts of a ledger, and the ladder of all games, or that of a ruleset of the folder `later`."""
+    """Return the facts of a ledger, and the ladder of all games, or that of a ruleset of the folder `later`."""
     with open_ledger(url).reading() as connection:
         facts = decode(connection)
     if not name:
@@ -206,21 +206,19 @@ def append_history(url: str, history: list[Any], batch: int, journal: str | None
     return {"seconds": seconds, "count": count}
 
 
-def answered(url: str, method: str, options: dict[str, Any], asked: list[tuple[list[Any], str | None]]) -> Found:
-    """The last of some questions to a ledger that stays open, by the name of a view's method: each has its arguments
-    and its `as_of`.
-    """
+def answered(url: str, method: str, options: dict[str, Any], queries: list[tuple[list[Any], str | None]]) -> Found:
+    """Measure the last of some queries to an open ledger: a method of the snapshot, with arguments and `as_of`."""
     with open_public(url) as ledger:
-        for arguments, as_of in asked:
+        for arguments, as_of in queries:
             started = perf_counter()
-            found = getattr(ledger.at(as_of), method)(*arguments, **options)
+            result = getattr(ledger.at(as_of), method)(*arguments, **options)
             seconds = perf_counter() - started
-    assert found is not None
+    assert result is not None
     return {"seconds": seconds}
 
 
 def previewed(url: str, game_id: str) -> Found:
-    """What a correction of a game would change, in a ledger that stays open and has previewed it once before."""
+    """Return what a correction of a game would change, in a ledger that stays open and has previewed it once before."""
     with open_public(url) as ledger:
         event = _turned_round(ledger, game_id)
         for _ in range(2):
@@ -233,16 +231,16 @@ def previewed(url: str, game_id: str) -> Found:
 
 
 def corrected(url: str, game_id: str, limit: int) -> Found:
-    """The first standings after a correction of a game, in a ledger that stays open, the second time."""
+    """Return the first standings after a correction of a game, in a ledger that stays open, the second time."""
     with open_public(url) as ledger:
         before = ledger.at().standings(LADDER, limit=limit).digest
         for _ in range(2):
             ledger.propose(_turned_round(ledger, game_id), by=BY).commit()
             started = perf_counter()
-            found = ledger.at().standings(LADDER, limit=limit)
+            result = ledger.at().standings(LADDER, limit=limit)
             seconds = perf_counter() - started
-            assert found.digest != before
-            before = found.digest
+            assert result.digest != before
+            before = result.digest
     return {"seconds": seconds}
 
 
@@ -256,7 +254,7 @@ def published(url: str, name: str) -> Found:
 
 
 def _turned_round(ledger: Ledger, game_id: str) -> dict[str, Any]:
-    """A correction of a game: the places are the other way round."""
+    """Return a correction of a game: the places are the other way round."""
     game = {participant.player: participant.place for participant in ledger.at().explain(LADDER, game_id).players}
     swapped = [{"player": player, "place": place} for player, place in zip(game, reversed(game.values()), strict=True)]
     data = {"game": "bench", "game_id": game_id, "participants": swapped}
@@ -264,28 +262,28 @@ def _turned_round(ledger: Ledger, game_id: str) -> dict[str, Any]:
 
 
 def simulated(url: str) -> Found:
-    """All games under another ruleset, in a ledger that stays open and has done it once before."""
-    told = (RULESETS / "bench-elo-1.toml").read_text().replace('version = "1"', 'version = "2"')
+    """Return all games under another ruleset, in a ledger that stays open and has done it once before."""
+    text = (RULESETS / "bench-elo-1.toml").read_text().replace('version = "1"', 'version = "2"')
     with open_public(url) as ledger:
         for _ in range(2):
             started = perf_counter()
-            found = ledger.simulate(told.replace("k_total = 32", "k_total = 24"), ledger.at())
+            result = ledger.simulate(text.replace("k_total = 32", "k_total = 24"), ledger.at())
             seconds = perf_counter() - started
-    assert found.variants[0].ladders[0].changes
+    assert result.variants[0].ladders[0].changes
     return {"seconds": seconds}
 
 
 def nightly(url: str, games: int, players: int) -> Found:
-    """A rebuild after so many new games of four, which are appended before the clock starts."""
+    """Return a rebuild after so many new games of four, which are appended before the clock starts."""
     ledger = open_ledger(url)
     with ledger.reading() as connection:
-        there = head(connection).position
-    append(ledger, new_drafts(games, players, there, clock.now()), by=BY, clock=clock.now)
+        position = head(connection).position
+    append(ledger, new_drafts(games, players, position, clock.now()), by=BY, clock=clock.now)
     return {"seconds": rebuild(url, cached=True, only_changed=True)["seconds"]}
 
 
 def command(url: str, arguments: list[str], repeated: bool = False) -> Found:
-    """A command in this process, its output discarded; with `repeated` it has run once before."""
+    """Return a command in this process, its output discarded; with `repeated` it has run once before."""
     for _ in range(1 + repeated):
         with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing):
             started = perf_counter()
@@ -297,7 +295,7 @@ def command(url: str, arguments: list[str], repeated: bool = False) -> Found:
 
 
 def import_table(url: str, arguments: list[str]) -> Found:
-    """The same of an import, and the most memory that a process held that it started."""
-    found = command(url, [*arguments, "--new-names", "accept"])
+    """Return the same of an import, and the most memory that a process held that it started."""
+    result = command(url, [*arguments, "--new-names", "accept"])
     unit = 1 if sys.platform == "darwin" else 1_024
-    return {**found, "reader_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit}
+    return {**result, "reader_bytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit}

@@ -39,7 +39,7 @@ PACKAGES = (
 
 
 def machine() -> dict[str, Any]:
-    """What a measurement depends on: processor, memory, system, and versions."""
+    """Return what a measurement depends on: processor, memory, system, and versions."""
     pages, page_bytes = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return {
         "processor": _processor(),
@@ -50,7 +50,7 @@ def machine() -> dict[str, Any]:
             "ratings-ledger": _commit(),
             "python": platform.python_version(),
             "sqlite": sqlite3.sqlite_version,
-            **{name: found for name in PACKAGES if (found := _version(name)) is not None},
+            **{name: version for name in PACKAGES if (version := _version(name)) is not None},
         },
     }
 
@@ -78,7 +78,7 @@ def _version(name: str) -> str | None:
 
 
 def measured_row(lines: Iterable[Line | Skipped]) -> dict[str, Any]:
-    """A row as stored: when and where it was measured, and its lines."""
+    """Return a row as stored: when and where it was measured, and its lines."""
     return {
         "measured_on": datetime.now(UTC).date().isoformat(),
         "machine": machine(),
@@ -108,18 +108,18 @@ def _series_as_json(series: Series) -> dict[str, Any]:
     }
 
 
-def line_of(kept: Mapping[str, Any]) -> Line | Skipped:
-    """A line restored from its stored form."""
-    if "skipped" in kept:
-        return Skipped(kept["what"], kept["skipped"])
-    bar = None if kept["bar"] is None else Bar(**kept["bar"])
-    other = None if kept["other"] is None else _series_of(kept["other"])
-    return Line(kept["what"], _series_of(kept["ours"]), other, bar, kept["note"])
+def line_of(stored: Mapping[str, Any]) -> Line | Skipped:
+    """Return a line restored from its stored form."""
+    if "skipped" in stored:
+        return Skipped(stored["what"], stored["skipped"])
+    bar = None if stored["bar"] is None else Bar(**stored["bar"])
+    baseline = None if stored["other"] is None else _series_of(stored["other"])
+    return Line(stored["what"], _series_of(stored["ours"]), baseline, bar, stored["note"])
 
 
-def _series_of(kept: Mapping[str, Any]) -> Series:
-    runs = [Run(*pair) for pair in zip(kept["seconds"], kept["peak_bytes"], strict=True)]
-    return Series(kept["label"], kept["unit"], kept["work"], runs)
+def _series_of(stored: Mapping[str, Any]) -> Series:
+    runs = [Run(*pair) for pair in zip(stored["seconds"], stored["peak_bytes"], strict=True)]
+    return Series(stored["label"], stored["unit"], stored["work"], runs)
 
 
 def page_section(rows: Mapping[str, Mapping[str, Any]]) -> str:
@@ -155,7 +155,7 @@ def keep(rows: Mapping[str, Mapping[str, Any]], order: Iterable[str]) -> None:
 
 
 def with_section(page: str, section: str) -> str:
-    """The page with the text between its markers replaced."""
+    """Return the page with the text between its markers replaced."""
     before, begin, rest = page.partition(BEGIN)
     _, end, behind = rest.partition(END)
     assert begin, f"the page has no line {BEGIN.strip()}"

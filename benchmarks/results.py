@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 
 class Run(NamedTuple):
-    """One measurement in a process of its own: its time, its peak memory, and what it found."""
+    """One measurement in its own process: its time, its peak memory, and details such as counts and digests."""
 
     seconds: float
     peak_bytes: int
-    found: dict[str, Any] = {}
+    details: dict[str, Any] = {}
 
 
 class Series(NamedTuple):
@@ -31,9 +31,9 @@ class Series(NamedTuple):
 
 
 def series(label: str, unit: str, work: int, runs: Sequence[Run]) -> Series:
-    """A series of runs that did all their work, as far as they report it. Raises `AssertionError`."""
+    """Return a series of runs that did all their work, as far as they report it. Raises `AssertionError`."""
     for run in runs:
-        assert run.found.get("count", work) == work, f"{label}: {run.found['count']:,} {unit}, not {work:,}"
+        assert run.details.get("count", work) == work, f"{label}: {run.details['count']:,} {unit}, not {work:,}"
     return Series(label, unit, work, runs)
 
 
@@ -64,12 +64,12 @@ class Skipped(NamedTuple):
 
 
 def seconds(series: Series) -> float:
-    """The median time of a run."""
+    """Return the median time of a run."""
     return median(run.seconds for run in series.runs)
 
 
 def spread(series: Series) -> float:
-    """How far apart the runs are: (longest - shortest) / median."""
+    """Return how far apart the runs are: (longest - shortest) / median."""
     times = [run.seconds for run in series.runs]
     return (max(times) - min(times)) / median(times)
 
@@ -80,7 +80,7 @@ def rate(series: Series) -> float:
 
 
 def peak_bytes(series: Series) -> int:
-    """The most memory any run held."""
+    """Return the most memory any run held."""
     return max(run.peak_bytes for run in series.runs)
 
 
@@ -110,12 +110,12 @@ BARS: dict[str, tuple[Callable[[Line], float], str, bool]] = {
 
 
 def reached(line: Line) -> float | None:
-    """The number compared with the line's bar."""
+    """Return the number compared with the line's bar."""
     return None if line.bar is None else BARS[line.bar.kind][0](line)
 
 
 def is_met(line: Line) -> bool | None:
-    """Whether the bar is met; None without a bar."""
+    """Tell whether the bar is met; None without a bar."""
     if line.bar is None:
         return None
     value = BARS[line.bar.kind][0](line)

@@ -45,7 +45,7 @@ ELSEWHERE = 5
 
 
 def site(url: str, folder: str) -> Found:
-    """The command `site`, from the start of the process to its end."""
+    """Measure the command `site`, from the start of the process to its end."""
     command = [sys.executable, "-m", "ratings_ledger", "--db", url, "site", folder]
     started = perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, cwd=ROOT, check=True)
@@ -55,13 +55,13 @@ def site(url: str, folder: str) -> Found:
 
 
 def cold_site(url: str, folder: str) -> Found:
-    """The same into a folder that is not there."""
+    """Measure the command `site` into a new folder."""
     shutil.rmtree(folder, ignore_errors=True)
     return site(url, folder)
 
 
 def site_again(url: str, folder: str, players: int) -> Found:
-    """The same after one more game."""
+    """Measure the command `site` after one more game."""
     add_games(url, 1, players)
     return site(url, folder)
 
@@ -70,8 +70,8 @@ def add_games(url: str, games: int, players: int, game: str = "bench") -> Found:
     """Append games of four that have just been played."""
     ledger = open_ledger(url)
     with ledger.reading() as connection:
-        there = head(connection).position
-    drafts = new_drafts(games, players, there, clock.now())
+        position = head(connection).position
+    drafts = new_drafts(games, players, position, clock.now())
     drafts = [draft._replace(data=draft.data.replace('"game":"bench"', f'"game":"{game}"')) for draft in drafts]
     return {"seconds": 0.0, "count": append(ledger, drafts, by=BY, clock=clock.now).appended}
 
@@ -82,7 +82,7 @@ def add_club(url: str) -> Found:
 
 
 def answers(url: str, kind: str, count: int, games: int) -> Found:
-    """The 99th percentile of the times of answers that are not in memory, at the head of an open ledger.
+    """Return the 99th percentile of the times of answers that are not in memory, at the head of an open ledger.
 
     `kind` is standings, player or game.
     """
@@ -106,7 +106,7 @@ def answers(url: str, kind: str, count: int, games: int) -> Found:
 
 
 def answers_elsewhere(url: str, kind: str, games: int) -> Found:
-    """The median of the times of answers at positions of the log that nobody asked for before, by an open ledger."""
+    """Return the median time of answers at new positions of the log, by an open ledger."""
     pages, times = Pages(url, Site(), ["localhost"]), list[float]()
     while asyncio.run(asked(pages, "/status")) == 503:
         pass
@@ -119,7 +119,7 @@ def answers_elsewhere(url: str, kind: str, games: int) -> Found:
 
 
 def commands_elsewhere(url: str, kind: str, games: int) -> Found:
-    """The same of the command that asks the same, each from start to end."""
+    """Measure the command with the same queries, each from start to end."""
     times = []
     for address, position in _elsewhere(url, kind, games):
         command = [
@@ -198,7 +198,7 @@ def requests(url: str, count: int) -> Found:
 
 
 def requests_to_datasette(url: str, count: int, table: str) -> Found:
-    """The same to Datasette for a table with the numbers of that page, in a file of its own."""
+    """Measure Datasette with a table of the same numbers, in its own file."""
     with open_public(url) as ledger:
         rows = ledger.at().overview(CLUB).rows
     Path(table).unlink(missing_ok=True)
@@ -268,7 +268,7 @@ def _warm(port: int, address: str) -> None:
 
 @contextmanager
 def _serving(command: Sequence[str], cores: Sequence[int]) -> Iterator[int]:
-    """A server in a process of its own, which may use these cores; gives its port."""
+    """Run a server in its own process on these cores, and provide its port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -289,7 +289,7 @@ def _serving(command: Sequence[str], cores: Sequence[int]) -> Iterator[int]:
 
 
 def appends(url: str, clients: int) -> Found:
-    """The longest of some single durable appends, while so many clients read pages of a server in a loop."""
+    """Return the longest of some single durable appends, while so many clients read pages of a server in a loop."""
     ledger, ended = open_ledger(url, keep_open=True), Event()
     command = ["-m", "ratings_ledger", "--db", url, "serve"]
     with _serving(command, sorted(os.sched_getaffinity(0))) as port:
@@ -300,8 +300,8 @@ def appends(url: str, clients: int) -> Found:
         times = list[float]()
         for number in range(APPENDS):
             with ledger.reading() as connection:
-                there = head(connection).position
-            drafts = new_drafts(1, CLUB_PLAYERS, there + number, clock.now())
+                position = head(connection).position
+            drafts = new_drafts(1, CLUB_PLAYERS, position + number, clock.now())
             started = perf_counter()
             append(ledger, drafts, by=BY, clock=clock.now)
             times.append(perf_counter() - started)

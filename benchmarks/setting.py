@@ -14,14 +14,14 @@ class Setting(NamedTuple):
     games_max: int | None = None
 
     def games(self, full: int) -> int:
-        """The size of a row that has `full` games at full size."""
+        """Return the size of a row that has `full` games at full size."""
         return full if self.games_max is None else min(full, self.games_max)
 
     def events(self, full: int) -> int:
-        """The same for a row that waits for the disk at every event, capped at a tenth."""
+        """Return the size of a row that waits for the disk at every event, capped at a tenth."""
         return full if self.games_max is None else max(1, min(full, self.games_max // 10))
 
     @property
     def sqlite(self) -> SqliteStore:
-        """The store that keeps its files in the folder."""
+        """Return the store that keeps its files in the folder."""
         return SqliteStore(self.folder)

@@ -59,15 +59,15 @@ class Outcome(NamedTuple):
 
 
 def sizes(games: int = GAMES, ladders: int = LADDERS) -> list[int]:
-    """How many games each ladder has, the largest first: as many as is inverse to its rank."""
+    """Return how many games each ladder has, the largest first: as many as is inverse to its rank."""
     share = games / sum(1 / rank for rank in range(1, ladders + 1))
     return [max(1, round(share / rank)) for rank in range(1, ladders + 1)]
 
 
-def packs(found: Sequence[int], budget: int = PACK_GAMES) -> Iterator[tuple[int, int]]:
-    """The games and ladders of each pack, as `projections.cluster.packs` fills them."""
+def packs(ladder_sizes: Sequence[int], budget: int = PACK_GAMES) -> Iterator[tuple[int, int]]:
+    """Yield the games and ladders of each pack, as `projections.cluster.packs` fills them."""
     games, ladders, cost = 0, 0, 0
-    for size in found:
+    for size in ladder_sizes:
         if ladders and cost + size + FAMILY_COST > budget:
             yield games, ladders
             games, ladders, cost = 0, 0, 0
@@ -105,18 +105,20 @@ def sealing(costs: Costs, cores: int, games: int = GAMES) -> Outcome:
     return farm([task] * (games // SEGMENT_EVENTS), cores)
 
 
-def night(costs: Costs, cores: int, found: Sequence[int], interpreted: bool = False) -> Outcome:
-    """A rebuild of what is sealed already."""
-    games = sum(found)
+def night(costs: Costs, cores: int, ladder_sizes: Sequence[int], interpreted: bool = False) -> Outcome:
+    """Return a rebuild of what is sealed already."""
+    games = sum(ladder_sizes)
     segments, each = games // SEGMENT_EVENTS, costs.interpreted_game if interpreted else costs.game
-    before = NEW_GAMES * costs.decoded_event_here + segments * costs.segment_here + len(found) * costs.ladder_here
+    before = (
+        NEW_GAMES * costs.decoded_event_here + segments * costs.segment_here + len(ladder_sizes) * costs.ladder_here
+    )
     tasks = [
         Task(
             costs.task_here / 1e6,
             (some * each + costs.pack + segments * costs.read_part) / 1e6,
             some / GAMES_PER_ROW * costs.row_here / 1e6,
         )
-        for some, _ in packs(found)
+        for some, _ in packs(ladder_sizes)
     ]
     return farm(tasks, cores, before / 1e6)
 
@@ -137,38 +139,55 @@ MEASURED = Costs(
 )
 
 
-def told(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Seconds, minutes or hours, as people say them."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6_000 else f"{seconds / 3_600:.1f} h"
 
 
-def limit(found: Outcome, largest: float) -> str:
-    """What would have to be faster."""
-    if largest > 0.7 * found.seconds:
+def limit(outcome: Outcome, largest: float) -> str:
+    """Return what would have to be faster."""
+    if largest > 0.7 * outcome.seconds:
         return "the largest ladder"
-    return "the coordinator" if found.here > found.cores else "the workers"
+    return "the coordinator" if outcome.here > outcome.cores else "the workers"
 
 
 def table(costs: Costs = MEASURED) -> str:
-    """The table, and what it was made from."""
-    found, rows = sizes(), list[tuple[str, ...]]()
+    """Return the table, and what it was made from."""
+    ladder_sizes, rows = sizes(), list[tuple[str, ...]]()
     for cores in CORES:
         done = sealing(costs, cores)
-        rows.append(("sealing from nothing", f"{cores:,}", told(done.seconds), limit(done, 0), f"{done.cores:.0%}", ""))
+        rows.append(
+            (
+                "sealing from nothing",
+                f"{cores:,}",
+                format_duration(done.seconds),
+                limit(done, 0),
+                f"{done.cores:.0%}",
+                "",
+            )
+        )
     for name, interpreted in (("a night", False), ("a night, interpreted", True)):
-        largest = found[0] * (costs.interpreted_game if interpreted else costs.game) / 1e6
+        largest = ladder_sizes[0] * (costs.interpreted_game if interpreted else costs.game) / 1e6
         for cores in CORES:
-            done = night(costs, cores, found, interpreted)
+            done = night(costs, cores, ladder_sizes, interpreted)
             rows.append(
-                (name, f"{cores:,}", told(done.seconds), limit(done, largest), f"{done.cores:.0%}", told(largest))
+                (
+                    name,
+                    f"{cores:,}",
+                    format_duration(done.seconds),
+                    limit(done, largest),
+                    f"{done.cores:.0%}",
+                    format_duration(largest),
+                )
             )
     headings = ("what", "cores", "time", "limited by", "workers busy", "largest ladder alone")
     named = ", ".join(f"{name.replace('_', ' ')} {value:,g}" for name, value in costs._asdict().items())
     return (
-        f"{markdown(headings, rows)}\n{GAMES:,} games on {LADDERS:,} ladders, {found[0] / sum(found):.0%} of them on "
-        f"the largest; {len([*packs(found)]):,} packs; a row of standings for every {GAMES_PER_ROW} games; "
+        f"{markdown(headings, rows)}\n{GAMES:,} games on {LADDERS:,} ladders, "
+        f"{ladder_sizes[0] / sum(ladder_sizes):.0%} of them on the largest; "
+        f"{len([*packs(ladder_sizes)]):,} packs; a row of standings for every {GAMES_PER_ROW} games; "
         f"seed {SEED}.\n"
         f"Microseconds: {named}.\n"
     )

@@ -36,7 +36,7 @@ PARTS = {
 
 
 def table(history: History, form: str) -> Iterator[list[Any]]:
-    """The rows of a table, with its header: texts, numbers and moments."""
+    """Yield the rows of a table, with its header: texts, numbers and moments."""
     lines = (line.split(",") for line in ledgers.csv_lines(history))
     header = next(lines)
     if form == "usual":
@@ -50,7 +50,7 @@ def table(history: History, form: str) -> Iterator[list[Any]]:
 
 
 def write_table(path: str, history: list[Any], form: str) -> dict[str, Any]:
-    """A table as a spreadsheet, or as CSV, as the path says; moments as texts in UTC without saying so."""
+    """Return a table as a spreadsheet, or as CSV, as the path says; moments as texts in UTC without saying so."""
     rows = table(History(*history), form)
     if path.endswith(".xlsx"):
         _write_xlsx(path, rows)

@@ -24,26 +24,26 @@ class Store(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in the table."""
+        """Return its name in the table."""
 
     @property
     def raw_inserts(self) -> str:
-        """The function that inserts rows by hand."""
+        """Return the function that inserts rows by hand."""
 
     def ledger(self, history: History) -> str:
-        """The URL of a ledger that holds a history."""
+        """Return the URL of a ledger that holds a history."""
 
     def empty_ledger(self) -> str:
-        """The URL of a fresh ledger without games."""
+        """Return the URL of a fresh ledger without games."""
 
     def copied_ledger(self, history: History) -> str:
-        """The URL of a ledger that holds a history, and may get more games."""
+        """Return the URL of a ledger that holds a history, and may get more games."""
 
     def domain_events(self, history: History) -> Environment:
-        """Where `eventsourcing` holds a history."""
+        """Return where `eventsourcing` holds a history."""
 
     def empty_domain_events(self) -> Environment:
-        """A fresh, empty store for `eventsourcing`."""
+        """Return a fresh, empty store for `eventsourcing`."""
 
 
 class SqliteStore(NamedTuple):
@@ -75,14 +75,14 @@ class SqliteStore(NamedTuple):
         return sqlite_environment(str(self._nothing("scratch.events.db")))
 
     def _nothing(self, name: str) -> Path:
-        """The path of a file that does not exist, nor its companions."""
+        """Return the path of a file that does not exist, nor its companions."""
         for left in self.folder.glob(f"{name}*"):
             left.unlink()
         return self.folder / name
 
 
 def sqlite_environment(path: str) -> Environment:
-    """An application of `eventsourcing` on a SQLite file, with text ids, since game ids are text."""
+    """Return an application of `eventsourcing` on a SQLite file, with text ids, since game ids are text."""
     return {"PERSISTENCE_MODULE": "eventsourcing.sqlite", "SQLITE_DBNAME": path, "ORIGINATOR_ID_TYPE": "text"}
 
 
@@ -99,7 +99,7 @@ class PostgresStore(NamedTuple):
         return self._once(name, "benchmarks.writing:write_ledger", {"path": self._url(name), "history": history})
 
     def long_ledger(self, history: History) -> str:
-        """The same, written while the guards of the table are off: it saves hours, and the rows are the same."""
+        """Return the URL of a ledger written without the guards of its table, which saves hours."""
         name = f"ledger-{history.name}"
         return self._once(name, "benchmarks.writing:write_unguarded", {"url": self._url(name), "history": history})
 
@@ -124,7 +124,7 @@ class PostgresStore(NamedTuple):
         return self._environment("scratch-events")
 
     def _once(self, name: str, write: str, arguments: Mapping[str, Any]) -> str:
-        """The URL of a database, which a function writes unless it has been written; settled as it would be some
+        """Return the URL of a database, which a function writes unless it has been written; settled as it would be some
         minutes later, since the server would otherwise do that while something is measured."""
         if name not in self.written:
             self._recreate(name, "template1")
@@ -154,7 +154,7 @@ class PostgresStore(NamedTuple):
 
 @contextmanager
 def postgres_store() -> Iterator[PostgresStore]:
-    """A server of our own for as long as the block runs, its data in a temporary folder."""
+    """Run a server during the block, with its data in a temporary folder."""
     with TemporaryDirectory(prefix="ratings-benchmarks-") as folder:
         command = [sys.executable, "-m", "benchmarks.server", folder]
         # it stops when its standard input ends

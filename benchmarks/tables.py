@@ -8,7 +8,7 @@ HEADINGS = ("what", "ours", "other", "ours : other", "bar", "met")
 
 
 def table(lines: Iterable[Line | Skipped]) -> str:
-    """All lines under the headings."""
+    """Return all lines under the headings."""
     rows = [
         _row(line) if isinstance(line, Line) else (line.what, f"skipped: {line.reason}", "", "", "", "")
         for line in lines
@@ -17,7 +17,7 @@ def table(lines: Iterable[Line | Skipped]) -> str:
 
 
 def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     head = [f"| {' | '.join(headings)} |", f"|{'|'.join('---' for _ in headings)}|"]
     return "\n".join([*head, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
 
@@ -30,7 +30,7 @@ def _row(line: Line) -> tuple[str, ...]:
 
 
 def measured(series: Series) -> str:
-    """A series in short: `rebuild: 4.21 s ±3%, 237,530 games/s, 410 MB`."""
+    """Return a series in short: `rebuild: 4.21 s ±3%, 237,530 games/s, 410 MB`."""
     pace = f", {figure(rate(series))} {series.unit}/s" if series.work > 1 else ""
     around = f" ±{50 * spread(series):.0f}%" if len(series.runs) > 1 else ""
     return f"{series.label}: {time(seconds(series))}{around}{pace}, {peak_bytes(series) / 1e6:,.0f} MB"
@@ -42,7 +42,7 @@ def time(value: float) -> str:
 
 
 def figure(value: float) -> str:
-    """A rate to three digits: 237,000."""
+    """Return a rate to three digits: 237,000."""
     digits = len(str(int(abs(value))))
     return f"{round(value, 3 - digits):,.0f}" if value >= 100 else f"{value:.3g}"
 
@@ -61,5 +61,5 @@ def _bar(line: Line) -> str:
     if line.bar is None:
         return ""
     value = reached(line)
-    told = f" ({value:.3g} GB)" if line.bar.kind == "gigabytes" else ""
-    return BARS[line.bar.kind][1].format(line.bar.value) + told
+    size = f" ({value:.3g} GB)" if line.bar.kind == "gigabytes" else ""
+    return BARS[line.bar.kind][1].format(line.bar.value) + size

@@ -14,7 +14,7 @@ PACKED = ROOT.parent / "shared" / "data" / "atp" / "matches.csv.gz"
 
 
 def ledger(folder: Path, matches_max: int | None) -> str:
-    """The URL of a SQLite ledger of the matches, or of the first ones."""
+    """Return the URL of a SQLite ledger of the matches, or of the first ones."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{data.FORMAT}-tennis-{matches_max or 'all'}.db"
     if not path.exists():

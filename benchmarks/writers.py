@@ -34,13 +34,13 @@ def run(url: str, history: list[Any], writers: int) -> dict[str, Any]:
         process.start()
     with open_ledger(url, keep_open=True).reading() as connection:
         first = after = head(connection).position
-        seen: list[str] = []
+        read_ids: list[str] = []
         ready.wait()
         started = perf_counter()
-        while len(seen) < len(games) and (after < first + len(games)):
+        while len(read_ids) < len(games) and (after < first + len(games)):
             for page in read_records(connection, after=after):
                 assert [position for position, _ in page] == list(range(after + 1, after + 1 + len(page)))
-                seen += [parse_object(record.encode())["id"] for _, record in page]
+                read_ids += [parse_object(record.encode())["id"] for _, record in page]
                 after = page[-1][0]
             sleep(PAUSE_S)
             if not any(process.is_alive() for process in processes) and head(connection).position == after:
@@ -48,8 +48,8 @@ def run(url: str, history: list[Any], writers: int) -> dict[str, Any]:
         seconds = perf_counter() - started
     for process in processes:
         process.join()
-    assert sorted(seen) == sorted(draft.event_id for draft in games), "the reader missed events"
-    return {"seconds": seconds, "count": len(seen)}
+    assert sorted(read_ids) == sorted(draft.event_id for draft in games), "the reader missed events"
+    return {"seconds": seconds, "count": len(read_ids)}
 
 
 def _write(url: str, games: list[Draft], ready: Any) -> None:

@@ -17,13 +17,13 @@ Found = dict[str, Any]
 
 
 def write_ledger(path: str, history: list[Any]) -> Found:
-    """A SQLite ledger."""
+    """Return a SQLite ledger."""
     ledgers.write_ledger(path, History(*history))
     return {}
 
 
 def write_unguarded(url: str, history: list[Any]) -> Found:
-    """A ledger in PostgreSQL, whose guards are off until all is written."""
+    """Return a ledger in PostgreSQL, whose guards are off until all is written."""
     import psycopg
 
     def guards(state: str) -> None:
@@ -65,7 +65,7 @@ def write_csv(path: str, history: list[Any]) -> Found:
 
 
 def write_domain_events(path: str, history: list[Any]) -> Found:
-    """A store of the package `eventsourcing`, all in one file."""
+    """Return a store of the package `eventsourcing`, all in one file."""
     from benchmarks.baselines import event_sourcing
 
     event_sourcing.save(sqlite_environment(path), history)

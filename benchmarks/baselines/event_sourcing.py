@@ -48,7 +48,7 @@ class Games(Application[str]):
 
 
 def events(drawn: Drawn) -> list[GameRecorded]:
-    """A chunk of games as domain events."""
+    """Return a chunk of games as domain events."""
     players, places = [player_id(number) for number in drawn.players], drawn.places.tolist()
     return [
         GameRecorded(

@@ -11,14 +11,14 @@ def run(form: str, new: int, known: int, tried: int) -> dict[str, Any]:
     news, knowns = drawn(form, new, known)
     bare = ["".join(name.casefold().split()) for name in knowns]
     started = perf_counter()
-    found = 0
+    close_count = 0
     for name in ("".join(name.casefold().split()) for name in news[-tried:]):
-        found += any(_is_close(name, other) for other in bare)
-    return {"seconds": perf_counter() - started, "count": min(tried, len(news)), "found": found}
+        close_count += any(_is_close(name, other) for other in bare)
+    return {"seconds": perf_counter() - started, "count": min(tried, len(news)), "found": close_count}
 
 
 def _is_close(one: str, other: str) -> bool:
-    """Whether one is the other, or one letter apart."""
+    """Tell whether one is the other, or one letter apart."""
     if abs(len(one) - len(other)) > 1:
         return False
     start = 0

@@ -18,13 +18,13 @@ Games = list[tuple[list[int], list[int]]]
 
 def _games(history: list[Any], count: int) -> Games:
     """Players and places of the first games."""
-    found: Games = []
+    drawn_games: Games = []
     for drawn in chunks(History(*history)):
         players, places = drawn.players.tolist(), drawn.places.tolist()
-        found += [(players[low:high], places[low:high]) for low, high in pairwise(drawn.offsets.tolist())]
-        if len(found) >= count:
+        drawn_games += [(players[low:high], places[low:high]) for low, high in pairwise(drawn.offsets.tolist())]
+        if len(drawn_games) >= count:
             break
-    return found[:count]
+    return drawn_games[:count]
 
 
 def multi_elo(history: list[Any], count: int) -> Found:
@@ -87,7 +87,7 @@ def elote_glicko(history: list[Any], count: int) -> Found:
 
 
 def elote_glicko_2(history: list[Any], count: int) -> Found:
-    """The same of Glicko-2."""
+    """Return the ratings by Glicko-2."""
     from elote import Glicko2Competitor
 
     return _elote_over_time(history, count, Glicko2Competitor)

@@ -78,5 +78,5 @@ def run(path: str, players_count: int) -> dict[str, Any]:
 
 
 def _new(players_count: int) -> tuple[Ints, Ints]:
-    """The points and games of everybody before the first game."""
+    """Return the points and games of everybody before the first game."""
     return np.full(players_count, START, dtype=np.int64), np.zeros(players_count, dtype=np.int64)

@@ -18,16 +18,16 @@ START, DEVIATION = 1500.0, 350.0
 
 def _games(history: list[Any], count: int) -> list[tuple[list[int], list[int], int]]:
     """Players, places and the day of the first games."""
-    found: list[tuple[list[int], list[int], int]] = []
+    drawn_games: list[tuple[list[int], list[int], int]] = []
     for drawn in chunks(History(*history)):
         players, places, days = drawn.players.tolist(), drawn.places.tolist(), (drawn.occurred_at // DAY).tolist()
-        found += [
+        drawn_games += [
             (players[low:high], places[low:high], day)
             for (low, high), day in zip(pairwise(drawn.offsets.tolist()), days, strict=True)
         ]
-        if len(found) >= count:
+        if len(drawn_games) >= count:
             break
-    return found[:count]
+    return drawn_games[:count]
 
 
 def _found(seconds: float, count: int, ratings: dict[int, Any]) -> Found:

@@ -38,7 +38,7 @@ def into_sqlite(url: str, history: list[Any], batch: int, journal: str = "trunca
 
 
 def into_postgres(url: str, history: list[Any], batch: int) -> dict[str, Any]:
-    """The same through psycopg, which sends the rows of an `executemany` without waiting for each."""
+    """Insert rows through psycopg, which sends the rows of an `executemany` without waiting for each."""
     import psycopg
 
     statement = f"INSERT INTO events VALUES ({', '.join(['%s'] * MARKS)})"

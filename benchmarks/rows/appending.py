@@ -22,23 +22,23 @@ def append(setting: Setting, store: Store, full: int) -> Iterator[Line | Skipped
     """
     games = setting.games(full)
     history = History(games=games)
-    given = {"history": history, "batch": BATCH_EVENTS}
+    arguments = {"history": history, "batch": BATCH_EVENTS}
     files = {"JSON Lines": data.json_lines(setting.folder, history), "CSV": data.csv(setting.folder, history)}
     calls = {
-        "append": Call("benchmarks.ours:append_history", lambda: {"url": store.empty_ledger(), **given}),
+        "append": Call("benchmarks.ours:append_history", lambda: {"url": store.empty_ledger(), **arguments}),
         **{f"import {form}": _import(store, path) for form, path in files.items()},
-        "raw": Call(store.raw_inserts, lambda: {"url": store.empty_ledger(), **given}),
+        "raw": Call(store.raw_inserts, lambda: {"url": store.empty_ledger(), **arguments}),
         "eventsourcing": Call(
             "benchmarks.baselines.event_sourcing:save",
-            lambda: {"env": store.empty_domain_events(), **given},
+            lambda: {"env": store.empty_domain_events(), **arguments},
             needs=("eventsourcing",),
         ),
     }
     runs = in_turn(calls, setting.repetitions)
     raw = series("executemany of the same rows", "events", games, runs.pop("raw"))
     saved = runs.pop("eventsourcing", None)
-    for name, found in runs.items():
-        ours = series(name, "events", games, found)
+    for name, measured in runs.items():
+        ours = series(name, "events", games, measured)
         what = f"{name} of {games:,} events, {store.name}"
         against_raw, against_saved = BARS[name]
         yield Line(f"{what}, against raw inserts", ours, raw, Bar("times as fast", against_raw))

@@ -27,7 +27,7 @@ def questions(setting: Setting) -> Iterator[Line]:
         player_id(history.player_at(rank)) for rank in (history.players // 2, 0, history.players // 3)
     )
     # by name: the command, the coordinate, and what the open ledger was asked before
-    asked = {
+    queries = {
         f"standings as of {AS_OF}, top {TOP}": (
             ["standings", LADDER, "--as-of", AS_OF, "--limit", str(TOP)],
             AS_OF,
@@ -39,16 +39,16 @@ def questions(setting: Setting) -> Iterator[Line]:
     }
     imported = [sys.executable, "-c", "import sqlalchemy"]
     calls = {"import": Call("benchmarks.measuring:cold_command", {"command": imported})}
-    for name, (arguments, as_of, before) in asked.items():
+    for name, (arguments, as_of, before) in queries.items():
         method, ladder, *more = arguments
-        given = {"limit": TOP} if method == "standings" else {}
+        options = {"limit": TOP} if method == "standings" else {}
         calls[f"{name}, open ledger"] = Call(
             "benchmarks.ours:answered",
             {
                 "url": url,
                 "method": method,
-                "options": given,
-                "asked": [before, ([ladder, *(() if given else more)], as_of)],
+                "options": options,
+                "queries": [before, ([ladder, *(() if options else more)], as_of)],
             },
         )
         calls[f"{name}, cold process"] = Call(
@@ -59,8 +59,8 @@ def questions(setting: Setting) -> Iterator[Line]:
     measure(calls["history of an ordinary player, cold process"])
     runs = in_turn(calls, setting.repetitions)
     importing = series("python -c 'import sqlalchemy'", "imports", 1, runs.pop("import"))
-    for name, found in runs.items():
-        what, ours = f"{name}, {games:,} games, traces kept", series("answer", "answers", 1, found)
+    for name, measured in runs.items():
+        what, ours = f"{name}, {games:,} games, traces kept", series("answer", "answers", 1, measured)
         if "busiest" in name:
             yield Line(what, ours)
             continue
@@ -72,7 +72,7 @@ def questions(setting: Setting) -> Iterator[Line]:
 
 
 def corrections(setting: Setting) -> Iterator[Line]:
-    """The newest game corrected in an open ledger: what it would change, then the standings; and a night's rebuild."""
+    """Measure a correction of the newest game in an open ledger: its preview, the standings, and a night's rebuild."""
     games = setting.games(10_000_000)
     history = History(games=games)
     url = setting.sqlite.ledger(history)
@@ -111,7 +111,7 @@ def corrections(setting: Setting) -> Iterator[Line]:
             "url": grown,
             "method": "standings",
             "options": {"limit": TOP},
-            "asked": [([f"bench-months/2016-{month}"], None) for month in (11, 12)],
+            "queries": [([f"bench-months/2016-{month}"], None) for month in (11, 12)],
         },
     )
     yield Line(
@@ -121,7 +121,7 @@ def corrections(setting: Setting) -> Iterator[Line]:
 
 
 def whatif(setting: Setting) -> Iterator[Line]:
-    """All games under another ruleset, with all effects and how well both predict, against one replay."""
+    """Yield all games under another ruleset, with all effects and how well both predict, against one replay."""
     games = setting.games(10_000_000)
     url = setting.sqlite.ledger(History(games=games))
     calls = {

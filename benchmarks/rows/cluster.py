@@ -17,7 +17,7 @@ SPEED = 0.7
 
 
 def cluster(setting: Setting) -> Iterator[Line | Skipped]:
-    """What old events cost once, what a night costs then, and what a task costs besides its work."""
+    """Yield what old events cost once, what a night costs then, and what a task costs besides its work."""
     large = History(games=setting.games(GAMES), ladders=LADDERS)
     small = large._replace(games=setting.games(GAMES // 10))
     segments = str(setting.folder / "segments")
@@ -28,7 +28,7 @@ def cluster(setting: Setting) -> Iterator[Line | Skipped]:
 
 
 def _engines() -> list[str]:
-    """The engines that can be measured here."""
+    """Return the engines that can be measured here."""
     return [f"processes:{WORKERS}", *([f"dask:{WORKERS}"] if find_spec("distributed") else [])]
 
 
@@ -36,84 +36,88 @@ def _sealing(setting: Setting, history: History, segments: str) -> Iterator[Line
     """Seal everything, once."""
     url = setting.sqlite.ledger(history)
     run = measure(Call("benchmarks.clusters:seal", {"url": url, "on": f"processes:{WORKERS}", "segments": segments}))
-    what, found = f"sealing of {history.games:,} games by {WORKERS} processes, SQLite", run.found
-    if not found["count"]:
+    what, measured = f"sealing of {history.games:,} games by {WORKERS} processes, SQLite", run.details
+    if not measured["count"]:
         yield Skipped(what, "they are too few for a segment")
         return
     yield Line(
         what,
-        Series("seal", "events", found["count"], [_largest(run)]),
-        note=f"{1e6 * found['processor'] / found['count']:.3g} µs of a worker and "
-        f"{1e6 * found['processor_here'] / found['count']:.3g} µs of the coordinator an event, "
-        f"{found['bytes'] / found['games']:.3g} bytes a game",
+        Series("seal", "events", measured["count"], [_largest(run)]),
+        note=f"{1e6 * measured['processor'] / measured['count']:.3g} µs of a worker and "
+        f"{1e6 * measured['processor_here'] / measured['count']:.3g} µs of the coordinator an event, "
+        f"{measured['bytes'] / measured['games']:.3g} bytes a game",
     )
 
 
 def _rebuilding(setting: Setting, history: History, segments: str) -> Iterator[Line | Skipped]:
-    """The same rebuild by every engine, and as ever."""
-    given = {"url": setting.sqlite.ledger(history), "segments": segments}
+    """Yield the same rebuild by every engine, and as ever."""
+    arguments = {"url": setting.sqlite.ledger(history), "segments": segments}
     calls = {
-        "as ever": Call("benchmarks.clusters:rebuild", {**given, "on": None}),
-        **{on: Call("benchmarks.clusters:rebuild", {**given, "on": on}) for on in _engines()},
+        "as ever": Call("benchmarks.clusters:rebuild", {**arguments, "on": None}),
+        **{on: Call("benchmarks.clusters:rebuild", {**arguments, "on": on}) for on in _engines()},
     }
     measure(calls["as ever"])  # after it, its columns are cached, and the standings stored
     runs = in_turn(calls, setting.repetitions)
-    digests = {run.found["digest"] for found in runs.values() for run in found}
+    digests = {run.details["digest"] for measured in runs.values() for run in measured}
     assert len(digests) == 1, "engines come to different standings"
     usual = series("forked workers, columns cached", "games", history.games, _largest_of(runs.pop("as ever")))
     what = f"rebuild of {history.games:,} games on {history.ladders:,} ladders, sealed"
-    for on, found in runs.items():
-        ours = series("rebuild", "games", history.games, _largest_of(found))
-        tasks = found[0].found["tasks"]
-        note = f"{tasks} packs; largest worker; processors {_processors(found)}, of the other {_processors(usual.runs)}"
+    for on, measured in runs.items():
+        ours = series("rebuild", "games", history.games, _largest_of(measured))
+        tasks = measured[0].details["tasks"]
+        note = (
+            f"{tasks} packs; largest worker; processors {_processors(measured)}, of the other {_processors(usual.runs)}"
+        )
         yield Line(f"{what}, {on}", ours, usual, Bar("times as fast", SPEED), note=note)
     if not find_spec("distributed"):
         yield Skipped(f"{what}, dask:{WORKERS}", "distributed is not installed")
 
 
 def _processors(runs: Sequence[Run]) -> str:
-    return f"{median(run.found['processor'] + run.found['processor_here'] for run in runs):.1f} s"
+    return f"{median(run.details['processor'] + run.details['processor_here'] for run in runs):.1f} s"
 
 
 def _tasks(setting: Setting, history: History, segments: str) -> Iterator[Line]:
-    """What a task costs besides its work: very many packs against few."""
-    given = {"url": setting.sqlite.ledger(history), "segments": segments}
-    measure(Call("benchmarks.clusters:seal", {**given, "on": f"processes:{WORKERS}"}))
+    """Yield what a task costs besides its work: very many packs against few."""
+    arguments = {"url": setting.sqlite.ledger(history), "segments": segments}
+    measure(Call("benchmarks.clusters:seal", {**arguments, "on": f"processes:{WORKERS}"}))
     for on in _engines():
         calls = {
-            "few": Call("benchmarks.clusters:rebuild", {**given, "on": on}),
-            "many": Call("benchmarks.clusters:rebuild", {**given, "on": on, "pack_games": TINY_PACK_GAMES}),
+            "few": Call("benchmarks.clusters:rebuild", {**arguments, "on": on}),
+            "many": Call("benchmarks.clusters:rebuild", {**arguments, "on": on, "pack_games": TINY_PACK_GAMES}),
         }
         runs = in_turn(calls, setting.repetitions)
-        assert len({run.found["digest"] for found in runs.values() for run in found}) == 1, "packs change standings"
+        assert len({run.details["digest"] for measured in runs.values() for run in measured}) == 1, (
+            "packs change standings"
+        )
         more = [_more(few, many) for few, many in zip(runs["few"], runs["many"], strict=True)]
-        tasks = runs["many"][0].found["tasks"]
+        tasks = runs["many"][0].details["tasks"]
         yield Line(
             f"a task besides its work, {on}: {tasks:,} packs of {history.games:,} games against "
-            f"{runs['few'][0].found['tasks']}",
+            f"{runs['few'][0].details['tasks']}",
             Series("task", "task", 1, more),
             bar=Bar("seconds", TASK_SECONDS),
-            note=f"{1e3 * median(run.found['worker'] for run in more):.2g} ms of a worker, "
-            f"{1e3 * median(run.found['here'] for run in more):.2g} ms of the coordinator",
+            note=f"{1e3 * median(run.details['worker'] for run in more):.2g} ms of a worker, "
+            f"{1e3 * median(run.details['here'] for run in more):.2g} ms of the coordinator",
         )
 
 
 def _more(few: Run, many: Run) -> Run:
-    """What each of many tasks took longer."""
-    tasks = max(1, many.found["tasks"] - few.found["tasks"])
+    """Return what each of many tasks took longer."""
+    tasks = max(1, many.details["tasks"] - few.details["tasks"])
     return Run(
         max((many.seconds - few.seconds) / tasks, 1e-6),
-        many.found["worker_bytes"],
+        many.details["worker_bytes"],
         {
-            "worker": (many.found["processor"] - few.found["processor"]) / tasks,
-            "here": (many.found["processor_here"] - few.found["processor_here"]) / tasks,
+            "worker": (many.details["processor"] - few.details["processor"]) / tasks,
+            "here": (many.details["processor_here"] - few.details["processor_here"]) / tasks,
         },
     )
 
 
 def _largest(run: Run) -> Run:
-    """A run with the memory of the largest worker as its memory."""
-    return run._replace(peak_bytes=int(run.found["worker_bytes"]))
+    """Return a run with the memory of the largest worker as its memory."""
+    return run._replace(peak_bytes=int(run.details["worker_bytes"]))
 
 
 def _largest_of(runs: Sequence[Run]) -> list[Run]:

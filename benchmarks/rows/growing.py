@@ -23,16 +23,16 @@ def growth(setting: Setting) -> Iterator[Line]:
         measure(calls["replay", size])  # after it, everything cacheable is cached
     named = {f"{what} {size}": call for (what, size), call in calls.items()}
     runs = in_turn(named, setting.repetitions)
-    for what, told in (("rebuild", "rebuild, nothing cached"), ("replay", "replay, columns cached")):
+    for what, label in (("rebuild", "rebuild, nothing cached"), ("replay", "replay, columns cached")):
         for size in sizes:
             measured = series(what, "games", size, runs[f"{what} {size}"])
             # rebuilding the largest history is also what needs the most memory
             bar = Bar("gigabytes", GIGABYTES_MAX) if (what, size) == ("rebuild", sizes[-1]) else None
-            yield Line(f"{told}, {size:,} games", measured, bar=bar, note=f"{1e6 / rate(measured):.3g} µs a game")
+            yield Line(f"{label}, {size:,} games", measured, bar=bar, note=f"{1e6 / rate(measured):.3g} µs a game")
         every = {size: series(f"{size:,} games", "games", size, runs[f"{what} {size}"]) for size in sizes}
         cheapest = max(sizes[:-1] or sizes, key=lambda size: rate(every[size]))
         yield Line(
-            f"{told}: a game among {sizes[-1]:,} against one among {cheapest:,}, where it costs least",
+            f"{label}: a game among {sizes[-1]:,} against one among {cheapest:,}, where it costs least",
             every[sizes[-1]],
             every[cheapest],
             Bar("times as fast", round(1 / COST_TIMES, 2)),

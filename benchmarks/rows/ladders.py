@@ -23,7 +23,7 @@ def small_ladders(setting: Setting, store: Store) -> Iterator[Line]:
     }
     runs = in_turn(calls, setting.repetitions)
     what = f"rebuild of {history.ladders:,} ladders of {GAMES_PER_LADDER} games each, {store.name}"
-    for name, found in runs.items():
-        assert {run.found["ladders"] for run in found} == {history.ladders}, "not all ladders were rebuilt"
+    for name, measured in runs.items():
+        assert {run.details["ladders"] for run in measured} == {history.ladders}, "not all ladders were rebuilt"
         bar = Bar("a second", GAMES_A_SECOND) if name == "columns cached" else None
-        yield Line(f"{what}, {name}", series("rebuild", "games", games, found), bar=bar)
+        yield Line(f"{what}, {name}", series("rebuild", "games", games, measured), bar=bar)

@@ -22,7 +22,7 @@ def libraries(setting: Setting) -> Iterator[Line | Skipped]:
         calls[name] = Call(f"benchmarks.baselines.libraries:{name}", arguments, needs=(name,))
     runs = in_turn(calls, setting.repetitions)
     ours = series("replay", "games", games, runs.pop("ours"))
-    others = [series(name, "games", min(PACKAGES[name], games), found) for name, found in runs.items()]
+    others = [series(name, "games", min(PACKAGES[name], games), measured) for name, measured in runs.items()]
     for other in sorted(others, key=rate, reverse=True):
         bar = Bar("times as fast", 50) if other is max(others, key=rate) else None
         yield Line(f"{what}, against {other.label}", ours, other, bar)

@@ -29,22 +29,24 @@ def log(setting: Setting) -> Iterator[Line | Skipped]:
             "look up games": ("look_up", {"games": LOOKED_UP}, LOOKED_UP),
             "verify": ("verify_all_of_it", {}, 0),
         }
-        for what, (function, given, count) in work.items():
+        for what, (function, arguments, count) in work.items():
             calls = {
-                str(size): Call(f"benchmarks.logs:{function}", {"url": url, **given} | _among(function, size))
+                str(size): Call(f"benchmarks.logs:{function}", {"url": url, **arguments} | _among(function, size))
                 for size, url in urls.items()
             }
             runs = in_turn(calls, setting.repetitions if count else 1)
-            found = {
-                size: series(f"{size:,} events", "events", count or runs[str(size)][0].found["count"], runs[str(size)])
+            by_size = {
+                size: series(
+                    f"{size:,} events", "events", count or runs[str(size)][0].details["count"], runs[str(size)]
+                )
                 for size in urls
             }
             yield Line(
                 f"{what}, PostgreSQL: an event among {long:,} against one among {short:,}",
-                found[long],
-                found[short],
+                by_size[long],
+                by_size[short],
                 Bar("times as fast", round(1 / COST_TIMES, 2)),
-                note=f"{1e6 / rate(found[long]):.3g} µs an event",
+                note=f"{1e6 / rate(by_size[long]):.3g} µs an event",
             )
 
 

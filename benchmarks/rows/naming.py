@@ -11,19 +11,19 @@ TRIED = 10  # of the plain way, which takes a moment for each
 
 
 def names(setting: Setting) -> Iterator[Line]:
-    """A thousand new names, half of them slips, against comparing every pair; and ids that all begin alike."""
+    """Yield a thousand new names, half of them slips, against comparing every pair; and ids that all begin alike."""
     known = setting.games(100_000)
     new = max(2 * TRIED, known // 100)
-    given = {"new": new, "known": known}
+    arguments = {"new": new, "known": known}
     calls = {
-        **{form: Call("benchmarks.ours:close_names", {"form": form, **given}) for form in ("people", "numbers")},
-        "pairs": Call("benchmarks.baselines.every_pair:run", {"form": "people", "tried": TRIED, **given}),
+        **{form: Call("benchmarks.ours:close_names", {"form": form, **arguments}) for form in ("people", "numbers")},
+        "pairs": Call("benchmarks.baselines.every_pair:run", {"form": "people", "tried": TRIED, **arguments}),
     }
     runs = in_turn(calls, setting.repetitions)
     what = f"{new:,} new names against {known:,} known"
     ours = series("close names", "names", new, runs["people"])
-    found = runs["people"][0].found["found"]
-    yield Line(what, ours, bar=Bar("seconds", SECONDS), note=f"{found:,} are close to others")
+    close_count = runs["people"][0].details["found"]
+    yield Line(what, ours, bar=Bar("seconds", SECONDS), note=f"{close_count:,} are close to others")
     pairs = series("every pair", "names", TRIED, runs["pairs"])
     yield Line(f"{what}, against every pair", ours, pairs, Bar("times as fast", TIMES))
     numbers = series("close names", "names", new, runs["numbers"])

@@ -18,7 +18,7 @@ COORDINATES, COORDINATES_GB = 10_000, 0.5
 
 
 def pages(setting: Setting) -> Iterator[Line | Skipped]:
-    """All about pages; the long ones once."""
+    """Yield all about pages; the long ones once."""
     yield from site(setting)
     url = _with_club(setting.sqlite, History(games=setting.games(1_000_000)))
     yield from served(setting, url)
@@ -34,12 +34,12 @@ def pages(setting: Setting) -> Iterator[Line | Skipped]:
 
 
 def site(setting: Setting) -> Iterator[Line]:
-    """All pages as files, and again after one more game."""
+    """Yield all pages as files, and again after one more game."""
     history = History(games=setting.games(100_000))
     url, folder = setting.sqlite.copied_ledger(history), str(setting.folder / "site")
     made = measure(Call("benchmarks.serving:cold_site", {"url": url, "folder": folder}))
     what = f"site of {history.games:,} games"
-    files = f"{made.found['files']:,} files, {made.found['bytes'] / 1e6:,.0f} MB"
+    files = f"{made.details['files']:,} files, {made.details['bytes'] / 1e6:,.0f} MB"
     yield Line(f"{what}, cold", series("site", "games", history.games, [made]), bar=Bar("seconds", COLD_S), note=files)
     again = Call("benchmarks.serving:site_again", {"url": url, "folder": folder, "players": history.players})
     runs = in_turn({"again": again}, setting.repetitions)["again"]
@@ -48,7 +48,7 @@ def site(setting: Setting) -> Iterator[Line]:
 
 
 def served(setting: Setting, url: str) -> Iterator[Line | Skipped]:
-    """A page in memory, over HTTP, of a server that has one core."""
+    """Yield a page in memory, over HTTP, of a server that has one core."""
     table = str(setting.folder / "numbers.db")
     calls = {
         "ours": Call("benchmarks.serving:requests", {"url": url, "count": REQUESTS}),
@@ -89,7 +89,7 @@ def answered(setting: Setting, url: str) -> Iterator[Line]:
         yield Line(f"{told}, as known at an earlier position, {games:,} games", ours, other, Bar("times as fast", 1))
     for kind, runs in in_turn(calls, setting.repetitions).items():
         what = f"{kinds[kind]}, not in memory, {games:,} games, 99th percentile"
-        median = f"median {1_000 * runs[0].found['median']:.1f} ms"
+        median = f"median {1_000 * runs[0].details['median']:.1f} ms"
         yield Line(what, series("answer", "answers", 1, runs), bar=Bar("seconds", ANSWER_S), note=median)
 
 
@@ -102,28 +102,28 @@ def appended(setting: Setting, store: Store) -> Iterator[Line]:
             f"the longest of 100 single durable appends while {clients} read pages in a loop, {store.name}",
             series("append", "appends", 1, runs),
             bar=Bar("seconds", APPEND_S),
-            note=f"median {1_000 * runs[0].found['median']:.1f} ms",
+            note=f"median {1_000 * runs[0].details['median']:.1f} ms",
         )
 
 
 def remembered(setting: Setting) -> Iterator[Line]:
-    """The memory of a server that is asked for very many different coordinates."""
+    """Yield the memory of a server that is asked for very many different coordinates."""
     count = setting.games(COORDINATES)
     url = setting.sqlite.ledger(History(games=count))
     run = measure(Call("benchmarks.serving:coordinates", {"url": url, "count": count}))
-    first, last = (number / 1e6 for number in run.found["held"])
+    first, last = (number / 1e6 for number in run.details["held"])
     note = f"{first:,.0f} MB after a tenth of them, {last:,.0f} MB after all"
     what = f"{count:,} different coordinates in a row, {count:,} games: memory"
     yield Line(what, series("answers", "answers", count, [run]), bar=Bar("gigabytes", COORDINATES_GB), note=note)
 
 
 def _with_club(store: Store, history: History) -> str:
-    """The URL of a ledger that holds a history and a club's games."""
+    """Return the URL of a ledger that holds a history and a club's games."""
     url = store.copied_ledger(history)
     measure(Call("benchmarks.serving:add_club", {"url": url}))
     return url
 
 
 def _given(store: Store, history: History, clients: int) -> Callable[[], Mapping[str, Any]]:
-    """A callable that makes a call's arguments right before it."""
+    """Return a callable that makes a call's arguments right before it."""
     return lambda: {"url": _with_club(store, history), "clients": clients}

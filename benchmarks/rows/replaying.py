@@ -31,7 +31,7 @@ def replay(setting: Setting) -> Iterator[Line | Skipped]:
     if "loop" not in runs:
         yield Skipped(f"{what}, against a loop by hand", "numba is not installed")
         return
-    digests = {run.found["digest"] for found in runs.values() for run in found}
+    digests = {run.details["digest"] for measured in runs.values() for run in measured}
     assert len(digests) == 1, "the loop by hand comes to other points"
     loop = series("numba loop by hand over arrays in memory", "games", games, runs["loop"])
     yield Line(f"{what}, columns cached", cached, loop, Bar("times as fast", 0.7), note=_parts(runs["ours"]))
@@ -39,7 +39,7 @@ def replay(setting: Setting) -> Iterator[Line | Skipped]:
 
 
 def _parts(runs: list[Run]) -> str:
-    """Where the time of the quickest run went."""
-    quickest = min(runs).found
+    """Return where the time of the quickest run went."""
+    quickest = min(runs).details
     parts = [f"{part} {quickest[part]:.2f} s" for part in ("decode", "stream", "replay")]
     return ", ".join([*parts, f"the first time in a process {quickest['first']:.2f} s"])

@@ -15,7 +15,7 @@ FORMS = {"usual": "of the usual form", "club": "as clubs keep them"}
 
 
 def sheets(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
-    """A table of 50,000 rows as .xlsx, in the usual form and as clubs keep it, against the same rows as CSV."""
+    """Yield a table of 50,000 rows as .xlsx, in the usual form and as clubs keep it, against the same rows as CSV."""
     history = History(games=setting.games(GAMES), late=False)
     for form, named in FORMS.items():
         files = {kind: data.table(setting.folder, history, form, kind) for kind in (".xlsx", ".csv")}
@@ -26,7 +26,7 @@ def sheets(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
         if not runs:
             yield Skipped(f"import of {rows:,} rows as .xlsx", "python-calamine is not installed")
             continue
-        reader = max(run.found["reader_bytes"] for run in runs[".xlsx"])
+        reader = max(run.details["reader_bytes"] for run in runs[".xlsx"])
         yield Line(
             f"import of {rows:,} rows {named}, {store.name}, .xlsx against CSV",
             series("xlsx", "rows", rows, runs[".xlsx"]),

@@ -14,17 +14,17 @@ def single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
     """Appends against commits of a row, and against `eventsourcing`, which keeps SQLite in WAL mode."""
     events = setting.events(500)
     history = History(games=events)
-    given = {"history": history, "batch": 1}
+    arguments = {"history": history, "batch": 1}
     journals = (
         {"": {}} if store.name != "SQLite" else {f", journal {name}": {"journal": name} for name in ("truncate", "wal")}
     )
     calls = {}
     for journal, chosen in journals.items():
         for name, function in (("append", "benchmarks.ours:append_history"), ("raw", store.raw_inserts)):
-            calls[name + journal] = Call(function, _fresh(store, {**given, **chosen}))
+            calls[name + journal] = Call(function, _fresh(store, {**arguments, **chosen}))
     calls["eventsourcing"] = Call(
         "benchmarks.baselines.event_sourcing:save",
-        lambda: {"env": store.empty_domain_events(), **given},
+        lambda: {"env": store.empty_domain_events(), **arguments},
         needs=("eventsourcing",),
     )
     runs = in_turn(calls, setting.repetitions)
@@ -42,6 +42,6 @@ def single(setting: Setting, store: Store) -> Iterator[Line | Skipped]:
             yield Skipped(f"{what}, against eventsourcing", "eventsourcing is not installed")
 
 
-def _fresh(store: Store, given: Mapping[str, Any]) -> Callable[[], Mapping[str, Any]]:
-    """A callable that makes a call's arguments right before it."""
-    return lambda: {"url": store.empty_ledger(), **given}
+def _fresh(store: Store, arguments: Mapping[str, Any]) -> Callable[[], Mapping[str, Any]]:
+    """Return a callable that makes a call's arguments right before it."""
+    return lambda: {"url": store.empty_ledger(), **arguments}

@@ -42,7 +42,7 @@ def start(setting: Setting) -> Iterator[Line]:
 
 
 def _completions(setting: Setting, url: str) -> Iterator[Line]:
-    """What a shell completes: a ladder, and one of many players."""
+    """Yield what a shell completes: a ladder, and one of many players."""
     crowded = str(setting.folder / "crowded.db")
     keep_names(crowded, bytes(32), {"players": [f"player {number}" for number in range(NAMES)]})
     for what, of, words in (

@@ -48,7 +48,7 @@ MATCHES_SECONDS = 1
 
 
 def systems(setting: Setting) -> Iterator[Line | Skipped]:
-    """Every system, then all matches of the tour."""
+    """Yield every system, then all matches of the tour."""
     for name, (size, peers) in SYSTEMS.items():
         yield from _compare_system(setting, name, size, peers)
     yield from _replay_matches(setting)
@@ -64,14 +64,14 @@ def _compare_system(setting: Setting, name: str, size: int, peers: dict[str, Pee
     arguments = {"url": setting.sqlite.ledger(history), "name": name, "compared": counts.get(PYTHON, 0)}
     calls = {"ours": Call("benchmarks.ours:replay_in_memory", arguments)}
     for label, peer in peers.items():
-        given = {"history": history, "count": counts[label]}
+        arguments = {"history": history, "count": counts[label]}
         needs = (peer.package,) if peer.package else ()
-        calls[label] = Call(f"benchmarks.baselines.{peer.function}", given, needs=needs)
+        calls[label] = Call(f"benchmarks.baselines.{peer.function}", arguments, needs=needs)
     runs = in_turn(calls, setting.repetitions)
-    found = runs.pop("ours")
+    measured = runs.pop("ours")
     if PYTHON in runs:
-        _check_points(found, runs[PYTHON])
-    ours = series("replay", "games", games, found)
+        _check_points(measured, runs[PYTHON])
+    ours = series("replay", "games", games, measured)
     for label, others in runs.items():
         other = series(label, "games", counts[label], others)
         yield Line(f"{what}, against {label}", ours, other, Bar("times as fast", peers[label].bar))
@@ -81,7 +81,7 @@ def _compare_system(setting: Setting, name: str, size: int, peers: dict[str, Pee
 
 def _check_points(ours: Sequence[Run], others: Sequence[Run]) -> None:
     """Compare the ratings that two programs came to. Raises `AssertionError`."""
-    points, other = ours[0].found["points"], others[0].found["points"]
+    points, other = ours[0].details["points"], others[0].details["points"]
     assert points.keys() == other.keys(), "the plain loop rates other players"
     furthest = max(abs(points[player] - other[player]) for player in points)
     assert furthest < POINTS_MAX, f"the plain loop comes to other ratings, by {furthest}"
@@ -96,8 +96,8 @@ def _replay_matches(setting: Setting) -> Iterator[Line | Skipped]:
     call = Call("benchmarks.ours:replay_decoded", {"url": url, "name": "bench-glicko-1"})
     measure(call)  # after it, everything cacheable is cached
     runs = in_turn({"ours": call}, setting.repetitions)["ours"]
-    games = runs[0].found["count"]
-    quickest = min(runs).found
+    games = runs[0].details["count"]
+    quickest = min(runs).details
     parts = [f"{part} {quickest[part]:.2f} s" for part in ("stream", "replay")]
     note = ", ".join([*parts, f"decoding before it {quickest['decode']:.2f} s"])
     what = f"{games:,} matches of tennis by glicko, from decoded columns to points, one core"
