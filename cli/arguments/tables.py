@@ -17,7 +17,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.intake.files import read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEITS
 from ratings_ledger.ledger.intake.parsing import has_score
-from ratings_ledger.ledger.intake.tables.aliases import agreed, aliases_in
+from ratings_ledger.ledger.intake.tables.aliases import merge_aliases, read_aliases
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
@@ -25,11 +25,11 @@ from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS
 from ratings_ledger.ledger.intake.tables.meanings import read_column
 from ratings_ledger.ledger.intake.tables.profiles import (
     TableProfile,
-    as_profile,
     check_encoding,
+    format_profile,
     is_up_to_date,
+    merge_options,
     read_profile,
-    together,
 )
 from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.own_files import create_file, replace_file
@@ -115,9 +115,9 @@ class Kept(NamedTuple):
         profile, problems = TableProfile(TableOptions(), []), list[Rejection]()
         if self.profile is not None:
             profile, problems = read_profile(self.profile)
-        named = aliases_in(read_lines(self.alias_file), self.alias_file) if self.alias_file is not None else ()
-        aliases, wrong = agreed([*profile.aliases, *named])
-        options = together(profile.options, given)
+        named = read_aliases(read_lines(self.alias_file), self.alias_file) if self.alias_file is not None else ()
+        aliases, wrong = merge_aliases([*profile.aliases, *named])
+        options = merge_options(profile.options, given)
         refuse_joints(options.partners, options.ties)
         return options._replace(aliases=aliases), problems + wrong
 
@@ -145,7 +145,7 @@ class Kept(NamedTuple):
         """Keep how a table was read, where that is wanted and not yet said. Raises `OSError`."""
         if self.save_as is None:
             return
-        text = as_profile(options, self.save_as)
+        text = format_profile(options, self.save_as)
         if self._is_update and is_up_to_date(self.save_as, text):
             return
         if self._is_update:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ratings_ledger.cli.arguments.asking import ask, can_ask
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
-from ratings_ledger.ledger.intake.tables.aliases import with_answers
+from ratings_ledger.ledger.intake.tables.aliases import add_answers
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.validation.new_names import CloseName, describe_close_names
 from ratings_ledger.projections.admission.proposals import Proposal
@@ -76,7 +76,7 @@ def agreed_names(
             break
         plan.close()
         new = dict(zip(answers.accepted, answers.accepted, strict=True))
-        options = options._replace(aliases=with_answers(options.aliases, {**new, **answers.aliases}))
+        options = options._replace(aliases=add_answers(options.aliases, {**new, **answers.aliases}))
         how = replace(how, policy=how.policy._replace(accepted=how.policy.accepted | answers.accepted))
         plan = propose(how, options)
     return plan, options

@@ -30,7 +30,7 @@ from ratings_ledger.ledger.intake.corrections import (
     void_batches,
     void_from_file,
 )
-from ratings_ledger.ledger.intake.tables.aliases import of_their_own
+from ratings_ledger.ledger.intake.tables.aliases import own_names
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log, home_zone
@@ -136,7 +136,7 @@ def _note_scores(old: dict[str, Any], new: dict[str, Any]) -> None:
 def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptions, kept: Kept) -> int:
     """Correct the games of a table that is read by these options, and by the files that say more."""
     options, problems = kept.read(options)
-    how = replace(how, policy=how.policy._replace(accepted=of_their_own(options.aliases)))
+    how = replace(how, policy=how.policy._replace(accepted=own_names(options.aliases)))
 
     def read(decided_at: int) -> RequestedChanges:
         if problems:

@@ -24,7 +24,7 @@ from ratings_ledger.cli.output.ways_on import note_ways_on
 from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
 from ratings_ledger.ledger.intake.intake import Imported, Reject
-from ratings_ledger.ledger.intake.tables.aliases import of_their_own
+from ratings_ledger.ledger.intake.tables.aliases import own_names
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.partners import JOINTS
 from ratings_ledger.ledger.own_files import name_file_in_errors
@@ -87,7 +87,7 @@ def import_(
     files = tuple(dict.fromkeys(files))
     kept.refuse_taken(files)
     said, problems = kept.read(tables)
-    policy = how.policy._replace(keep_going=keep_going, new_game=new_game, accepted=of_their_own(said.aliases))
+    policy = how.policy._replace(keep_going=keep_going, new_game=new_game, accepted=own_names(said.aliases))
     how = replace(how, policy=policy, dry_run=how.dry_run or previewing)
     with how.ledger.reading() as connection:
         if problems:

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.intake.forfeits import describe_forfeits, settle_forf
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, numbered_lines
 from ratings_ledger.ledger.intake.readers import ARCHIVE, find_reader
 from ratings_ledger.ledger.intake.readers.reader import Opened, ReadAs
-from ratings_ledger.ledger.intake.tables.aliases import under_aliases
+from ratings_ledger.ledger.intake.tables.aliases import apply_aliases
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import Pieces, SimpleTable, simple_table
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
@@ -232,7 +232,7 @@ def _read_entries(
             if reader.tables:
                 event = under_slug(event, games)
                 if options.aliases:
-                    event = under_aliases(event, options.aliases, aliases)
+                    event = apply_aliases(event, options.aliases, aliases)
                     if isinstance(event, Refused):
                         event.names = tuple(options.aliases.get(player, player) for player in event.names)
             yield Item(name, line, event, source, rows_of, reader.tables, is_numbered, reader.accounts, form)

@@ -30,7 +30,7 @@ CASES = {
     ),
     "winners who tied, by an option": csv(
         _text(DOUBLES), options=(*SET, "--ties", "&"),
-        refused=[("2 tied-players", "'anna & ben' are partners, as the column says, and no opponents who tied")],
+        refused=[("2 tied-players", "'anna & ben' are partners according to the column, not opponents who tied")],
     ),
     "partners in columns that do not say so": csv(
         "Date,Winner,Loser\n2024-11-22,anna & ben,cleo & dora\n",
@@ -42,6 +42,6 @@ CASES = {
     ),
     "a partner without a name": csv(
         "Date,Winners,Losers\n2024-11-22,anna &  & ben,cleo\n",
-        refused=[("2 bad-identifier", "joins somebody with nobody")],
+        refused=[("2 bad-identifier", "joins a player with an empty name")],
     ),
 }  # fmt: skip

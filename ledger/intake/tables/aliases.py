@@ -1,11 +1,11 @@
-"""Aliases: names in tables for players whom the ledger calls otherwise, as somebody said.
+"""Aliases: names in tables for players with another name in the ledger.
 
     ana = anna
     Schmidt, A. = Anna Schmidt
     Jon = Jon
 
-A table's names are replaced before anything else sees them. A name that stands for itself is somebody of their own,
-however close to another name it is.
+The names in a table are replaced before any other check. A name that is its own alias is a separate player, even if it
+is close to another name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MEMBERS = ("player", "replaces", "referee")
 
 
 class Alias(NamedTuple):
-    """A name, the player who is meant, and where that is said."""
+    """A name, its player, and the place of the definition."""
 
     name: str
     player: str
@@ -29,8 +29,8 @@ class Alias(NamedTuple):
     line: int | None
 
 
-def alias_of(name: str, player: str, file: str, line: int | None) -> Alias:
-    """Return a name and a player as they were written. Raises `Refused` (bad-alias) if they cannot be that."""
+def parse_alias(name: str, player: str, file: str, line: int | None) -> Alias:
+    """Parse a name and a player as written. Raises `Refused` (bad-alias) if they are invalid."""
     name = to_nfc(name.strip())
     if not name:
         raise Refused("bad-alias", "the name is missing: write NAME = PLAYER")
@@ -40,51 +40,52 @@ def alias_of(name: str, player: str, file: str, line: int | None) -> Alias:
         raise Refused("bad-alias", f"{quote(name)} stands for no player: {problem.message}") from None
 
 
-def aliases_in(lines: Iterable[tuple[int, bytes]], file: str) -> Iterator[Alias | Rejection]:
-    """Yield the aliases in the numbered lines of a file, and what is wrong with others."""
+def read_aliases(lines: Iterable[tuple[int, bytes]], file: str) -> Iterator[Alias | Rejection]:
+    """Read aliases from the numbered lines of a file, and yield refusals of invalid lines."""
     for number, line in lines:
         try:
             name, equals, player = line.decode().partition("=")
             if not equals or "=" in player:
                 raise Refused("bad-alias", f"{quote(line.decode())} is not NAME = PLAYER")
-            yield alias_of(name, player, file, number)
+            yield parse_alias(name, player, file, number)
         except UnicodeDecodeError:
             yield Rejection("bad-alias", "the line is not UTF-8; save the file as UTF-8", file, number)
         except Refused as problem:
             yield problem.rejection(file, number)
 
 
-def agreed(aliases: Iterable[Alias | Rejection]) -> tuple[dict[str, str], list[Rejection]]:
-    """Return the players by name, and what is wrong. Of two files that name one player differently, the later one
-    decides.
-    """
+def merge_aliases(aliases: Iterable[Alias | Rejection]) -> tuple[dict[str, str], list[Rejection]]:
+    """Merge aliases to a dictionary of players by name, with refusals. For a repeated name the later file counts."""
     known, problems = dict[str, Alias](), list[Rejection]()
     for alias in aliases:
         if isinstance(alias, Rejection):
             problems.append(alias)
             continue
-        before = known.get(alias.name)
-        if before is not None and before.file == alias.file and before.player != alias.player:
-            told = f"{quote(alias.name)} is {quote(before.player)}{_in(before)} and {quote(alias.player)}; choose one"
-            problems.append(Rejection("bad-alias", told, alias.file, alias.line))
+        earlier = known.get(alias.name)
+        if earlier is not None and earlier.file == alias.file and earlier.player != alias.player:
+            first = f"{quote(earlier.player)}{_describe_line(earlier)}"
+            message = f"{quote(alias.name)} is {first} and {quote(alias.player)}; choose one"
+            problems.append(Rejection("bad-alias", message, alias.file, alias.line))
         known[alias.name] = alias
     for alias in known.values():
-        if (further := known.get(alias.player)) is not None and further.player != further.name:
-            told = f"{quote(alias.player)} is itself an alias, of {quote(further.player)}{_in(further)}"
-            end = _end(alias, known)
-            right = f"write {alias.name} = {end}" if end else "they lead back to each other"
-            problems.append(Rejection("bad-alias", f"{told}; {right}", alias.file, alias.line))
+        if (next_alias := known.get(alias.player)) is not None and next_alias.player != next_alias.name:
+            message = (
+                f"{quote(alias.player)} is itself an alias, of {quote(next_alias.player)}{_describe_line(next_alias)}"
+            )
+            end = _find_end(alias, known)
+            remedy = f"write {alias.name} = {end}" if end else "they lead back to each other"
+            problems.append(Rejection("bad-alias", f"{message}; {remedy}", alias.file, alias.line))
     problems.sort(key=lambda problem: problem.line or 0)
     return {alias.name: alias.player for alias in known.values()}, problems
 
 
-def of_their_own(aliases: Mapping[str, str]) -> frozenset[str]:
-    """Return the names that stand for themselves."""
+def own_names(aliases: Mapping[str, str]) -> frozenset[str]:
+    """Return the names that are their own aliases."""
     return frozenset(name for name, player in aliases.items() if name == player)
 
 
-def with_answers(aliases: Mapping[str, str], answers: Mapping[str, str]) -> dict[str, str]:
-    """Aliases with answers about names, some of which they stand for; none leads to another.
+def add_answers(aliases: Mapping[str, str], answers: Mapping[str, str]) -> dict[str, str]:
+    """Add answers about names to aliases, and replace players that they rename, so that no alias leads to another.
 
     >>> with_answers({"annie": "ana"}, {"ana": "anna"})
     {'annie': 'anna', 'ana': 'anna'}
@@ -92,26 +93,26 @@ def with_answers(aliases: Mapping[str, str], answers: Mapping[str, str]) -> dict
     return {name: answers.get(player, player) for name, player in aliases.items()} | {**answers}
 
 
-def _in(alias: Alias) -> str:
+def _describe_line(alias: Alias) -> str:
     return "" if alias.line is None else f" (line {alias.line})"
 
 
-def _end(alias: Alias, known: Mapping[str, Alias]) -> str | None:
-    """Return whom a chain of aliases leads to, or None for a circle."""
-    seen = {alias.name}
-    while (further := known.get(alias.player)) is not None and further.player != further.name:
-        if further.name in seen:
+def _find_end(alias: Alias, known: Mapping[str, Alias]) -> str | None:
+    """Find the player at the end of a chain of aliases; None for a circle."""
+    visited = {alias.name}
+    while (next_alias := known.get(alias.player)) is not None and next_alias.player != next_alias.name:
+        if next_alias.name in visited:
             return None
-        seen.add(further.name)
-        alias = further
+        visited.add(next_alias.name)
+        alias = next_alias
     return alias.player
 
 
-def under_aliases(event: Any, aliases: Mapping[str, str], used: dict[str, str]) -> Any:
-    """Return an event of a table with players in the place of names; `used` gets those that occur.
+def apply_aliases(event: Any, aliases: Mapping[str, str], used: dict[str, str]) -> Any:
+    """Replace names in an event of a table by their players, and add the replaced names to `used`.
 
-    What is no event is left as it is: whoever reads it says what is wrong. Is a `Refused` if a game has one player
-    twice only by an alias.
+    Invalid events are returned unchanged, as later code refuses them. Returns a `Refused` if an alias makes one player
+    take part in a game twice.
     """
     if isinstance(event, bytes):
         try:
@@ -122,25 +123,29 @@ def under_aliases(event: Any, aliases: Mapping[str, str], used: dict[str, str]) 
     if not isinstance(data, dict):
         return event
     participants = data.get("participants")
-    named = [one for one in participants if isinstance(one, dict)] if isinstance(participants, list) else []
+    holders = (
+        [participant for participant in participants if isinstance(participant, dict)]
+        if isinstance(participants, list)
+        else []
+    )
     names = dict[str, str]()
-    for holder in (data, *named):
+    for holder in (data, *holders):
         for member in MEMBERS:
-            if not isinstance(written := holder.get(member), str):
+            if not isinstance(typed := holder.get(member), str):
                 continue
-            name = to_nfc(written)
+            name = to_nfc(typed)
             if (player := aliases.get(name)) and player != name:
                 holder[member] = used[name] = player
             if holder is not data and member == "player":
-                other = names.setdefault(holder[member], name)
-                if other != name:
-                    return Refused("player-twice", _both(other, name, holder[member]))
+                first_name = names.setdefault(holder[member], name)
+                if first_name != name:
+                    return Refused("player-twice", _describe_conflict(first_name, name, holder[member]))
     return event
 
 
-def _both(one: str, other: str, player: str) -> str:
-    """Return what is wrong if two names of one game are one player."""
-    if player in (one, other):
-        alias = other if player == one else one
+def _describe_conflict(first: str, second: str, player: str) -> str:
+    """Describe the conflict of two names in one game that stand for one player."""
+    if player in (first, second):
+        alias = second if player == first else first
         return f"{quote(alias)} is an alias of {quote(player)}, who takes part in the game as well"
-    return f"{quote(one)} and {quote(other)} are both aliases of {quote(player)}, and take part in one game"
+    return f"{quote(first)} and {quote(second)} are both aliases of {quote(player)}, and take part in one game"
