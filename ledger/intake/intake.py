@@ -1,4 +1,4 @@
-"""Intake: events are checked against the log and the ladders, then wait, and are appended all or none."""
+"""Intake: check events against the log and the ladders, let them wait, and append all or none of them."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from ratings_ledger.ledger.validation.repeated_games import check_repeated_game,
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, skip_ladder_checks
 
 REJECTIONS_MAX = 10_000
-# called with every refusal and the input that it is about
+# called with every refusal and its input
 Reject = Callable[[Rejection, Any], None]
-# called with the line of every event that ends up in the log, its id, and whether this intake appended it
+# called with the line and the id of every event that is then in the log, and whether this intake appended it
 OnStored = Callable[[int, str, bool], None]
-# raises `Refused` (changed-meanwhile) if what the events were based on is no longer so
+# raises `Refused` (changed-meanwhile) if the state on which the events were based has changed
 Precondition = Callable[[Connection], None]
 
 
@@ -52,14 +52,14 @@ class ImportPolicy(NamedTuple):
     """Who records events, and which checks are waived.
 
     ignore_clock:    append events although the last one is dated ahead of this machine's time
-    any_date:        take games dated more than a day ahead, or before 1900
-    allow_uncounted: take games that a ladder's rule cannot score
+    any_date:        accept games dated more than a day ahead, or before 1900
+    allow_uncounted: accept games that a ladder's rule cannot score
     refusing:        where to refuse new names that are close to others
     strict:          refuse all new names there, and games that begin a ladder
     keep_going:      append the valid events although others are refused
-    accepted:        new names to take although they are close to others
-    close_told:      report names that are close to others, but take them
-    new_game:        take games of tables that no ruleset scores
+    accepted:        new names to accept although they are close to others
+    close_told:      report names that are close to others, but accept them
+    new_game:        accept games of tables that no ruleset scores
     """
 
     by: str
@@ -76,7 +76,7 @@ class ImportPolicy(NamedTuple):
 
 @dataclass
 class Imported:
-    """What an intake did; `rejected` holds the first `REJECTIONS_MAX` refusals, `rejected_count` counts all."""
+    """The result of an intake; `rejected` holds the first `REJECTIONS_MAX` refusals, `rejected_count` counts all."""
 
     appended: int = 0
     existing: int = 0
@@ -87,48 +87,47 @@ class Imported:
     # of a refused input, how many events have nothing wrong; and the game of the first that is to be appended
     sound: int = 0
     game: str | None = None
-    # the players the ledger did not know, and which of them are close to others
+    # the players new to the ledger, and those of them close to others
     new_players: list[str] = field(default_factory=list)
     close: dict[str, CloseName] = field(default_factory=dict)
     alike: dict[str, list[str]] = field(default_factory=dict)
-    # what was recognised in tables, and left out of them, in words and by file; and the options to read the next one
-    # like the last
+    # sentences about tables, how each file's table was read, and the options to read the next one alike
     notes: list[str] = field(default_factory=list)
     tables: dict[str, TableRead] = field(default_factory=dict)
     read_as: TableOptions | None = None
-    # what is wrong with the files of a restore that takes them all the same
+    # the defects of files that a restore accepted
     passed: list[str] = field(default_factory=list)
-    # the ladders that begin, and the names that theirs are close to
+    # the new ladders, and the known names that theirs are close to
     new_ladders: list[str] = field(default_factory=list)
     close_ladders: dict[str, str] = field(default_factory=dict)
-    # a game for each reason why games are on no ladder, and what is said of leagues
+    # a game for each reason why games are on no ladder, and sentences about leagues
     homeless: dict[str, str] = field(default_factory=dict)
     leagues: list[str] = field(default_factory=list)
-    # what voids the games that are already there but do not count, by game_id, and what is said of them
+    # the voids of games that are already recorded but do not count, by game_id, and sentences about them
     voided: dict[str, KnownEvent] = field(default_factory=dict)
     voided_told: list[str] = field(default_factory=list)
 
     @classmethod
     def refused(cls, problem: Refused, head: Head | None = None) -> Imported:
-        """Return the result for an event that was refused before it was made."""
+        """Return the result for an event that was refused before it was created."""
         return cls(rejected=[problem.rejection()], rejected_count=1, head=head)
 
 
 class WaitingDraft(NamedTuple):
-    """A waiting draft, and where it came from."""
+    """A waiting draft, with its origin."""
 
     draft: Draft
     file: str
     line: int
-    rows: Any  # the CSV rows that it was put together from, else None
+    rows: Any  # the rows of a table that it was composed of, else None
 
 
 class WaitingDrafts(EventLookup, Protocol):
-    """Checked drafts in order, looked up by id, by game and by what they supersede."""
+    """Checked drafts in order, looked up by id, by game and by the event they supersede."""
 
     @property
     def count(self) -> int:
-        """Return how many drafts wait."""
+        """Return the number of waiting drafts."""
 
     def __iter__(self) -> Iterator[WaitingDraft]: ...
 
@@ -148,7 +147,7 @@ class WaitingDrafts(EventLookup, Protocol):
         """Remove a draft."""
 
     def close(self) -> None:
-        """Release what holds the drafts."""
+        """Release the storage of the drafts."""
 
 
 class DraftList(WaitingDrafts):
@@ -161,7 +160,7 @@ class DraftList(WaitingDrafts):
 
     @property
     def count(self) -> int:
-        """Return how many drafts wait."""
+        """Return the number of waiting drafts."""
         return len(self._waiting)
 
     def __iter__(self) -> Iterator[WaitingDraft]:
@@ -205,12 +204,12 @@ class DraftList(WaitingDrafts):
 
 
 class Intake:
-    """Events that were checked, and wait to be appended in one transaction; `result` reports what became of them."""
+    """Checked events that wait to be appended in one transaction; `result` reports their outcome."""
 
     # whether the events are those of whole files, each of which is recorded as a batch
     _has_batches = False
 
-    # hooks of single callers, by keyword
+    # the hooks are for single callers, and keyword-only
     def __init__(
         self,
         ledger: Ledger,
@@ -229,18 +228,18 @@ class Intake:
         """Check all items.
 
         Args:
-            ledger: where the events will be appended.
-            items: the events.
-            policy: who records them, and which checks are waived.
-            ladders: what the ladders say about events.
-            newcomers: decides who is new, and which new names are refused.
-            based_on: by subject the id or position of the event that was the last one about it when the writer
-                looked; what was changed since is refused.
-            precondition: is checked now, and again under the lock if others appended.
-            clock: what tells the time.
-            reject: is called with every refusal.
-            on_stored: is called with every event that ends up in the log.
-            waiting: where drafts wait, by default in memory.
+            ledger: The ledger to which the events will be appended.
+            items: The events.
+            policy: The recorder, and the checks that are waived.
+            ladders: Creates the checks of the ladders.
+            newcomers: Determines the new names, and which of them are refused.
+            based_on: By subject the id or position of the last event about it that the writer knew; changes since then
+                are refused.
+            precondition: A check that runs now, and again under the lock if others appended.
+            clock: Returns the current time.
+            reject: Called with every refusal.
+            on_stored: Called with every event that is then in the log.
+            waiting: The storage of waiting drafts, by default in memory.
 
         Raises:
             ClockBehind, StoreUnavailable.
@@ -265,26 +264,26 @@ class Intake:
 
     @property
     def is_refused(self) -> bool:
-        """Tell whether nothing will be appended, because something was refused."""
+        """Tell whether a refusal prevents the append."""
         return bool(self.result.rejected_count) and not self.policy.keep_going
 
     def drafts(self) -> Iterator[Draft]:
-        """Return what would be appended, in order. Raises `BadArgument` once it is."""
+        """Return the drafts that would be appended, in order. Raises `BadArgument` after the append."""
         self._refuse_closed()
         return (waiting.draft for waiting in self.waiting)
 
     def close(self) -> None:
-        """Release what waits."""
+        """Release the waiting drafts."""
         self._is_closed = True
         self.waiting.close()
 
     def refuse(self, problem: Refused, file: str = "", line: int = 0) -> None:
-        """Refuse what was checked, for a reason that the caller knows."""
+        """Refuse the checked events, for a reason of the caller."""
         self._note(problem.rejection(), file, line, None)
         self.result.would_append = 0
 
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
-        """Append what was checked in one transaction, unless it is refused.
+        """Append the checked events in one transaction, unless they are refused.
 
         Raises `BadArgument` the second time, `ClockBehind`, `StoreUnavailable`.
         """
@@ -332,12 +331,12 @@ class Intake:
                 self._take_note(entry)
 
     def _take_note(self, entry: BlockEntry) -> None:
-        """Take what a file says besides its events."""
+        """Handle an entry of a file that is no event."""
         if isinstance(entry, Rejection):
             self._note(entry, entry.file, entry.line, None)
 
     def _take_item(self, entry: ParsedItem, known: Iterator[tuple[bool, Rejection | None]]) -> None:
-        """Take or refuse an item; `known` says of each draft whether the log has it, and the refusal if it differs."""
+        """Accept or refuse an item; `known` yields whether the log has the draft, and the refusal if it differs."""
         if isinstance(entry.outcome, Refused):
             self._refuse_item(entry, entry.outcome.rejection(), entry.names)
         elif (problem := self._take(entry.item, *entry.outcome, next(known))) is not None:
@@ -355,9 +354,9 @@ class Intake:
     def _take(
         self, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
     ) -> Rejection | None:
-        """Let a draft wait, count it as existing, or say why it is refused."""
+        """Let a draft wait, or count it as existing; return its refusal if it is refused."""
         if self.result.voided and draft.type != "game.recorded":
-            # what becomes of the game is said here, too
+            # the input itself decides about the voided game
             self.result.voided.pop(draft.subject.removeprefix("game:"), None)
         if draft.type in COUNTED_CLOCK_TYPES:
             self._clock_events = self._clock_events or RepeatedClockEvents()
@@ -376,14 +375,14 @@ class Intake:
         if self._is_left_out(draft, data):
             return None
         if draft.type == "import.recorded" and not self._has_batches:
-            draft = draft._replace(position=None)  # whatever it says: it comes from no file
+            draft = draft._replace(position=None)  # a stated position does not count: the event comes from no file
         try:
             if item.table and not self.policy.new_game and draft.type == "game.recorded":
                 self._validator.refuse_unknown_game(data["game"])
             if not is_surely_small(draft, self.policy.by):
                 self._build(draft)
             if (supersedes := self._validator.validate(draft, data)) is not None:
-                self._refuse_other(draft, supersedes)
+                self._refuse_stale_base(draft, supersedes)
                 draft = draft._replace(supersedes=supersedes)
                 self._build(draft)
         except Refused as problem:
@@ -395,11 +394,11 @@ class Intake:
         return None
 
     def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:
-        """Tell whether an event does not hold in this ledger."""
+        """Tell whether an event is left out because it is not valid in this ledger."""
         return False
 
-    def _refuse_other(self, draft: Draft, supersedes: str) -> None:
-        """Raise `Refused` (changed-meanwhile) if a draft supersedes another event than the writer looked at."""
+    def _refuse_stale_base(self, draft: Draft, supersedes: str) -> None:
+        """Raise `Refused` (changed-meanwhile) if a draft supersedes an event that the writer did not know."""
         last = Log(self._connection).event(supersedes) if draft.subject in self._based_on else None
         if last is not None and self._based_on[draft.subject] not in (last.event_id, last.position):
             what = draft.subject.partition(":")[2]
@@ -408,13 +407,13 @@ class Intake:
             )
 
     def _build(self, draft: Draft) -> None:
-        """Build the record that a draft would have, only to see whether that is possible. Raises `Refused`."""
+        """Build the record of a draft to check that it is possible. Raises `Refused`."""
         assert self.result.head is not None
         position = self.result.head.position + self.waiting.count + 1
         build_record(draft, position, self._recorded_at, draft.by or self.policy.by, draft.supersedes)
 
     def _against_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
-        """Compare a draft with the one that waits under its id, or for its game."""
+        """Compare a draft with the waiting one of the same id or game; return the refusal if they differ."""
         if waiting.draft.event_id != draft.event_id:
             return game_exists_rejection(draft, waiting.draft.event_id)
         if are_same_drafts(waiting.draft, draft):
@@ -422,11 +421,11 @@ class Intake:
             return None
         return Rejection(
             "id-conflict",
-            f"the id {quote(draft.event_id)} stands for another content at line {waiting.line} of {waiting.file}",
+            f"the id {quote(draft.event_id)} has different content at line {waiting.line} of {waiting.file}",
         )
 
     def _with_way_out(self, problem: Rejection | None, draft: Draft, item: Item) -> Rejection | None:
-        """Add to the refusal of a game that has the id of another what to do about it, once for each file."""
+        """Add a remedy to the refusal of a game with the id of another one, once per file."""
         if problem is None or problem.code != "id-conflict":
             return problem
         told, kind = self._way_out(draft, item)
@@ -436,13 +435,13 @@ class Intake:
         return problem._replace(message=f"{problem.message}; {told}")
 
     def _way_out(self, draft: Draft, item: Item) -> tuple[str, str]:
-        """Return what to do about a game that has the id of another, and what kind of remedy that is."""
+        """Return a remedy for a game with the id of another one, and the kind of remedy."""
         void = self._void_of(draft)
         assert void is not None
         return describe_way_back(void, "", False), "voided"
 
     def _void_of(self, draft: Draft) -> KnownEvent | None:
-        """Return what voids the game that a draft records again, if it is voided."""
+        """Find the void of the game that a draft records again, if it is voided."""
         if draft.type != "game.recorded" or draft.subject not in self._changed:
             return None
         game = live_game(Log(self._connection).about(draft.subject))
@@ -460,11 +459,11 @@ class Intake:
 
     @cached_property
     def _changed(self) -> set[str]:
-        """Return the subjects of games that more than their first event is about."""
+        """Return the subjects of games with more than their first event."""
         return changed_games(self._connection, 0)
 
     def _introduce(self, newcomers: Newcomers) -> None:
-        """Say who is new. Refused names are reported with each game that has them."""
+        """Report the new names, and the refused ones with each game that has them."""
         result, refused = self.result, newcomers.refusals(self._connection)
         sound = 0 if refused else self.waiting.count
         result.new_players, result.alike = newcomers.names, newcomers.alike
@@ -511,12 +510,12 @@ class Intake:
     # appending
 
     def _append_chunk(self, chunk: Sequence[WaitingDraft], absent_at: int | None) -> int | None:
-        """Append drafts in one transaction, without those that others have made wrong if the policy is to keep going.
+        """Append drafts in one transaction, with `keep_going` without those that other writers have made invalid.
 
-        They are absent from the log up to the position `absent_at`, if that is known. Returns the same of the next.
+        The log up to the position `absent_at`, if known, does not hold them. Returns that position for the next chunk.
         """
         while True:
-            done = append(
+            result = append(
                 self.ledger,
                 [waiting.draft for waiting in chunk],
                 by=self.policy.by,
@@ -526,25 +525,25 @@ class Intake:
                 absent_at=absent_at,
                 closing=self._closing(chunk),
             )
-            if not done.refused:
+            if not result.refused:
                 break
-            # somebody else recorded something since it was checked
-            for index, rejection in done.refused:
+            # another writer appended events since the check
+            for index, rejection in result.refused:
                 self._note(rejection, chunk[index].file, chunk[index].line, chunk[index].rows)
             if self.is_refused:
-                self.result.head = done.head
+                self.result.head = result.head
                 return None
-            refused = {index for index, _ in done.refused}
+            refused = {index for index, _ in result.refused}
             chunk = [waiting for index, waiting in enumerate(chunk) if index not in refused]
-        self._take_stored(chunk, done)
-        return done.head.position if absent_at == done.head.position - done.appended else None
+        self._take_stored(chunk, result)
+        return result.head.position if absent_at == result.head.position - result.appended else None
 
     def _closing(self, chunk: Sequence[WaitingDraft]) -> Closing | None:
-        """Return what makes the events that are appended after a chunk in the same transaction."""
+        """Return a function that creates the last events of a chunk's transaction."""
         return None
 
     def _take_stored(self, chunk: Sequence[WaitingDraft], done: AppendResult) -> None:
-        """Count what was appended."""
+        """Count the appended events."""
         for index, waiting in enumerate(chunk):
             self._on_stored(waiting.line, waiting.draft.event_id, index not in done.known)
         self._validator.seen = done.head.position
@@ -553,7 +552,7 @@ class Intake:
         self.result.head = done.head
 
     def _recheck(self, connection: Connection, before: Head, fresh: Fresh) -> list[tuple[int, Rejection]]:
-        """Return, under the lock, which drafts must be refused, since others appended after what was seen."""
+        """Check drafts again under the lock, if others appended meanwhile; return the refused ones."""
         if before.position != self._validator.seen:
             try:
                 self._precondition(connection)
@@ -563,12 +562,12 @@ class Intake:
 
 
 def first_occurrence(item: Item) -> FirstOccurrence:
-    """Return where names of an item occur. Those of accounts are as distinct as the ids of events."""
+    """Return the occurrence of an item's names. Accounts are as distinct as the ids of events."""
     return FirstOccurrence(item.file, item.line, item.table and not item.accounts, item.form)
 
 
 class RepeatedClockEvents:
-    """Watches the clock events of an input, in order, for repetitions."""
+    """A detector of repeated clock events in an input."""
 
     def __init__(self) -> None:
         # by game: the latest millisecond, and its events by id; a server's time never decreases
@@ -585,14 +584,14 @@ class RepeatedClockEvents:
         earlier = items.setdefault(draft.event_id, item)
         if earlier is not item and draft.event_id == default_id(draft.type, draft.occurred_at, data):
             self._count += 1
-            where = f"{item.file}:{item.line}: " if item.file else ""
-            what = f"line {earlier.line} of {earlier.file}" if item.file else "an earlier one"
+            place = f"{item.file}:{item.line}: " if item.file else ""
+            original = f"line {earlier.line} of {earlier.file}" if item.file else "an earlier one"
             self._first = self._first or (
-                f"{where}this {draft.type} of {quote(data['player'])} in {quote(data['game_id'])} says what {what} "
-                f"says, also at {data['at']} ms, so both count as one event"
+                f"{place}this {draft.type} of {quote(data['player'])} in {quote(data['game_id'])} repeats {original}, "
+                f"also at {data['at']} ms, so both count as one event"
             )
 
     def notes(self) -> list[str]:
-        """Return what to tell about the repetitions."""
+        """Return the sentences about the repetitions."""
         more = f" ({self._count - 1:,} more like this)" if self._count > 1 else ""
         return [f"{self._first}; if both happened, give each an id of its own{more}"] if self._count else []

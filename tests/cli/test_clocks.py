@@ -95,7 +95,7 @@ def test_two_auctions_in_one_millisecond_are_noted(db: str, ratings: Ratings) ->
     lines = clock("started 0", "auction_started 5000 anna", "auction_started 5000 anna", "heartbeat 6000 ben")
     repeated = add(ratings, db, lines)
     note = (
-        "note: -:3: this clock.auction_started of 'anna' in 'g-1' says what line 2 of - says, also at 5000 ms, so "
+        "note: -:3: this clock.auction_started of 'anna' in 'g-1' repeats line 2 of -, also at 5000 ms, so "
         "both count as one event; if both happened, give each an id of its own\n"
     )
     assert (repeated.exit_code, repeated.stderr) == (0, note)
