@@ -26,7 +26,7 @@ from ratings_ledger.ledger.intake.matching import DayNumbers, is_by_day
 from ratings_ledger.ledger.intake.parsing import ALONE_BLOCKS, BlockEntry, ParsedItem, read_blocks
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.processes.memory import collect_rarely
-from ratings_ledger.ledger.rejections import Rejection, count, quote
+from ratings_ledger.ledger.rejections import Rejection, count, csv_item, quote
 from ratings_ledger.ledger.store.appending import AppendResult, Closing
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
@@ -179,6 +179,13 @@ class FileIntake(Intake):
             return describe_way_back(
                 void, "" if item.file == STDIN or not item.table else item.file, is_given
             ), "voided"
+        is_of_program = item.table and item.file not in self.result.tables and not is_by_day(game_id)
+        giver = self._numbers.find_giver(game_id) if is_of_program and not self._compared else None
+        if giver is not None:
+            # the other program gave the id, so it is the same game, edited there
+            rename = "" if is_given else f"give the file the name {csv_item(giver)}, and "
+            told = f"it was edited since: {rename}--sync shows the difference, and corrects it"
+            return told, told
         columns = self.result.tables[item.file].columns if item.file in self.result.tables else {}
         column = next((theirs for theirs, ours in columns.items() if ours == "game_id"), None)
         is_moved = is_of_another_day(Log(self._connection), draft)

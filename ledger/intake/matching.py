@@ -43,7 +43,7 @@ from ratings_ledger.ledger.store.log import (
     read_records_at,
     read_where,
 )
-from ratings_ledger.ledger.validation.batches import recorded_batches
+from ratings_ledger.ledger.validation.batches import find_imported_name, recorded_batches
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.repeated_games import SECOND, is_same_time, normalise_game
 
@@ -343,6 +343,12 @@ class DayNumbers:
         position = first_positions(self._connection, [game_id]).get(game_id)
         return position is not None and self._is_own(file, position)
 
+    def find_giver(self, game_id: str) -> str | None:
+        """Find the name of the file that recorded a game, if an import did."""
+        position = first_positions(self._connection, [game_id]).get(game_id)
+        batches = recorded_batches(self._connection) if position is not None else []
+        return next((batch.name for batch in batches if batch.has(position or 0)), None)
+
     def notes(self) -> Iterator[str]:
         """Yield a sentence about the skipped numbers of each file."""
         for file, (number, example) in self._skipped.items():
@@ -442,7 +448,8 @@ class DayNumbers:
     def _is_own(self, file: str, position: int) -> bool:
         """Tell whether an import of a table of this name appended the event at a position."""
         if file not in self._ranges:
-            self._ranges[file] = imported_ranges(self._connection, batch_name(file), self._sheets.get(file))
+            name = find_imported_name(self._connection, batch_name(file))
+            self._ranges[file] = imported_ranges(self._connection, name, self._sheets.get(file))
         return self._ranges[file].import_of(position) is not None
 
     def _entry_key(self, entry: ParsedItem) -> object:

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.events.batches import batch_name, name_of_original
+from ratings_ledger.ledger.events.batches import batch_name
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.revisions import RevisedGame
 from ratings_ledger.ledger.intake.corrections import restore_recorded_ids
@@ -44,7 +44,7 @@ from ratings_ledger.ledger.intake.parsing import read_draft
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection, count, csv_item, quote
 from ratings_ledger.ledger.store.log import first_positions
-from ratings_ledger.ledger.validation.batches import recorded_batches
+from ratings_ledger.ledger.validation.batches import find_imported_name, recorded_batches
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result
 
@@ -123,7 +123,7 @@ def compare_sheet(
     connection: Connection, file: str, options: TableOptions, reason: str | None, decided_at: int
 ) -> Sync:
     """Compare a sheet with the games of all imports under its name."""
-    name, people = _find_imported_name(connection, batch_name(file)), identities(connection)
+    name, people = find_imported_name(connection, batch_name(file)), identities(connection)
     sheet = _read_sheet(file, options, people)
     ranges = imported_ranges(connection, name, sheet.columns.sheet)
     decisions = decisions_by_game(connection)
@@ -161,14 +161,6 @@ def compare_sheet(
     for index in sorted(pairs.new, key=pairs.times.__getitem__):
         collector.record(sheet.rows[index], pairs.new[index], pairs.times[index])
     return sync
-
-
-def _find_imported_name(connection: Connection, name: str) -> str:
-    """Find the name under which a file was imported: its own, or else that of the original of a copy."""
-    names = [batch.name for batch in reversed(recorded_batches(connection))]
-    if name in names:
-        return name
-    return next((known for known in names if name_of_original(known) == name_of_original(name)), name)
 
 
 def _describe_unknown_table(connection: Connection, name: str, sheet: str | None) -> str:

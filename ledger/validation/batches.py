@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
+from ratings_ledger.ledger.events.batches import name_of_original
 from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import head, read_events_of_type, read_records_at, read_where, withdrawn_ids
@@ -52,6 +53,14 @@ def recorded_batches(
         for event, position in zip(batch_events, sorted(records), strict=True)
         for record in [parse_object(records[position].encode())]
     ]
+
+
+def find_imported_name(connection: Connection, name: str) -> str:
+    """Find the name under which a file was imported: its own, or else that of the original of a copy."""
+    names = [batch.name for batch in reversed(recorded_batches(connection))]
+    if name in names:
+        return name
+    return next((known for known in names if name_of_original(known) == name_of_original(name)), name)
 
 
 def named_batches(connection: Connection, name: str, until: int | None = None) -> list[Batch]:

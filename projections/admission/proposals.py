@@ -22,6 +22,7 @@ from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejectio
 from ratings_ledger.ledger.store.log import Head, head, positions_of, read_known_events, read_records
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.new_names import CloseName, Newcomers
+from ratings_ledger.projections.admission.equal_games import describe_equal_games
 from ratings_ledger.projections.admission.events import Admission
 from ratings_ledger.projections.admission.notes import LeagueNotes, NewLadders
 from ratings_ledger.projections.admission.voided_games import voided_told
@@ -230,6 +231,13 @@ class Proposal:
         """Return what would be appended, in order. Raises `BadArgument` once it is."""
         return self._intake.drafts()
 
+    def note_equal_games(self) -> None:
+        """Note which games equal recorded ones from other sources."""
+        if not self.is_refused and self.result.would_append and self.known.decoded is not None:
+            with self.ledger.reading() as connection:
+                facts, waiting = self.known.facts(connection), self._intake.waiting
+                self.result.notes += describe_equal_games(connection, facts, waiting)
+
     def refuse(self, problem: Refused, file: str = "", line: int = 0) -> None:
         """Refuse the events for a reason that the caller knows."""
         self._intake.refuse(problem, file, line)
@@ -324,4 +332,6 @@ def propose_files(
 ) -> Proposal:
     """Check what was read of files, however much it is, as `propose` does; the hooks are those of `FileIntake`."""
     check = partial(FileIntake, ledger, entries, **hooks)
-    return Proposal(check, policy, known or Known(policy.strict), league_notes)
+    proposal = Proposal(check, policy, known or Known(policy.strict), league_notes)
+    proposal.note_equal_games()
+    return proposal

@@ -9,7 +9,7 @@ from correction_helpers import Ratings, position
 
 HEADER = "game_id,occurred_at,game,1st,2nd,3rd,city\n"
 ROWS = {
-    "g-1": "g-1,2024-03-01T12:00:00Z,chess,anna,ben,calra,Ulm\n",
+    "g-1": "g-1,2024-03-01T12:00:00Z,chess,anna,ben,cara,Ulm\n",
     "g-2": "g-2,2024-03-02T12:00:00Z,chess,ben,clara,anna,Ulm\n",
 }
 SHEET = HEADER + "".join(ROWS.values())
@@ -39,14 +39,14 @@ def refused(ratings: Ratings, db: str, content: str) -> list[str]:
 @pytest.mark.slow_cases
 def test_sheet_fixed_after_correction_matches(db: str, ratings: Ratings) -> None:
     """A sheet that agrees with a corrected game finds it already there, and so does the original sheet."""
-    mended = SHEET.replace("calra", "clara")
+    mended = SHEET.replace("cara", "clara")
     conflicts = refused(ratings, db, mended)
     ratings("correct", "g-1", "anna", "ben", "clara", "--reason", "a slip", db=db)
     before = position(ratings, db)
     late = mended + "g-3,2024-03-03T12:00:00Z,chess,anna,clara,ben,Ulm\n"
 
     assert conflicts == [
-        "the game 'g-1' is already recorded with different content: there 1 anna, 2 ben, 3 calra; here 1 anna, 2 ben, "
+        "the game 'g-1' is already recorded with different content: there 1 anna, 2 ben, 3 cara; here 1 anna, 2 ben, "
         "3 clara; ratings correct puts it right; another game needs another game_id"
     ]
     told = imported(ratings, db, late)
@@ -66,13 +66,13 @@ def test_sheet_with_new_name_matches(db: str, ratings: Ratings) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("anna,ben", "ben,anna", "there 1 anna, 2 ben, 3 calra; here 1 ben, 2 anna, 3 calra"),
+        ("anna,ben", "ben,anna", "there 1 anna, 2 ben, 3 cara; here 1 ben, 2 anna, 3 cara"),
         ("2024-03-01T12", "2024-03-01T13",
          "there played 2024-03-01T12:00:00.000000Z, here played 2024-03-01T13:00:00.000000Z"),
         ("12:00:00Z,chess,anna,ben", "13:00:00Z,chess,ben,anna",
-         "there 1 anna, 2 ben, 3 calra, played 2024-03-01T12:00:00.000000Z; "
-         "here 1 ben, 2 anna, 3 calra, played 2024-03-01T13:00:00.000000Z"),
-        ("calra,Ulm", "calra,Bonn", "the city differs"),
+         "there 1 anna, 2 ben, 3 cara, played 2024-03-01T12:00:00.000000Z; "
+         "here 1 ben, 2 anna, 3 cara, played 2024-03-01T13:00:00.000000Z"),
+        ("cara,Ulm", "cara,Bonn", "the city differs"),
     ],
 )  # fmt: skip
 def test_differing_sheet_is_refused(old: str, new: str, why: str, db: str, ratings: Ratings) -> None:
@@ -125,7 +125,7 @@ def test_edited_table_is_sent_to_sync(db: str, ratings: Ratings, tmp_path: Path)
     done = ratings("import", sheet, db=db)
     first, second = done.stderr.splitlines()[:2]
     advice = "; if the table was edited, --sync brings the ledger to what it says; another game needs another game_id"
-    assert first.endswith(f"here 1 dora, 2 ben, 3 calra{advice}")
+    assert first.endswith(f"here 1 dora, 2 ben, 3 cara{advice}")
     assert second.endswith("here 1 ben, 2 clara, 3 dora")
 
 
@@ -134,7 +134,7 @@ def test_voided_game_conflicts_with_sheet(db: str, ratings: Ratings) -> None:
     """A changed sheet row for a voided game is refused, while the original row is already there."""
     ratings("void", "g-1", "--reason", "never played", db=db)
 
-    assert refused(ratings, db, SHEET.replace("calra", "clara")) == [
+    assert refused(ratings, db, SHEET.replace("cara", "clara")) == [
         "the game 'g-1' is recorded, and voided at position 5; ratings undo 5 takes that back (or ratings reinstate "
         "g-1 --reason TEXT, for this game alone); then ratings correct puts it right"
     ]

@@ -1,0 +1,121 @@
+"""Games of files that equal games from other sources: the same sheet under another name, or a PGN beside a sheet.
+
+    club.csv      2024-11-22  1 anna, 2 ben      recorded as 2024-11-22-1
+    evening.pgn   2024-11-22  1 anna, 2 ben      equal: the same day, game, players and places
+
+Two friends may play twice on one evening, so this is a warning, and nothing is refused.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.events.batches import batch_name
+from ratings_ledger.ledger.events.canonical import parse_object
+from ratings_ledger.ledger.events.game_types import places
+from ratings_ledger.ledger.intake.intake import WaitingDraft, WaitingDrafts
+from ratings_ledger.ledger.intake.matching import DAY, Ranges
+from ratings_ledger.ledger.rejections import csv_item
+from ratings_ledger.ledger.store.log import read_records_at
+from ratings_ledger.ledger.validation.batches import Batch, find_imported_name, recorded_batches
+from ratings_ledger.ledger.validation.repeated_games import describe_result
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.facts.columns import Facts
+
+# so many games of an import are compared, and those of as many recorded ones
+COMPARED_MAX = 20_000
+
+Key = tuple[int, str, frozenset[tuple[int, int]]]
+
+
+class EqualGame(NamedTuple):
+    """A game that waits, and the position of its equal."""
+
+    waiting: WaitingDraft
+    position: int
+
+
+def describe_equal_games(connection: Connection, facts: Facts, drafts: WaitingDrafts) -> Iterator[str]:
+    """Yield a sentence for each file that brings games which equal recorded ones from other sources."""
+    if not len(facts.occurred_at):
+        return
+    by_file: dict[str, list[EqualGame]] = defaultdict(list)
+    batches = recorded_batches(connection)
+    for equal in _find_equal_games(connection, facts, drafts, batches):
+        by_file[equal.waiting.file].append(equal)
+    for file, games in by_file.items():
+        first, position = games[0]
+        (record,) = read_records_at(connection, [position]).values()
+        there = parse_object(record.encode())["data"]["game_id"]
+        giver = next((f" from {csv_item(batch.name)}" for batch in batches if batch.has(position)), "")
+        result = describe_result(parse_object(first.draft.data.encode()))
+        more = "games equal" if len(games) > 1 else "game equals"
+        yield (
+            f"{file}: {len(games):,} {more} {'games' if len(games) > 1 else 'one'} of the same day recorded from "
+            f"elsewhere, the first in line {first.line}: {result} is {csv_item(there)}{giver}; each of them would "
+            "count twice"
+        )
+
+
+def _find_equal_games(
+    connection: Connection, facts: Facts, drafts: WaitingDrafts, batches: Sequence[Batch]
+) -> Iterator[EqualGame]:
+    days = _days(facts)
+    candidates = list[tuple[WaitingDraft, Key]]()
+    for waiting in drafts:
+        if waiting.draft.type == "game.recorded" and waiting.draft.occurred_at // DAY in days:
+            if (key := _key_of_draft(facts, waiting)) is not None:
+                candidates.append((waiting, key))
+            if len(candidates) == COMPARED_MAX:
+                break
+    recorded = _recorded_keys(facts, {key[0] for _, key in candidates})
+    own: dict[str, Ranges] = {}
+    for waiting, key in candidates:
+        if waiting.file not in own:
+            name = find_imported_name(connection, batch_name(waiting.file))
+            own[waiting.file] = Ranges(batch.ranges for batch in batches if batch.name == name)
+        positions = recorded.get(key, [])
+        position = next((one for one in positions if own[waiting.file].import_of(one) is None), None)
+        if position is not None:
+            positions.remove(position)
+            yield EqualGame(waiting, position)
+
+
+def _days(facts: Facts) -> set[int]:
+    """Return the days on which games were played."""
+    if len(facts.occurred_at) < arrays.LONG_HISTORY:
+        return {at // DAY for at in facts.occurred_at}
+    return {*(arrays.as_numpy(facts.occurred_at) // DAY).tolist()}
+
+
+def _key_of_draft(facts: Facts, waiting: WaitingDraft) -> Key | None:
+    """Return what games are compared by; None if somebody in it is new, so that nothing equals it."""
+    data = parse_object(waiting.draft.data.encode())
+    numbers = [facts.player_numbers.get(one["player"]) for one in data["participants"]]
+    people = [facts.person[number] for number in numbers if number is not None]
+    if len(people) < len(numbers):
+        return None
+    return waiting.draft.occurred_at // DAY, data["game"], _ranked(people, places(data))
+
+
+def _recorded_keys(facts: Facts, days: set[int]) -> dict[Key, list[int]]:
+    """Return the positions of the live games of some days by what they are compared by."""
+    found: dict[Key, list[int]] = defaultdict(list)
+    rows = [row for row, at in enumerate(facts.occurred_at) if at // DAY in days] if days else []
+    for row in rows[:COMPARED_MAX]:
+        if row in facts.voided:
+            continue
+        seats = slice(int(facts.start[row]), int(facts.start[row]) + int(facts.count[row]))
+        people = [facts.person[number] for number in facts.player[seats]]
+        game = facts.texts[facts.cells[facts.cell[row]].game]
+        ranked = _ranked(people, [*map(int, facts.place[seats])])
+        found[int(facts.occurred_at[row]) // DAY, game, ranked].append(int(facts.first_position[row]))
+    return found
+
+
+def _ranked(people: Sequence[int], own: Sequence[int]) -> frozenset[tuple[int, int]]:
+    """Return who has which place, whichever way ties are counted."""
+    rank = {place: number for number, place in enumerate(sorted({*own}))}
+    return frozenset((int(person), rank[place]) for person, place in zip(people, own, strict=True))

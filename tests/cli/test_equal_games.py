@@ -1,0 +1,57 @@
+"""An import warns of games that equal games which another source has recorded already."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Ratings = Callable[..., Any]
+pytestmark = pytest.mark.ledger(make=lambda ratings, url: ratings("init", "--for", "chess", db=url))
+CLUB = "Date,White,Black,Result\n2024-11-22,anna,ben,1-0\n2024-11-23,ben,cleo,½-½\n"
+PGN = '[Event "Club"]\n[Site "https://lichess.org/{}"]\n[Date "{}"]\n[White "{}"]\n[Black "{}"]\n[Result "{}"]\n\n*\n\n'
+
+
+@pytest.fixture
+def club(one_db: str, ratings: Ratings, tmp_path: Path) -> str:
+    """Return a ledger with the games of a sheet."""
+    (sheet := tmp_path / "club.csv").write_text(CLUB, encoding="utf-8")
+    done = ratings("import", sheet, db=one_db)
+    assert (done.exit_code, "from elsewhere" in done.stderr) == (0, False)
+    return one_db
+
+
+def games(tmp_path: Path, *rows: tuple[str, str, str, str, str]) -> Path:
+    """Return a file of PGN."""
+    (path := tmp_path / "evening.pgn").write_text("".join(PGN.format(*row) for row in rows), encoding="utf-8")
+    return path
+
+
+def test_equal_games_of_another_source_are_counted(club: str, ratings: Ratings, tmp_path: Path) -> None:
+    """The same day, game, players and places: the count and the first are told, and nothing is refused."""
+    path = games(tmp_path, ("aaaaaaaa", "2024.11.23", "cleo", "ben", "1/2-1/2"), ("aaaaaaab", "2024.11.22", "ben",
+                 "anna", "0-1"), ("aaaaaaac", "2024.11.22", "anna", "ben", "1-0"))  # fmt: skip
+    told = (
+        "2 games equal games of the same day recorded from elsewhere, the first in line 1: 1 ben, 1 cleo is "
+        "2024-11-23-1 from club.csv; each of them would count twice"
+    )
+    assert told in " ".join(ratings("import", path, "--preview", db=club).stdout.split())
+    done = ratings("import", path, db=club)
+    assert (done.exit_code, f"note: {path}: {told}\n" in done.stderr) == (0, True), done.stderr
+    again = ratings("import", path, db=club)
+    assert (again.stdout.split(",")[0], "from elsewhere" in again.stderr) == ("0 appended", False)
+
+
+def test_other_results_players_and_days_are_not_equal(club: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Another result, a new player or another day is another game."""
+    path = games(tmp_path, ("aaaaaaaa", "2024.11.22", "anna", "ben", "0-1"), ("aaaaaaab", "2024.11.22", "anna", "zoe",
+                 "1-0"), ("aaaaaaac", "2024.11.24", "anna", "ben", "1-0"))  # fmt: skip
+    assert "from elsewhere" not in ratings("import", path, db=club).stderr
+
+
+def test_rematches_in_the_same_sheet_are_no_news(club: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A sheet that grows by a second game of the same two with the same result is not warned of."""
+    sheet = tmp_path / "club.csv"
+    sheet.write_text(f"{CLUB}2024-11-22,anna,ben,1-0\n", encoding="utf-8")
+    done = ratings("import", sheet, db=club)
+    assert (done.stdout.split(",")[0], "from elsewhere" in done.stderr) == ("1 appended", False)
