@@ -6,9 +6,8 @@
     >>> points, points / 7 == Fraction(67_333_947, 437_500)
     (ExactNumber('1077.343152'), True)
 
-Half a unit of the last digit is rounded away from zero, and what rounds to zero has no sign, as in every decimal that
-the ledger shows. Whatever is computed
-from an exact number and other fractions or whole numbers is an exact number, too.
+Half a unit of the last digit is rounded away from zero, and a number that rounds to zero has no sign, as in all output
+of the ledger. A result computed from an exact number and other fractions or whole numbers is an exact number, too.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_HALF_UP, Context, Decima
 from fractions import Fraction
 from typing import Any
 
-# fill and alignment, sign and the rest of the flags, width, grouping, precision, type
+# Fill and alignment, sign and other flags, width, grouping, precision, type.
 FORMAT = re.compile(
     r"(?s:(?P<fill>.)?(?P<align>[<>=^]))?(?P<sign>[-+ ]?)z?(?P<zero>0?)(?P<width>[0-9]*)"
     r"(?P<group>[,_]?)(?:\.(?P<places>[0-9]+))?(?P<kind>[eEfFgG%]?)"
 )
-PLACES = 6  # those of a float that is formatted without a number of them
-DIGITS_MAX = 10_000  # more digits behind the point are a slip
+PLACES = 6  # the default of floats
+DIGITS_MAX = 10_000  # more digits behind the point are a mistake
 EXACTLY = Context(MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
 SHOWN_PLACES = 12  # a decimal with more places is shown as a fraction
 
@@ -36,7 +35,7 @@ class ExactNumber(Fraction):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Return an expression with the exact value, as a decimal where that is short."""
+        """Return an expression with the exact value, as a decimal if that is short."""
         places = _decimal_places(self.denominator)
         return f"ExactNumber('{self if places is None else f'{self:.{places}f}'}')"
 
@@ -47,26 +46,26 @@ class ExactNumber(Fraction):
         """
         if not spec:
             return str(self)
-        found = FORMAT.fullmatch(spec)
-        if found is None or int(found["places"] or 0) > DIGITS_MAX:
+        format_parts = FORMAT.fullmatch(spec)
+        if format_parts is None or int(format_parts["places"] or 0) > DIGITS_MAX:
             raise ValueError(f"invalid format specifier {spec!r} for an exact number; write, for example, '.2f'")
-        places = int(found["places"] or PLACES)
-        if found["kind"] in ("f", "F", "%"):
-            return _format_decimal(self._round_half_up(places + 2 * (found["kind"] == "%")), spec, found)
-        if found["kind"] or found["places"]:
-            return format(self._nearest_float(max(1, places + (found["kind"] in ("e", "E")))), spec)
-        whole = format(abs(self.numerator), found["group"])
-        digits = whole if self.denominator == 1 else f"{whole}/{format(self.denominator, found['group'])}"
-        sign = "-" if self < 0 else found["sign"].strip("-")
-        return _align(sign, digits, found)
+        places = int(format_parts["places"] or PLACES)
+        if format_parts["kind"] in ("f", "F", "%"):
+            return _format_decimal(self._round_half_up(places + 2 * (format_parts["kind"] == "%")), spec, format_parts)
+        if format_parts["kind"] or format_parts["places"]:
+            return format(self._nearest_float(max(1, places + (format_parts["kind"] in ("e", "E")))), spec)
+        whole = format(abs(self.numerator), format_parts["group"])
+        digits = whole if self.denominator == 1 else f"{whole}/{format(self.denominator, format_parts['group'])}"
+        sign = "-" if self < 0 else format_parts["sign"].strip("-")
+        return _align(sign, digits, format_parts)
 
     def _round_half_up(self, places: int) -> Decimal:
-        """Return the number rounded to so many places, so that formatting rounds nothing again; zero has no sign."""
+        """Return the number rounded to `places`, so that formatting does not round again; zero has no sign."""
         size = (abs(self.numerator) * 10**places * 2 + self.denominator) // (self.denominator * 2)
         return EXACTLY.scaleb(Decimal(-size if self < 0 else size), -places)
 
     def _nearest_float(self, digits: int) -> float:
-        """Return the float nearest to the number as rounded to so many digits."""
+        """Return the float nearest to the number rounded to `digits`."""
         context = Context(digits, ROUND_HALF_UP, MIN_EMIN, MAX_EMAX)
         return float(context.divide(Decimal(self.numerator), Decimal(self.denominator)))
 
@@ -76,19 +75,19 @@ def as_exact(fraction: Fraction) -> ExactNumber:
     return fraction if isinstance(fraction, ExactNumber) else ExactNumber(fraction)
 
 
-def _format_decimal(value: Decimal, spec: str, found: re.Match[str]) -> str:
+def _format_decimal(value: Decimal, spec: str, format_parts: re.Match[str]) -> str:
     """Format a decimal; before Python 3.14 decimals know no `_` between thousands."""
-    if found["group"] != "_":
+    if format_parts["group"] != "_":
         return format(value, spec)
-    marks = format(value, spec[: found.start("group")] + "," + spec[found.end("group") :])
-    return marks if found["fill"] == "," else marks.replace(",", "_")
+    marks = format(value, spec[: format_parts.start("group")] + "," + spec[format_parts.end("group") :])
+    return marks if format_parts["fill"] == "," else marks.replace(",", "_")
 
 
-def _align(sign: str, digits: str, found: re.Match[str]) -> str:
+def _align(sign: str, digits: str, format_parts: re.Match[str]) -> str:
     """Return a sign and digits in a width, on the right unless another alignment is given."""
-    fill = found["fill"] or ("0" if found["zero"] else " ")
-    align = found["align"] or ("=" if found["zero"] else ">")
-    width = int(found["width"] or 0)
+    fill = format_parts["fill"] or ("0" if format_parts["zero"] else " ")
+    align = format_parts["align"] or ("=" if format_parts["zero"] else ">")
+    width = int(format_parts["width"] or 0)
     if align == "=":
         return sign + digits.rjust(max(0, width - len(sign)), fill)
     text = sign + digits
@@ -98,12 +97,12 @@ def _align(sign: str, digits: str, found: re.Match[str]) -> str:
 
 
 def _decimal_places(denominator: int) -> int | None:
-    """Return how many places a decimal needs to be exact; None if too many do not suffice."""
+    """Return how many places an exact decimal needs; None if more than SHOWN_PLACES."""
     return next((places for places in range(SHOWN_PLACES + 1) if 10**places % denominator == 0), None)
 
 
 def _closed(operation: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an operation of fractions whose result, where it is a fraction, is an exact number."""
+    """Wrap an operation of fractions so that a fraction as result becomes an exact number."""
 
     def operate(*operands: Any) -> Any:
         result = operation(*operands)

@@ -1,7 +1,7 @@
-"""The base of a computation: everything that all its packs share, as one object named by its content.
+"""The base of a computation: all data that its packs share, as one object named by its content.
 
-Which segments there are and their numbers; which of their games a later event changed, and the segment of those games
-and all others that are not sealed yet; and the records of all events that are not about games.
+It lists the segments and their numbers, the sealed games that later events changed, the segment of these games and of
+all unsealed ones, and the records of all events that are not about games.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from ratings_ledger.projections.rulesets.versions import Version
 
 PUBLISHED = "ruleset.published"
 ACCOUNTS = ("player.registered", "player.account_changed")
-# the events besides games on which a ladder may depend
-KEPT = {*(APPLY.keys() - {"game.recorded", "game.corrected", "game.voided", "game.reinstated"}), *CLOCK_TYPES}
+# The types of events, besides games, on which a ladder may depend.
+RELEVANT_TYPES = {*(APPLY.keys() - {"game.recorded", "game.corrected", "game.voided", "game.reinstated"}), *CLOCK_TYPES}
 
 
-# times from and to which games are read; None is open
+# The times from and up to which games are read; None is open.
 Window = tuple[int | None, int | None]
 
 
 class Sources(NamedTuple):
-    """Where games come from: sealed segments and, last, the one of what is not sealed; and the numbers of each."""
+    """The sources of games: sealed segments and, last, the one of unsealed games; and the numbers of each."""
 
     segments: list[OpenedObject]
     numbers: list[OpenedObject]
@@ -74,33 +74,35 @@ def put_base(
     objects: Objects,
     facts: Facts,
     segments: list[str],
-    gone: list[int],
+    changed: list[int],
     records: Iterable[tuple[int, str]],
     games_at: dict[str, int],
     accounts: bool,
 ) -> str:
-    """Create a base; returns its name.
+    """Create a base, and return its name.
 
-    facts:    those of what is not sealed, settled
-    segments: the names of all segments, that of these facts last
-    gone:     the first positions of the sealed games that a later event changed
+    facts:    the settled facts of unsealed games
+    segments: the names of all segments, the one of these facts last
+    changed:  the first positions of the sealed games that a later event changed
     records:  all events that are not about games
     games_at: the first positions of the games that have a clock
-    accounts: whether accounts may matter, even to none of the rulesets that are recorded
+    accounts: whether accounts are needed even if no recorded ruleset reads them
     """
-    looks_at_accounts = accounts or any(
+    reads_accounts = accounts or any(
         version.ruleset.scope.exclude_accounts or getattr(version.params, "account", None) is not None
         for versions in facts.rulesets.values()
         for version in versions
     )
     relevant = [
-        (at, record, who) for at, record in records if (who := _kept(at, record, looks_at_accounts)) is not None
+        (at, record, subject)
+        for at, record in records
+        if (subject := _find_subject(at, record, reads_accounts)) is not None
     ]
     columns = {
-        "gone": np.array(sorted(gone), dtype=np.int64),
+        "gone": np.array(sorted(changed), dtype=np.int64),
         "others_at": np.array([at for at, *_ in relevant], dtype=np.int64),
         "others": [record for _, record, _ in relevant],
-        "of": [who for *_, who in relevant],
+        "of": [subject for *_, subject in relevant],
     }
     about = {
         "position": facts.position,
@@ -114,13 +116,13 @@ def put_base(
     return name
 
 
-def _kept(position: int, record: str, looks_at_accounts: bool) -> list[str] | None:
-    """Return whose event it is: an account's player, a clock's game, or nobody's; None if no ladder depends on it."""
+def _find_subject(position: int, record: str, reads_accounts: bool) -> list[str] | None:
+    """Return the subject of an event: an account's player, a clock's game, or none; None if no ladder depends on it."""
     try:
         event = read_known_event(position, record)
     except (Refused, LookupError):
         return None
-    if event.type not in KEPT or (event.type in ACCOUNTS and not looks_at_accounts):
+    if event.type not in RELEVANT_TYPES or (event.type in ACCOUNTS and not reads_accounts):
         return None
     if event.type in ACCOUNTS:
         return ["player", event.data["player"]]
@@ -128,27 +130,27 @@ def _kept(position: int, record: str, looks_at_accounts: bool) -> list[str] | No
 
 
 class SharedBase:
-    """A base as workers read it."""
+    """A base, as workers read it."""
 
     def __init__(self, url: str, name: str) -> None:
-        """Raises `DamagedObject`."""
+        """Read the base. Raises `DamagedObject`."""
         base = object_at(url, name)
         self.name = name
         self.position: int = base.about["position"]
         self.chain_hash = bytes.fromhex(base.about["chain_hash"])
         self.recorded_until: int = base.about["recorded_until"]
         self.games_at: dict[str, int] = base.about["games_at"]
-        self.gone = base.column("gone")
+        self.changed = base.column("gone")
         records = zip(base.column("others_at").tolist(), base.lines("others"), base.lines("of"), strict=True)
         self.others = [(at, read_known_event(at, record), of) for at, record, of in records]
-        self._rulesets = _bound(event for _, event, _ in self.others if event.type == PUBLISHED)
+        self._rulesets = _bind_rulesets(event for _, event, _ in self.others if event.type == PUBLISHED)
         names = base.about["segments"]
         self.sources = Sources(
             [object_at(url, segment) for segment in names], [object_at(url, numbers_name(segment)) for segment in names]
         )
 
     def facts(self, cells: Sequence[tuple[int, NamedCell]], games: int) -> Facts:
-        """Return the facts of the games of some cells, given by number, alone; there are so many in the segments.
+        """Return the facts of the games of some cells, given by number; the segments must have `games` of them.
 
         Raises `DamagedObject`, also if there are more or fewer.
         """
@@ -160,25 +162,26 @@ class SharedBase:
     def facts_within(
         self, cells: Sequence[tuple[int, NamedCell]], window: Window = (None, None), players: Iterable[str] = ()
     ) -> tuple[Facts, int]:
-        """Return the same of games that were played in a window, the first numbers those of some players; and how many
-        games the segments have. Raises `DamagedObject`.
+        """Return the facts of the games in a window, and the number of games in the segments. Raises `DamagedObject`.
+
+        The given players get the first numbers.
         """
         facts = Facts(self.position, self.chain_hash, recorded_until=self.recorded_until)
         for name in players:
             number_player(facts, name)
         own = {number: number_cell(facts, cell[:-2], *cell[-2:]) for number, cell in cells}
-        count = _take_games(facts, self.sources, own, self.gone, window)
+        count = _take_games(facts, self.sources, own, self.changed, window)
         self._take_others(facts)
         return facts, count
 
     def moments(self, cells: Iterable[tuple[int, NamedCell]]) -> Iterator[tuple[int, float]]:
-        """Yield what `moments_of_parts` says of the games of some cells, in all segments."""
+        """Yield the results of `moments_of_parts` for the games of some cells, in all segments."""
         cell_numbers = [number for number, _ in cells]
         for segment, numbers in zip(*self.sources, strict=True):
             yield from moments_of_parts(segment, np.isin(numbers.column("cell"), cell_numbers))
 
     def _take_others(self, facts: Facts) -> None:
-        """Apply the other events, without the accounts and clocks of those who are not in these facts."""
+        """Apply the other events, except accounts and clocks of players and games that are not in these facts."""
         for _, event, _ in self.others:
             if event.type == "player.renamed":
                 for name in ("player", "new_player"):
@@ -188,31 +191,31 @@ class SharedBase:
         positions: Any = {"player": facts.player_numbers, "game": facts.rows}
         for at, event, of in self.others:
             if event.type == PUBLISHED:
-                # what was bound once is the same for all packs
+                # Rulesets are bound once for all packs.
                 facts.recorded.versions += self._rulesets.versions.get(at, [])
                 facts.recorded.unusable += self._rulesets.unusable.get(at, [])
                 facts.recorded.positions[event.event_id] = at
             elif not of or of[1] in positions[of[0]]:
-                with suppress(Refused, LookupError):  # what refers to nothing does not count
+                with suppress(Refused, LookupError):  # an event with a missing reference does not count
                     apply(facts, at, event)
         settle_facts(facts)
         facts.proposed = False
 
 
-class _Bound(NamedTuple):
-    """What comes of published rulesets, by position."""
+class _BoundRulesets(NamedTuple):
+    """The versions of published rulesets, usable and unusable, by position."""
 
     versions: dict[int, list[Version]]
     unusable: dict[int, list[UnusableVersion]]
 
 
-def _bound(published: Iterable[KnownEvent]) -> _Bound:
+def _bind_rulesets(published: Iterable[KnownEvent]) -> _BoundRulesets:
     facts = Facts(0, b"")
     for event in published:
         with suppress(Refused, LookupError):
             apply(facts, event.position or 0, event)
     recorded = facts.recorded
-    return _Bound(
+    return _BoundRulesets(
         {entry.position: [entry] for entry in recorded.versions},
         {entry.position: [entry] for entry in recorded.unusable},
     )
@@ -224,16 +227,18 @@ def base_of(url: str, name: str) -> SharedBase:
     return SharedBase(url, name)
 
 
-def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array, window: Window) -> int:
-    """Make the games of some cells, numbered by those of the ledger, the rows of facts that have none yet;
-    returns how many the segments have."""
+def _take_games(facts: Facts, sources: Sources, own: dict[int, int], changed: Array, window: Window) -> int:
+    """Add the games of some cells, by their numbers in the ledger, to facts without games.
+
+    Returns the number of these games in the segments.
+    """
     last = sources.numbers[-1]
-    everybody = last.about["players_before"] + len(last.column("name_from")) - 1
+    player_count = last.about["players_before"] + len(last.column("name_from")) - 1
     named = np.full(
         max([*own, *(int(segment.column("cell").max(initial=-1)) for segment in sources.numbers)], default=-1) + 1, -1
     )
     named[list(own)] = list(own.values())
-    is_present = np.zeros(everybody, dtype=bool)
+    is_present = np.zeros(player_count, dtype=bool)
     parts, read = list[Games](), 0
     for segment, numbers in zip(sources.segments, sources.numbers, strict=True):
         cell, player = named[numbers.column("cell")], numbers.column("player")
@@ -242,37 +247,37 @@ def _take_games(facts: Facts, sources: Sources, own: dict[int, int], gone: Array
             games.slots["player"] = player[games.slots["player"]]
             if "club" in games.slots:
                 games.slots["club"] = _clubs_here(facts, segment, games.slots["club"])
-            parts.append(_without(games._replace(cell=cell[games.cell]), gone, segment is sources.segments[-1]))
+            parts.append(_drop_changed(games._replace(cell=cell[games.cell]), changed, segment is sources.segments[-1]))
             is_present[parts[-1].slots["player"]] = True
     of_ledger = np.flatnonzero(is_present)
-    mine = np.zeros(everybody, dtype=np.int32)
-    mine[of_ledger] = [number_player(facts, name) for name in names_of(sources.numbers, of_ledger)]
-    _set_columns(facts, parts, mine)
+    numbers_here = np.zeros(player_count, dtype=np.int32)
+    numbers_here[of_ledger] = [number_player(facts, name) for name in names_of(sources.numbers, of_ledger)]
+    _set_columns(facts, parts, numbers_here)
     return read
 
 
 def _clubs_here(facts: Facts, segment: OpenedObject, clubs: Array) -> Array:
-    """Return the clubs of participants under the numbers that the facts give to their names."""
+    """Return the clubs of participants by the numbers of their names in the facts."""
     known = {number: number_text(facts, name) for number, name in segment.lines("clubs")}
     here = np.full(max(known, default=NONE) + 2, NONE, dtype=np.int32)  # NONE is the last
     here[list(known)] = list(known.values())
     return here[clubs]
 
 
-def _without(games: Games, gone: Array, is_newest: bool) -> Games:
-    """Return the games without those that are elsewhere as they stand now."""
-    if is_newest or not len(gone):
+def _drop_changed(games: Games, changed: Array, is_newest: bool) -> Games:
+    """Return the games without those whose current version is in another segment."""
+    if is_newest or not len(changed):
         return games
-    at = np.searchsorted(gone, games.rows["first_position"])
-    stays = gone[np.minimum(at, len(gone) - 1)] != games.rows["first_position"]
-    if stays.all():
+    at = np.searchsorted(changed, games.rows["first_position"])
+    is_current = changed[np.minimum(at, len(changed) - 1)] != games.rows["first_position"]
+    if is_current.all():
         return games
-    chosen = np.flatnonzero(stays)
+    chosen = np.flatnonzero(is_current)
     return some_games(games, chosen, games.cell[chosen])
 
 
 def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
-    """Fill all columns, rows in the order of their first positions; `mine` are the numbers of the ledger's players."""
+    """Fill all columns, rows in the order of their first positions; `mine` has the numbers of the ledger's players in these facts."""
     rows = {name: _joined([games.rows[name] for games in parts], "i8") for name in ROWS}
     live = [games.rows.get("live_position", games.rows["first_position"]) for games in parts]
     rows |= {"live_position": _joined(live, "i8"), "cell": _joined([games.cell for games in parts], "i8")}
@@ -285,7 +290,7 @@ def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
     custom = sorted({name for games in parts for name in games.slots if name.startswith(NUMBERS)})
 
     def of_slots(name: str, code: str) -> arrays.Column:
-        """Return a column of participants, with the usual number where a part does not have it."""
+        """Return a column of participants, with the default where a part does not have it."""
         usual = find_optional_column(name).usual if name in custom else MORE_SLOTS.get(name, ("", 0))[1]
         columns = [
             games.slots[name] if name in games.slots else np.full(len(games.slots["place"]), usual) for games in parts

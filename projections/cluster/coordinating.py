@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.log import chain_hash_at, first_positions, ledg
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.cluster.base import KEPT, all_cells, base_of, named_by_content, put_base
+from ratings_ledger.projections.cluster.base import RELEVANT_TYPES, all_cells, base_of, named_by_content, put_base
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, object_at
 from ratings_ledger.projections.cluster.engines import engine_at
 from ratings_ledger.projections.cluster.farm import Cluster, Task, Tell, farm
@@ -216,7 +216,9 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
     facts = decode_behind(connection, other_names, done.position, position)
     gone = [at for at in facts.first_position if at <= done.position]
     behind = [
-        row for name in KEPT for row in read_where(connection, after=done.position, until=position, type_name=name)
+        row
+        for name in RELEVANT_TYPES
+        for row in read_where(connection, after=done.position, until=position, type_name=name)
     ]
     games_at = first_positions(connection, facts.recorded.clocks)
     newest, numbers = _put_head(cluster.objects, facts, done)

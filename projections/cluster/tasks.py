@@ -1,9 +1,9 @@
-"""What a worker does: one pure task after another, from objects to one object, named by what it is made from.
+"""The tasks of a worker. Each is pure: it reads objects and creates one object, named by its inputs.
 
-perform(url, proof, place) -> nothing     the place of the plan, which names the object that is made
+perform(url, proof, place) -> nothing     performs the plan at a place, which names the object to create
 
-A plan is JSON; those of tasks that are handed out together are one object. Whoever makes an object second compares: the
-same plan gives the same bytes everywhere.
+A plan is JSON; plans of tasks that are handed out together are in one object. A worker that creates an object a second
+time compares it, because the same plan gives the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ ONE_PLACE = "--segments must lead all workers and this machine to one place"
 
 
 class PlanRange(NamedTuple):
-    """Where a plan is: an object with several, its bytes in it, and their SHA-256."""
+    """The place of a plan: an object with several plans, the plan's bytes in it, and their SHA-256."""
 
     plans: str
     first: int
@@ -83,7 +83,7 @@ class PlanRange(NamedTuple):
 
 @lru_cache(64)
 def _is_fit(url: str, proof: Proof) -> None:
-    """Raises `Unfit` if this worker may not work. What it read for another computation is read and checked again."""
+    """Raise `Unfit` if this worker may not work. Objects read for an earlier computation are read and checked again."""
     object_at.cache_clear()
     base_of.cache_clear()
     if proof.code != CODE:
@@ -99,7 +99,7 @@ def _is_fit(url: str, proof: Proof) -> None:
 
 
 def perform(url: str, proof: Proof, place: PlanRange) -> None:
-    """Do what the plan at a place says.
+    """Perform the plan at a place.
 
     Raises `Unfit`, `NotTheSame`, `DamagedObject`, `OSError`, `StoreDamaged`.
     """
@@ -118,7 +118,7 @@ def perform(url: str, proof: Proof, place: PlanRange) -> None:
 
 
 def places_of(plans: Sequence[str]) -> list[PlanRange]:
-    """Return where some plans are in the object that has them one behind another."""
+    """Return the places of plans in the object that has them one after the other."""
     texts = [plan.encode() for plan in plans]
     name = f"plans-{hashlib.sha256(b''.join(texts)).hexdigest()}"
     ends = accumulate(map(len, texts))
@@ -137,17 +137,17 @@ def plan_at(objects: Objects, place: PlanRange) -> str:
 
 
 def output_name(plan_text: str) -> str:
-    """Return the name of the object that a plan leads to."""
+    """Return the name of the object that a plan creates."""
     return f"out-{hashlib.sha256(plan_text.encode()).hexdigest()}"
 
 
 def result_in(objects: Objects, name: str) -> bytes:
-    """Return what the task of a pack came to, from the object that its plan led to. Raises `DamagedObject`."""
+    """Return the results of a pack from the object that its plan created. Raises `DamagedObject`."""
     return bytes(OpenedObject(objects, name).column("results").tobytes())
 
 
 def keep(objects: Objects, name: str, parts: Iterable[Bytes]) -> None:
-    """Create an object; one that is there must be the same, or damaged, and is then replaced. Raises `NotTheSame`."""
+    """Create an object. An existing one must be equal, or damaged: then it is replaced. Raises `NotTheSame`."""
     content = b"".join(map(bytes, parts))
     for _ in range(3):
         if objects.create(name, [content]):
@@ -164,12 +164,12 @@ def keep(objects: Objects, name: str, parts: Iterable[Bytes]) -> None:
 
 
 def differs(objects: Objects, name: str, content: bytes) -> bool:
-    """Tell whether an object that is there has other bytes than these."""
+    """Tell whether an existing object has other bytes than these."""
     return bool(objects.size(name) != len(content) or objects.read(name, 0, len(content)) != content)
 
 
 def raw_content(texts: Iterable[bytes]) -> Iterator[Bytes]:
-    """Yield the bytes of an object with the records of a range, one a line, and a checksum behind them."""
+    """Yield the bytes of an object with the records of a range, one per line, followed by a checksum."""
     crc = 0
     for text in texts:
         crc = zlib.crc32(text, crc)
@@ -227,23 +227,23 @@ def replayed_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
         plan_ladders(ladders, [plan["ruleset"]], plan["stored"]),
         ladders.facts.rulesets[plan["ruleset"]],
     )
-    build_streams = {
+    streams = {
         name: stream
         for name, stream in planned.streams.items()
         if family_of(versions, parse_name(name).values) in plan["families"]
         and (not plan["asked"] or name in plan["asked"])
     }
     build = partial(build_ladder, changes=plan["changes"])
-    results = compute(ladders, planned._replace(streams=build_streams), build, cores=1, changes=plan["changes"])
+    results = compute(ladders, planned._replace(streams=streams), build, cores=1, changes=plan["changes"])
     return packed(sorted(results, key=lambda result: (result.ladder, isinstance(result, Built))))
 
 
-# in windows of about so many games
+# The number of games in a window, approximately.
 WINDOW_GAMES = 1_000_000
 
 
 def windows(base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int) -> Iterator[Window]:
-    """Times from and to which about `games` games of some cells were played, from the first to the last."""
+    """Yield windows of time with about `games` games of some cells each, from the first game to the last."""
     size, cuts = 0.0, list[int | None]([None])
     for moment, count in sorted(base.moments(cells)):
         if size >= games and moment != cuts[-1]:
@@ -301,14 +301,14 @@ def _continued(
     ).get(ladder)
     if own_streams is None:
         return earlier
-    # what a version does after the last game is done by the window of the next one
+    # A version that takes effect after the last game is applied by the window of the next game.
     own_streams = replace(own_streams, batch=None, until=None)
     stream = own_streams if earlier is None else number_players_after(earlier.stream, own_streams)
     return _light(replay(stream, keep=False, earlier=earlier))
 
 
 def _light(trace: Trace) -> Trace:
-    """Return a trace without its games: what another goes on from, or a list ranks."""
+    """Return a trace without its games, for another trace to continue or a list to rank."""
     stream, none = trace.stream, array("q")
     last = trace.last_version
     version: Any = np.broadcast_to(np.int16(0 if last is None else stream.versions.index(last)), trace.count)
@@ -346,15 +346,15 @@ def compared_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     versions = [version for ladders in (now, then) for version in ladders.facts.rulesets.get(of, ())]
     here = {
         name
-        for build_streams in every
-        for name in build_streams
+        for streams in every
+        for name in streams
         if family_of(versions, parse_name(name).values) in plan["families"]
     }
     names = {name for name in here if not plan["asked"] or name in plan["asked"]}
     compared, published = (
         ladders_beside(_recorded(plan["lists"]), now, then, ruleset.id, names, failed) if names else ([], ())
     )
-    there = [sorted(here & build_streams.keys()) for build_streams in every]
+    there = [sorted(here & streams.keys()) for streams in every]
     return marshal.dumps([as_plain(tuple(compared)), as_plain(published), failed, *there], REPEATABLE)
 
 

@@ -2,13 +2,13 @@
 
     ~/.cache/ratings-ledger/LEDGER-ID-PLACE/columns/FIRST-LAST-CHAINHASH-FORMAT     what events FIRST+1 to LAST said
 
-A copy of a ledger has the same id, and soon a different history. So each place has a cache of its own; only a hash of
+A copy of a ledger has the same id, and soon a different history. Each place therefore has its own cache; only a hash of
 the place appears in the path.
 
-Segments from the first event on, each beginning where the one before it ends, are a copy of the log up to a position,
-and no more: corrections come after the games they change, so the facts at any earlier position can be read from it,
-too. What is new becomes a segment, and one with those before it that are not much longer. Whoever has these open keeps
-what they have. The lock spares two processes the same work; nothing is wrong without it.
+The segments follow each other from the first event on, and hold the log up to a position. Corrections come after the
+games that they change, so the facts at any earlier position can be read, too. New events become a segment, which is
+merged with earlier ones that are not much longer. Processes that have these open keep them. The lock only prevents two
+processes from doing the same work.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ from ratings_ledger.projections.facts.stored_columns import ANY, LayeredColumn, 
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
-# a segment is merged with those behind it unless it is more than so many times as long as all of them; while the cache
-# grows by more segments than are well open at once, unless it is longer than they are
+# A segment is merged with all later ones unless it is more than TIMES_AS_LONG times as long as these together. With
+# more than SEGMENTS_OPEN segments, it is merged unless it is longer than they are.
 TIMES_AS_LONG, SEGMENTS_OPEN = 8, 16
 ROWS = {"first_position": "q", "occurred_at": "q", "start": "q", "count": "i", "cell": "i", "kind_start": "q"}
 SLOTS = {"player": "i", "place": "i", "status": "b", "replaced": "b"}
@@ -95,15 +95,15 @@ FILES = {
     "players_at": "q",
     "others_at": "q",
 }
-# another number for each change of the files' bytes; what has another one is left to the program that wrote it
+# The number of the file format. Files with another number belong to another version of the program.
 FORMAT = "6"
-# besides these files, a segment has one for each custom number that its games have
+# A segment also has a column for each custom number of its games.
 _CUSTOM = re.compile(re.escape(NUMBERS) + NUMBER_NAME)
 logger = logging.getLogger(__name__)
 
 
 class Cache:
-    """The opened cache of one ledger: segments, one behind another, as far as they fit together."""
+    """The opened cache of one ledger: consecutive segments, as far as they fit together."""
 
     def __init__(self, root: Path, ledger: str) -> None:
         self.root, self.folder = root, root / "columns"
@@ -113,11 +113,11 @@ class Cache:
 
     @property
     def position(self) -> int:
-        """Return how far the segments reach."""
+        """Return the last position of the segments."""
         return _span(self.segments[-1])[1] if self.segments else 0
 
     def open_next(self, name: str) -> bool:
-        """Open the segment that comes next; returns whether it is there. Raises `Damaged`, `Unreadable`."""
+        """Open the next segment. Return whether it exists. Raises `Damaged`, `Unreadable`."""
         segment = open_file(self.folder / name)
         if segment is not None:
             if not _are_expected(segment.codes):
@@ -128,7 +128,7 @@ class Cache:
         return segment is not None
 
     def _numbered(self) -> str:
-        """Return a hash of all that has a number so far, and of where columns end: a segment goes on from there."""
+        """Return a hash of all numbered texts so far, and of the ends of columns, from which a segment continues."""
         return str(self.segments[-1].about.get("numbered")) if self.segments else ""
 
     def _items(self, name: str) -> int:
@@ -143,9 +143,9 @@ class Cache:
 
     def _column(self, name: str, items: int | None = None, limits: tuple[int, int] = ANY) -> LayeredColumn:
         """Return the first items of a column, whose numbers are within limits. Raises `ValueError` for fewer."""
-        there = self._items(name)
-        if items is not None and not 0 <= items <= there:
-            raise ValueError(f"{name} has {there} numbers, and {items} are wanted")
+        available = self._items(name)
+        if items is not None and not 0 <= items <= available:
+            raise ValueError(f"{name} has {available} numbers, and {items} are wanted")
         parts = [segment.columns[name] for segment in self.segments if name in segment.columns]
         return LayeredColumn([part.within(*limits) for part in parts], items)
 
@@ -170,7 +170,7 @@ class Cache:
     def facts(self, position: int) -> Facts:
         """Return the facts up to a position, not 0; their `others` and `changes` are still to be applied.
 
-        What else is in them is checked when it is read. Raises `Damaged`.
+        The columns are checked when they are read. Raises `Damaged`.
         """
         with self._nothing_else():
             facts = self._facts(position)
@@ -187,7 +187,7 @@ class Cache:
 
     def _facts(self, position: int) -> Facts:
         facts = Facts(position, b"", unchecked=check)
-        everybody = self._items("players_at")
+        player_count = self._items("players_at")
         known = bisect_right(self._column("players_at"), position)
         self._tables(facts, known)
         if len(facts.players) < known:
@@ -207,7 +207,7 @@ class Cache:
             "start": (0, self._items("player") + 1),
             "count": (0, PLAYERS_MAX + 1),
             "cell": (0, len(facts.cells)),
-            "player": (0, everybody),
+            "player": (0, player_count),
             "status": (0, len(STATUSES)),
             "replaced": (0, 2),
             "team": (NONE, PLAYERS_MAX),
@@ -233,13 +233,13 @@ class Cache:
         return facts
 
     def row_of(self, first_position: int) -> int:
-        """Return the row of the game first recorded at a position; NONE if there is none that counts."""
+        """Return the row of the game first recorded at a position; NONE if there is no such game."""
         return find_row_at(self._column("first_position"), first_position)
 
     # -- growing
 
     def delta(self) -> Facts:
-        """Facts to take in what was recorded after the cache. Raises `Damaged`."""
+        """Return facts to which the events after the cache can be applied. Raises `Damaged`."""
         facts = Facts(self.position, b"")
         with self._nothing_else():
             self._tables(facts)
@@ -255,7 +255,7 @@ class Cache:
         return facts
 
     def append(self, delta: Facts) -> bool:
-        """Store what a delta took in; returns whether that worked. Raises `Damaged`, `Unreadable`."""
+        """Write a delta as a segment. Return whether that worked. Raises `Damaged`, `Unreadable`."""
         base = delta.base
         assert base is not None
         lines = {
@@ -296,8 +296,10 @@ class Cache:
         return written
 
     def merge(self, times_as_long: int) -> None:
-        """Make one of the segments from the first on that is not more than so many times as long as all behind it.
-        Raises `Damaged`, `Unreadable`."""
+        """Merge the first segment that is at most `times_as_long` as all later ones with these.
+
+        Raises `Damaged`, `Unreadable`.
+        """
         for number, segment in enumerate(self.segments[:-1]):
             first, last = _span(segment)
             if last - first <= times_as_long * (self.position - last):
@@ -310,7 +312,7 @@ class Cache:
                 return
 
     def _write(self, number: int, rest: str, columns: Mapping[str, Iterable[Column]], numbered: str) -> bool:
-        """Put a segment in the place of those from a number on; returns whether that worked."""
+        """Replace the segments from a number on by one. Return whether that worked."""
         old = self.segments[number:]
         del self.segments[number:]
         name = f"{self.position}-{rest}"
@@ -331,7 +333,7 @@ class Cache:
 
 
 def _are_expected(codes: Mapping[str, str]) -> bool:
-    """Tell whether a segment has the columns that each has, and besides them custom numbers alone."""
+    """Tell whether a segment has the usual columns, and otherwise only custom numbers."""
     custom = {name: code for name, code in codes.items() if name not in FILES}
     return codes == FILES | custom and all(
         _CUSTOM.fullmatch(name) and code == find_optional_column(name).code for name, code in custom.items()
@@ -344,12 +346,12 @@ def _span(segment: ColumnFile) -> tuple[int, int]:
 
 
 def _rest(last: int, chain_hash: bytes | None) -> str:
-    """Return the name of a segment, without where it begins."""
+    """Return the name of a segment without its first position."""
     return f"{last}-{(chain_hash or b'').hex()}-{FORMAT}"
 
 
 def folder_of(connection: Connection) -> str:
-    """Return the name of a ledger's cache: its id, which is a UUID, and a hash of where it is."""
+    """Return the name of a ledger's cache: its id, which is a UUID, and a hash of its place."""
     where = json.dumps(dialect_of(connection).place(connection)).encode()
     return f"{ledger_id(connection)}-{hashlib.sha256(where).hexdigest()[:16]}"
 
@@ -363,7 +365,7 @@ def refuse_shared_cache(connection: Connection) -> None:
 def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cache | None:
     """Return the cache of a ledger, as far as it matches the log; None if none can be kept, or it cannot be read now.
 
-    The holder of the lock, who makes it anew from there, deletes the rest and is told why.
+    With `locked`, segments that do not match are deleted with a message, because the caller rebuilds them.
     """
     ledger, place = ledger_id(connection), cache_folder()
     if place is None or connection.get_execution_options().get("in_memory"):
@@ -389,7 +391,7 @@ def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cac
 
 
 def _delete_unused(cache: Cache, newest: int, rests: Mapping[int, str]) -> None:
-    """Delete the segments that are not in the cache, and say why if they are of another log."""
+    """Delete the segments that are not in the cache, and log why if they belong to another log."""
     used, why = {segment.name for segment in cache.segments}, ""
     for last, path in [*files_in(cache.folder, f"-{FORMAT}")]:
         if path.name in used:
@@ -407,7 +409,7 @@ def _delete_unused(cache: Cache, newest: int, rests: Mapping[int, str]) -> None:
 
 @contextmanager
 def lock_cache(root: Path) -> Iterator[bool]:
-    """Hold the lock of a cache; yields whether it could be obtained."""
+    """Hold the lock of a cache. Yields whether it could be obtained."""
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = open_own(root / "lock", "ab") if is_own_folder(root) else None
@@ -430,7 +432,7 @@ def _locked(lock: IO[bytes]) -> bool:
 
 
 def check(facts: Facts) -> None:
-    """Raises `Damaged` if a number in the columns leads nowhere.
+    """Raise `Damaged` if a number in the columns is not a valid index.
 
     What later events changed is `check_changes`'s matter. Columns stay in the pieces that they are in.
     """

@@ -1,4 +1,4 @@
-"""The players a ledger knows: those named by anything live."""
+"""The known players of a ledger: those named by live events."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from ratings_ledger.projections.facts.columns import NONE, Facts
 
 
 class Players(Collection[str]):
-    """The players that facts know, and more who came since. All are looked for only where somebody's first game, which
-    nearly always still stands, does not tell.
+    """The known players of facts, and players added since.
+
+    A player whose first game is still live is found by that game. Only otherwise all known players are listed.
     """
 
     def __init__(self, facts: Facts, every: Callable[[], set[str]]) -> None:
-        """`every` gives all that the facts know."""
+        """Store the facts, and the function `every` that lists all their players."""
         self._facts, self._every = facts, every
         self._more: set[str] = set()
 
     def update(self, names: Iterable[str]) -> None:
-        """Add names that came since."""
+        """Add names of new players."""
         self._more.update(names)
 
     def __contains__(self, name: object) -> bool:
@@ -46,9 +47,9 @@ class Players(Collection[str]):
 
 
 def known_players(facts: Facts) -> set[str]:
-    """Return the ids named by live games, accounts, adjustments, seeds and renames: not those named by mistake."""
+    """Return the ids named by live games, accounts, adjustments, seeds and renames."""
     withdrawn = facts.recorded.withdrawn
-    numbers = set(_participants(facts))
+    numbers = set(_count_participations(facts))
     numbers |= {
         adjustment.player
         for adjustment in facts.recorded.adjustments
@@ -63,13 +64,13 @@ def known_players(facts: Facts) -> set[str]:
 
 
 def is_of_clubs(facts: Facts, ladder: str) -> bool:
-    """Tell whether a ladder ranks clubs, whose ids are no players'; in facts about clubs they are."""
+    """Tell whether a ladder ranks clubs, whose ids are not players' ids except in facts about clubs."""
     versions = facts.rulesets.get(ladder.partition("/")[0], ())
     return facts.club_games is None and any(version.ruleset.entrant == "club" for version in versions)
 
 
 def knows_club(facts: Facts, name: str) -> bool:
-    """Tell whether somebody has played for a club of this name, or of one that it had or has by a rename."""
+    """Tell whether a player has played for a club with this name, or with a former or later name of it."""
     if name in facts.clubs or name in facts.clubs.values():
         return True
     label, labels = facts.text_numbers.get(name, NONE), arrays.as_numpy(facts.optional.get("club", array("i")))
@@ -77,18 +78,16 @@ def knows_club(facts: Facts, name: str) -> bool:
 
 
 def games_played(facts: Facts, players: Collection[str]) -> dict[str, int]:
-    """Return how many live games some players took part in, under any of their ids; of those who are in the facts at
-    all.
-    """
+    """Return the number of live games of some players, under any of their ids; unknown players are left out."""
     played: Counter[int] = Counter()
-    for number, count in _participants(facts).items():
+    for number, count in _count_participations(facts).items():
         played[facts.person[number]] += count
     numbers = {name: facts.player_numbers[name] for name in players if name in facts.player_numbers}
     return {name: played[facts.person[number]] for name, number in numbers.items()}
 
 
-def _participants(facts: Facts) -> dict[int, int]:
-    """Return the numbers of those who took part in live games, and in how many."""
+def _count_participations(facts: Facts) -> dict[int, int]:
+    """Return the players in live games by number, each with the number of games."""
     if facts.unchecked is not None:
         facts.check()
     if len(facts.start) < arrays.LONG_HISTORY:
@@ -100,7 +99,7 @@ def _participants(facts: Facts) -> dict[int, int]:
     start, count, player = map(arrays.as_numpy, (facts.start, facts.count, facts.player))
     count = count.copy()
     count[array("q", facts.voided)] = 0
-    # everybody between the start and the end of a game; these ranges never overlap
+    # Participants between the start and the end of a game; these ranges never overlap.
     inside = np.zeros(len(player) + 1, dtype=np.int8)
     inside[start[count > 0]] += 1
     inside[(start + count)[count > 0]] -= 1
@@ -117,9 +116,9 @@ def rows_with(facts: Facts, players: Collection[int]) -> list[int]:
     if facts.unchecked is not None:
         facts.check()
     start, count, player = map(arrays.as_numpy, (facts.start, facts.count, facts.player))
-    is_wanted = np.zeros(len(facts.players), dtype=bool)
-    is_wanted[[*players]] = True
-    before = np.zeros(len(player) + 1, dtype=np.int32)  # how many of the participants before each are them
-    np.cumsum(is_wanted[player], out=before[1:])
+    is_given = np.zeros(len(facts.players), dtype=bool)
+    is_given[[*players]] = True
+    before = np.zeros(len(player) + 1, dtype=np.int32)  # by participant, how many of those before are given players
+    np.cumsum(is_given[player], out=before[1:])
     repeated: list[int] = np.flatnonzero(before[start + count] > before[start]).tolist()
     return repeated

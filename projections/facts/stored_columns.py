@@ -1,7 +1,6 @@
-"""Columns in files: a block is checked when something in it is read, and several files are one column, with what was
-changed since they were written.
+"""Columns in files, several of which form one column with later changes in memory. Blocks are checked when read.
 
-What a question does not read is neither read nor checked for it.
+Blocks that a query does not need are neither read nor checked.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ Bytes = Any  # bytes, or a view of some
 
 
 class ColumnPlace(NamedTuple):
-    """Where a column is in a file: its type, its shape, where it begins, and the CRC-32 of each of its blocks."""
+    """The place of a column in a file: its type, its shape, its start, and the CRC-32 of each of its blocks."""
 
     code: str
     shape: list[int]
@@ -44,15 +43,13 @@ class Source(Protocol):
         """Return the column at a place."""
 
     def read(self, first: int, length: int) -> Bytes:
-        """Return some bytes; fewer where the file ends."""
+        """Return some bytes; fewer at the end of the file."""
 
     def view(self, first: int, length: int) -> memoryview:
-        """Return many bytes, which the caller may change: that never reaches the file."""
+        """Return many bytes. The caller may change them without changing the file."""
 
     def damaged(self, why: str, column: str = "", alone: bool = True) -> Exception:
-        """Return the error that the file is not as it was written, in a column perhaps; or not it `alone`, and all that
-        is beside it.
-        """
+        """Return the error for a damaged file or column; unless `alone`, other files of the folder may be the cause."""
 
 
 def add_crcs(crcs: list[int], length: int, data: Bytes) -> None:
@@ -296,30 +293,30 @@ class LayeredColumn:
         return index - self._items
 
     def damaged(self, why: str) -> Exception:
-        """That these columns do not go with the others, and why; no single one is to blame."""
+        """Return the error that these columns do not fit the others, without blaming a single file."""
         return self.bases[0].damaged(why, alone=False)
 
     def append(self, number: int) -> None:
-        """Put a number behind the others."""
+        """Append a number."""
         self.extend((number,))
 
     def extend(self, numbers: Iterable[int]) -> None:
-        """Put numbers behind the others."""
+        """Append numbers."""
         self._whole = None
         self._tail.extend(numbers)
 
     def frombytes(self, numbers: Any) -> None:
-        """The same for numbers as they are in memory."""
+        """Append numbers in their binary form."""
         self._whole = None
         self._tail.frombytes(numbers)
 
     def pieces(self) -> list[Any]:
-        """Return what is in each of the columns, and what was appended."""
+        """Return the numbers of each file, and the appended ones."""
         ends = (self._items - start for start in self._starts)
         return [*(base.whole()[: max(end, 0)] for base, end in zip(self.bases, ends, strict=True)), self._tail]
 
     def whole(self) -> Any:
-        """Return all numbers in one piece of memory: the file's if there is one and nothing was changed."""
+        """Return all numbers in one piece of memory: that of the file if there is only one, without changes."""
         whole = self._whole
         if whole is None:
             self._whole = whole = self._in_one()

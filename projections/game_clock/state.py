@@ -1,4 +1,4 @@
-"""What a game clock shows, and how time passes in it: from one due event to the next, without ticking.
+"""The state of a game clock. Time passes from one due event to the next, without ticking.
 
 A timer that reaches 0 has run out in that millisecond, before the events recorded in it. What falls due together
 happens in this order: the end of a question, removals, disconnections; players in the order of their seats.
@@ -13,7 +13,7 @@ from ratings_ledger.ledger.events.game_clocks import ClockTimers
 
 
 class ClockLine(NamedTuple):
-    """Something that happened to a player: what it gave (or took, below 0), and their main timer after it."""
+    """A line of a player's clock: what happened, the change of the main timer, and its value after it."""
 
     at: int
     what: str
@@ -24,10 +24,10 @@ class ClockLine(NamedTuple):
 
 @dataclass
 class PlayerClock:
-    """One player's timers at the clock's `now`, and how they got there.
+    """One player's timers at the clock's `now`, and the lines that led there.
 
-    They play until they are removed or leave. `ran_ms` is how much the main timer ran down since `ran_since`, without a
-    line yet.
+    A player plays until they are removed or leave. `ran_ms` is the time that ran off the main timer since `ran_since`
+    and has no line yet.
     """
 
     player: str
@@ -74,7 +74,7 @@ class PlayerClock:
 
 
 class PauseQuestion(NamedTuple):
-    """Should the game be paused? The time left for answers, and who has said yes; the asker has."""
+    """An open question for a pause: the time left for answers, and the players who said yes, including the asker."""
 
     asked_by: str
     left_ms: int
@@ -85,8 +85,8 @@ class PauseQuestion(NamedTuple):
 class GameClock:
     """The clock of a game at `now`; its last event was at `recorded_until`.
 
-    A granted pause begins when the turn ends. `pause_told` says what became of the last question. `current` gives the
-    id that a player now has: events may name any of a player's ids.
+    A granted pause begins when the turn ends. `pause_told` describes the result of the last question. `current` returns
+    the current id of a player, because events may name any of their ids.
     """
 
     game_id: str
@@ -110,16 +110,16 @@ class GameClock:
 
     @property
     def playing(self) -> list[PlayerClock]:
-        """Return who is still in the game."""
+        """Return the players who are still in the game."""
         return [player_clock for player_clock in self.players.values() if player_clock.plays]
 
     @property
     def yes_needed(self) -> int:
-        """Return how many players have to say yes to a pause."""
+        """Return how many players must say yes to a pause."""
         return min(self.timers.pause_yes, len(self.playing))
 
     def find(self, player: str) -> PlayerClock | None:
-        """Return the player with an id; None if nobody plays under any id of that person, or two do."""
+        """Return the clock of the player with an id; None if no player, or several, have an id of that person."""
         if player in self.players:
             return self.players[player]
         person = self.current(player)
