@@ -277,7 +277,7 @@ def _drop_changed(games: Games, changed: Array, is_newest: bool) -> Games:
 
 
 def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
-    """Fill all columns, rows in the order of their first positions; `mine` has the numbers of the ledger's players in these facts."""
+    """Fill all columns, rows in the order of first positions; `mine` maps the ledger's players to these facts."""
     rows = {name: _joined([games.rows[name] for games in parts], "i8") for name in ROWS}
     live = [games.rows.get("live_position", games.rows["first_position"]) for games in parts]
     rows |= {"live_position": _joined(live, "i8"), "cell": _joined([games.cell for games in parts], "i8")}

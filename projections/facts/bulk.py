@@ -122,6 +122,7 @@ class Scanner:
         self.scratch = np.empty((3, 0), dtype=np.int64)
         self.is_end = np.empty(0, dtype=bool)
 
+    # long, because it names every array of the compiled scanner
     def scan(self, text: bytes, after: int) -> ScannedPage:
         """Return a page of records, each ended by a newline, the first of which comes after the position `after`.
 

@@ -352,6 +352,7 @@ def order_rows(facts: Facts, as_of: int | None = None, since: int | None = None)
     return arrays.as_column(rows.astype(np.int64, copy=False))
 
 
+# long, because it names every array of the compiled loop
 def select_games(
     facts: Facts,
     versions: Sequence[Version],

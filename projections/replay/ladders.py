@@ -423,6 +423,7 @@ def _within_64_bits(units: Decimal) -> int:
     return max(-UNITS_MAX - 1, min(int(units), UNITS_MAX + 1))
 
 
+# long, because the order in which large columns are read and freed bounds memory
 def _build_game_streams(
     facts: Facts,
     versions: Sequence[Version],

@@ -295,6 +295,7 @@ def replay_periods(stream: Stream, joining: Mapping[str, EntryState]) -> Trace:
     return trace
 
 
+# long, because it names every argument of the compiled loop
 def _run_periods(
     find_run: Callable[[Stream, Version, Any], Callable[..., int | None]],
     stream: Stream,
@@ -418,6 +419,7 @@ def _bring_all_forward(
     return minted, burned
 
 
+# long, because it names every argument of the compiled loop
 def _run_loop(
     backend: LoopBackend, stream: Stream, joining: Mapping[str, EntryState], keep: bool, earlier: Trace | None
 ) -> Trace | None:

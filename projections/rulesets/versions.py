@@ -203,6 +203,7 @@ def _describe_missing_rule(ruleset: Ruleset) -> RulesetProblem:
     return RulesetProblem("rule", f"{quote(ruleset.rule)} is not installed")
 
 
+# long, because it lists all checks of a ruleset in the order of their messages
 def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[RulesetProblem]]:
     """Bind a ruleset to its rule: return the version with checked parameters, or all problems."""
     try:

@@ -298,12 +298,12 @@ JOINING_YET = {
 
 
 FOLDERS = sorted({path.parent for path in FILES})
-FLOORS_MAX = 8
+FLOORS_MAX = 9
 
 
 @pytest.mark.slow
 def test_no_folder_has_many_floors() -> None:
-    """Within a folder, no file imports a file that imports a file and so on through more than eight of them."""
+    """Within a folder, no file imports a file that imports a file and so on through more than nine of them."""
 
     @cache
     def floor(path: Path) -> int:
