@@ -315,8 +315,8 @@ def test_commands_read_kept_traces_without_numpy(tmp_path: Path) -> None:
 import sys
 from ratings_ledger.cli.main import invoke
 from ratings_ledger.projections.facts import decoding
-from ratings_ledger.projections.replay import kept_traces
-decoding.CACHED_EVENTS = decoding.DELTA_EVENTS = kept_traces.TRACED_GAMES = 1
+from ratings_ledger.projections.replay import trace_cache
+decoding.CACHED_EVENTS = decoding.DELTA_EVENTS = trace_cache.TRACED_GAMES = 1
 code = invoke(["--db", {url!r}, *sys.argv[1:]])
 print(code, "numpy" in sys.modules, file=sys.stderr)
 """
