@@ -138,7 +138,7 @@ def _find_first_moment(facts: Facts, rows: list[int], versions: Sequence[Version
 
 
 def can_be_continued(facts: Facts, versions: Sequence[Version]) -> bool:
-    """Return whether a ladder of these versions depends on nothing but what `Replayed` names and the games."""
+    """Return whether a ladder of these versions depends on nothing but the games and what `TraceInputs` holds."""
     return (
         versions[0].ruleset.freeze == "none"
         and versions[0].ruleset.period == "game"

@@ -110,33 +110,6 @@ def number_in_ladders(
     names_from[len(slot_from) - 1] = people
 
 
-# compiled: numba takes flat arrays, so every array is an argument
-def count_tied(
-    slot: Numbers,
-    row: Numbers,
-    sizes: Numbers,
-    start: Numbers,
-    count: Numbers,
-    place: Numbers,
-    replaced: Numbers,
-    tied: Numbers,
-) -> None:
-    """Fill in for every slot the number of seats at its place in its game; a seat that changed hands counts once.
-
-    The slots of all games follow each other; game g has `sizes[g]` of them.
-    """
-    at = 0
-    for g in range(len(row)):
-        first = start[row[g]]
-        for k in range(at, at + sizes[g]):
-            seats = 0
-            for participant in range(first, first + count[row[g]]):
-                if not replaced[participant] and place[participant] == place[slot[k]]:
-                    seats += 1
-            tied[k] = seats
-        at += sizes[g]
-
-
 def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers) -> int:
     """Stand in for a rule's scoring function, which `compiling.around` puts in its place."""
     raise NotImplementedError

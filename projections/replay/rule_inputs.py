@@ -11,7 +11,6 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, NUMBERS, STATE_RULE_COLUMNS
 from ratings_ledger.projections.facts.columns import NONE, TOO_LARGE, Column, Facts, find_optional_column
 from ratings_ledger.projections.facts.local_days import local_days
-from ratings_ledger.projections.replay import loops
 from ratings_ledger.projections.rulesets.columns import Reading, find_reading
 from ratings_ledger.projections.rulesets.versions import Version
 
@@ -67,7 +66,7 @@ def read_columns(facts: Facts, reading: Reading, games: GameSlots) -> Any:
         elif name == "tied":
             counted = arrays.zeros("q", len(slot))
             about = (games.slot, games.row, games.size, facts.start, facts.count, facts.place, facts.replaced, counted)
-            compiling.run_loop(loops.count_tied, *about, as_compiled=compiling.is_worthwhile(len(row)))
+            compiling.run_loop(count_tied, *about, as_compiled=compiling.is_worthwhile(len(row)))
             column[:] = arrays.as_numpy(counted)
         elif name in facts.of_kind:
             shift = arrays.as_numpy(facts.kind_start)[row] - arrays.as_numpy(facts.start)[row]
@@ -160,3 +159,30 @@ def _read_scores(facts: Facts, name: str, games: GameSlots, reading: Reading) ->
     inside, points = _read_battle_column(facts, "game_points" if name == "score" else "side_points", games)
     scores[inside] = reading.score_sign * points * reading.score_unit
     return scores
+
+
+# compiled: numba takes flat arrays, so every array is an argument
+def count_tied(
+    slot: Any,
+    row: Any,
+    sizes: Any,
+    start: Any,
+    count: Any,
+    place: Any,
+    replaced: Any,
+    tied: Any,
+) -> None:
+    """Fill in for every slot the number of seats at its place in its game; a seat that changed hands counts once.
+
+    The slots of all games follow each other; game g has `sizes[g]` of them.
+    """
+    at = 0
+    for g in range(len(row)):
+        first = start[row[g]]
+        for k in range(at, at + sizes[g]):
+            seats = 0
+            for participant in range(first, first + count[row[g]]):
+                if not replaced[participant] and place[participant] == place[slot[k]]:
+                    seats += 1
+            tied[k] = seats
+        at += sizes[g]
