@@ -322,12 +322,12 @@ class Snapshot(SnapshotReader):
     @retry_on_damaged_cache
     def history(self, ladder: str, player: str) -> History:
         """Return every change of a player's points."""
-        from ratings_ledger.projections.queries.history import History, course_of
+        from ratings_ledger.projections.queries.history import History, load_course
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             player = query.current(player)
-            steps = course_of(query.connection, query.ladders, ladder, player)
+            steps = load_course(query.connection, query.ladders, ladder, player)
             ranking = query.ladders.versions(ladder)[0].ranking
             return History(
                 player,

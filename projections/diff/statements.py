@@ -24,7 +24,7 @@ from ratings_ledger.projections.diff.attribution import AttributedCause, with_ev
 from ratings_ledger.projections.diff.path import attribute
 from ratings_ledger.projections.exact_numbers import NOTHING, ExactNumber
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
-from ratings_ledger.projections.queries.history import Change, Course, course_of
+from ratings_ledger.projections.queries.history import Change, Course, load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published import as_published, compared_at
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Answer, Result, RowSequence
@@ -98,7 +98,7 @@ def statement_of(
     `player` is a current id. Of more than `last` games and adjustments, one line sums those before the last ones.
     Causes that cancel each other are not looked for. Raises `UnknownLadder`, `RuleFailure`.
     """
-    course = course_of(connection, ladders, ladder, player)
+    course = load_course(connection, ladders, ladder, player)
     trace = ladders.trace(ladder)
     units = find_starting_points(trace.stream, player, newest(trace.stream.versions), trace.joining)
     start = course.start if course else ExactNumber(units, trace.stream.rule.scale)

@@ -1,4 +1,4 @@
-"""Explanations: why a game gave what it gave, or does not count, and how a player's place came about."""
+"""Explanations: why a game changed points as it did, or does not count, and how a player's rank comes about."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -25,11 +25,11 @@ from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import LABELS, NONE, ClubGames, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times, moment
-from ratings_ledger.projections.queries.explain_period import ExplainedPeriod, explain_period_of
+from ratings_ledger.projections.queries.explain_period import ExplainedPeriod, explain_period_of_game
 from ratings_ledger.projections.queries.history import (
     CAUSES,
     GameVersions,
-    played,
+    load_games,
 )
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import (
@@ -53,7 +53,6 @@ from ratings_ledger.projections.replay.ladders import (
     list_partition_values,
     parse_name,
 )
-from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.replay import find_starting_state
 from ratings_ledger.projections.replay.trace import Step, Trace, TracePosition
 from ratings_ledger.projections.rulesets.assumptions import assumptions_among
@@ -63,7 +62,7 @@ from ratings_ledger.projections.rulesets.versions import Version, newest, refuse
 
 @dataclass(frozen=True, slots=True)
 class ExplainedTerm(Result):
-    """A part of what a game changed, or of what a list makes of somebody; `amount` is None where a term has none."""
+    """One term of a change or of a list's computation; `amount` is None for a term without a number."""
 
     term: str
     amount: Fraction | None
@@ -74,9 +73,7 @@ class ExplainedTerm(Result):
 
 @dataclass(frozen=True, slots=True)
 class StateChange(Result):
-    """The numbers that a rule keeps about a player before and after a game, by name: as decimals for people, and
-    exactly.
-    """
+    """The numbers that a rule keeps about a player, by name, before and after a game: as decimals and exactly."""
 
     before: dict[str, str]
     after: dict[str, str]
@@ -86,9 +83,9 @@ class StateChange(Result):
 
 @dataclass(frozen=True, slots=True)
 class Explained(Result):
-    """What a game did to a player, term by term; `why_not` if the player does not count in it. Under a rule that keeps
-    several numbers about a player, `state` has all that people see, and `provisional` says whether the rule finds them
-    not reliable yet after the game.
+    """The effect of a game on a player, term by term; `why_not` is set if the player does not count in it. Under a rule
+    that keeps several numbers about a player, `state` has the visible ones, and `provisional` says whether the rule
+    considers them unreliable after the game.
     """
 
     player: str
@@ -104,8 +101,8 @@ class Explained(Result):
 
 @dataclass(frozen=True, slots=True)
 class RatingPeriod(Result):
-    """The period in which a game is scored, from its first instant to its last one. `closed_now` is True if it is open
-    and scored as if it closed now.
+    """The rating period in which a game is scored, from its first to its last instant. `closed_now` is True if it is
+    open and scored as if it closed now.
     """
 
     since: datetime = field(metadata=FROM)
@@ -116,12 +113,12 @@ class RatingPeriod(Result):
 
 @dataclass(frozen=True, slots=True)
 class GameExplanation(Answer):
-    """Why a game changed the points of a ladder as it did, or in `why_not` why it does not count there.
+    """The explanation of a game's effect on a ladder, or in `why_not` the reason why it does not count there.
 
-    Where games are scored by rating periods, everything is about the game's `period`: before, change and after are
-    those of the whole period, and terms name the games that they come from, those of this game first. `assumed` is what
-    the ruleset assumes where its source is silent and what decided a number here, by key. `sets` are those of the
-    game, the better side first, if they are recorded.
+    On a ladder with rating periods the explanation covers the game's `period`: before, change and after are those of
+    the whole period, and terms name their games, this game's terms first. `assumed` has, by key, the ruleset's
+    assumptions that decided a number here because the rule's source does not say. `sets` are the game's recorded sets,
+    the better side first.
     """
 
     game_id: str
@@ -144,7 +141,7 @@ class GameExplanation(Answer):
 class PlayedGame(Result):
     """A game of a player on a ladder, or an adjustment with its `reason`; `change` is None if it does not count.
 
-    `game` is as in `Change`.
+    `game` is the same as in `Change`.
     """
 
     game_id: str | None
@@ -159,9 +156,9 @@ class PlayedGame(Result):
 
 @dataclass(frozen=True, slots=True)
 class PlayerExplanation(Answer):
-    """How a player's place on a ladder comes about: the start, the games, and what the list makes of them.
+    """The explanation of a player's rank on a ladder: the starting points, the games, and the list's computation.
 
-    `assumed` is as in `GameExplanation`; `period` says how far the ladder's games are scored by rating periods.
+    `assumed` is the same as in `GameExplanation`; `period` describes the ladder's rating periods.
     """
 
     player: str
@@ -179,16 +176,23 @@ class PlayerExplanation(Answer):
     period: PeriodState | Absent = ABSENT
 
 
-# the states of a participant before and after, and the reasons with the rows of the games that they come from
-Counted: TypeAlias = tuple[State, State, list[tuple[int | None, Term]]]
+class Effect(NamedTuple):
+    """The effect of a game or period on one counted participant.
 
-
-class Gave(NamedTuple):
-    """What a game or its period gave: the states before and after of every counted participant, with the reasons and
-    the rows of the games that they come from, in units; and what the rule says of it, and what it assumes.
+    `terms` explain the change, in units; each comes with the row of its game in the facts, or None.
     """
 
-    counted: Mapping[int, Counted]
+    before: State
+    after: State
+    terms: list[tuple[int | None, Term]]
+
+
+class GameEffect(NamedTuple):
+    """The effect of a game or its period on every counted participant, with minted and burned units, the rule's remark,
+    and the ruleset's assumptions that decided a number.
+    """
+
+    by_participant: Mapping[int, Effect]
     minted: int
     burned: int
     remark: str | None
@@ -201,8 +205,8 @@ def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
     row = facts.row_of(recorded[0][0]) if recorded else NONE
     if row == NONE:
         later = {} if recorded else first_positions(connection, [game_id])
-        told = "".join(f" up to position {facts.position}; it was at {one}" for one in later.values())
-        raise Unknown("game-unknown", f"no game {quote(game_id)} is recorded{told}")
+        hint = "".join(f" up to position {facts.position}; it was at {position}" for position in later.values())
+        raise Unknown("game-unknown", f"no game {quote(game_id)} is recorded{hint}")
     return row
 
 
@@ -212,52 +216,61 @@ def explain_game(
     game_id: str,
     row: int,
     times: Times = UTC_TIMES,
-    before: TracePosition | None = None,
+    *,
+    before: Before | None = None,
     connection: Connection | None = None,
 ) -> GameExplanation:
-    """Return why a game changed the points of a ladder as it did, or why it did not.
+    """Explain why a game changed the points of a ladder as it did, or why it did not.
 
-    With a `connection` the other games of its rating period are named, and its sets told. What everybody had `before`
-    it is looked up unless it is given. Raises `UnknownLadder`, `RuleFailure`.
+    Args:
+        row: the game's row in the facts.
+        before: the players' states before the game; replayed if missing.
+        connection: needed to name the other games of the rating period and to describe the sets.
+
+    Raises `UnknownLadder`, `RuleFailure`.
     """
     ladders = ladders.for_ladder(ladder)
     facts = ladders.facts
     versions = ladders.versions(ladder)
     version, participants, reason = explain_not_counted(facts, row, versions)
     reason = reason or _why_not_here(ladders, ladder, row, versions)
-    # what comes after the game is not part of the points before it, even if the game itself does not count
-    before_it = before or ladders.state_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
-    scale, period, waiting = before_it.trace.stream.rule.scale, None, None
+    # the points before a game must not include later games, even if the game itself does not count
+    states = before or ladders.state_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
+    scale, period, waiting = states.trace.stream.rule.scale, None, None
     if reason is None and version is not None and versions[0].ruleset.period != "game":
         trace = ladders.trace(ladder)
         waiting = find_open_period(facts, trace.stream, row)
-        period = None if trace.stream.periods is None else explain_period_of(trace, trace.stream.periods, row)
+        period = None if trace.stream.periods is None else explain_period_of_game(trace, trace.stream.periods, row)
         reason = None if period else "its rating period is not closed yet"
     games: dict[int, str] = {}
     if period is not None:
         own = {p: period.players[facts.name_of(p)] for p in participants}
-        rows = {game for one in own.values() for game, _ in one.terms if game is not None}
+        rows = {game for effect in own.values() for game, _ in effect.terms if game is not None}
         games = _name_games(connection, facts, rows)
-        gave = Gave(
-            {p: (one.before, one.after, one.terms) for p, one in own.items()}, period.minted, period.burned, None, {}
+        effect = GameEffect(
+            {p: Effect(mine.before, mine.after, mine.terms) for p, mine in own.items()},
+            period.minted,
+            period.burned,
+            None,
+            {},
         )
     elif reason is None and version is not None:
-        gave = _explain_alone(facts, before_it, row, version, participants)
+        effect = _explain_alone(facts, states, row, version, participants)
     else:
-        gave = Gave({}, 0, 0, None, {})
-    accounts = (Account("minted", ExactNumber(-gave.minted, scale)), Account("burned", ExactNumber(gave.burned, scale)))
+        effect = GameEffect({}, 0, 0, None, {})
+    minted, burned = ExactNumber(-effect.minted, scale), ExactNumber(effect.burned, scale)
     return GameExplanation(
         game_id,
         ladder,
         version.ruleset.name if version else None,
         reason is None,
         reason,
-        gave.remark or ABSENT,
+        effect.remark or ABSENT,
         moment(facts.occurred_at[row]),
-        _everybody(facts, before_it, row, version, gave.counted, games),
-        accounts,
+        _explain_participants(facts, states, row, version, effects=effect.by_participant, games=games),
+        (Account("minted", minted), Account("burned", burned)),
         ladders.coordinates,
-        gave.assumed or ABSENT,
+        effect.assumed or ABSENT,
         _describe_period(period, waiting),
         ABSENT if connection is None else _describe_sets(connection, facts, game_id),
         running=versions[0].ranking.running,
@@ -276,17 +289,15 @@ def _describe_sets(connection: Connection, facts: Facts, game_id: str) -> str | 
 
 
 def _describe_period(scored: ExplainedPeriod | None, waiting: tuple[int, int] | None) -> RatingPeriod | Absent:
-    """Return the period of a game: that in which it is scored, or which is still open."""
+    """Return the rating period of a game: the one that scores it, or the open one that it waits in."""
     if waiting is not None:
         begin, last = map(moment, waiting)
         return RatingPeriod(begin, last, closed=False, closed_now=ABSENT if scored is None else True)
     return ABSENT if scored is None else RatingPeriod(moment(scored.begin), moment(scored.last), closed=True)
 
 
-def _explain_alone(
-    facts: Facts, before: TracePosition, row: int, version: Version, participants: Sequence[int]
-) -> Gave:
-    """Return what a game that is scored by itself gave its counted participants. Raises `RuleFailure`."""
+def _explain_alone(facts: Facts, before: Before, row: int, version: Version, participants: Sequence[int]) -> GameEffect:
+    """Explain a game that is scored by itself. Raises `RuleFailure`."""
     if facts.club_games is not None:
         return _explain_clubs(facts, facts.club_games, before, row, version, participants)
     ladder = before.trace.stream.ladder
@@ -297,12 +308,12 @@ def _explain_alone(
     names = [name for _, name in people]
     terms = rule_calls.explain_states(version, ladder, row, names, scored.before, scored.columns, scored.after)
     reasons: list[list[tuple[int | None, Term]]] = [[(None, term) for term in mine] for mine in terms]
-    states = zip(zip(*scored.before, strict=True), zip(*scored.after, strict=True), reasons, strict=True)
-    begins = any(one.is_new for one in scored.arrivals)
+    effects = map(Effect, zip(*scored.before, strict=True), zip(*scored.after, strict=True), reasons)
+    begins = any(arrival.is_new for arrival in scored.arrivals)
     keys = (key for mine in terms for term in mine for key in term.assumes)
     started = _start_keys(version) if begins and before.trace.stream.ranking.running else ()
-    return Gave(
-        dict(zip(participants, states, strict=True)),
+    return GameEffect(
+        dict(zip(participants, effects, strict=True)),
         scored.minted,
         scored.minted - sum(rule_calls.subtract(scored.after[0], scored.before[0])),
         rule_calls.remark_on_game(version, ladder, row, names, scored.columns),
@@ -311,30 +322,30 @@ def _explain_alone(
 
 
 def _explain_clubs(
-    facts: Facts, games: ClubGames, before: TracePosition, row: int, version: Version, clubs: Sequence[int]
-) -> Gave:
-    """Return what a game gave clubs, with the reasons of their players. Raises `RuleFailure`."""
+    facts: Facts, games: ClubGames, before: Before, row: int, version: Version, clubs: Sequence[int]
+) -> GameEffect:
+    """Explain a game between clubs, with the terms of their players. Raises `RuleFailure`."""
     scored_by = next(of_people for of_people in games.versions if of_people.position == version.position)
     explained = explain_members(games, row, scored_by, before.trace.stream.ladder)
-    gave: dict[int, Counted] = {}
+    effects: dict[int, Effect] = {}
     begins = False
     for club in clubs:
-        had, terms = _state(facts, before, club, version), explained.terms_of(games.members_of(club))
+        had, terms = _find_state(facts, before, club, version), explained.terms_of(games.members_of(club))
         begins |= before.state_of(facts.person_of(club)) is None
         has = (had[0] + sum(term.amount for term in terms), *had[1:])
-        gave[club] = had, has, [(None, term) for term in terms]
-    gained = [has[0] - had[0] for had, has, _ in gave.values()]
-    keys = (key for _, _, terms in gave.values() for _, term in terms for key in term.assumes)
+        effects[club] = Effect(had, has, [(None, term) for term in terms])
+        gained = [effect.after[0] - effect.before[0] for effect in effects.values()]
+        keys = (key for effect in effects.values() for _, term in effect.terms for key in term.assumes)
     started = _start_keys(version) if begins and before.trace.stream.ranking.running else ()
     assumed = assumptions_among(
         scored_by.ruleset, [*started, *keys, *_find_deciding_keys(games.people, row, scored_by)]
     )
     minted = sum(gain for gain in gained if gain > 0)
-    return Gave(gave, minted, minted - sum(gained), explained.remark, assumed)
+    return GameEffect(effects, minted, minted - sum(gained), explained.remark, assumed)
 
 
 def _name_games(connection: Connection | None, facts: Facts, rows: set[int]) -> dict[int, str]:
-    """Return the ids of the games in some rows of the facts; none without a connection."""
+    """Return the ids of games by their rows in the facts; empty without a connection."""
     if connection is None:
         return {}
     positions = {row: facts.live_position[row] for row in rows}
@@ -343,24 +354,24 @@ def _name_games(connection: Connection | None, facts: Facts, rows: set[int]) -> 
 
 
 def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[str]:
-    """Find the parameters that decided what a game gave, besides those that its terms name."""
+    """Yield the parameters that decided a game's effect, besides those that its terms name."""
     participants = range(facts.start[row], facts.start[row] + facts.count[row])
     if any(facts.replaced[p] for p in participants):
         yield "substitution"
     if "vp" in version.rule.columns:
         handed_out, victories = (sum(facts.column(name, row, participants)) for name in ("vp", "victory"))
-        # without a victory, one point more than the players give is that for a win within time
+        # without a victory, a surplus of one point can only be the one for a win within time
         if not victories and handed_out > facts.cell_of(row).seats - 2:
             yield "within_time"
 
 
 def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
-    """Return why a game that the ruleset counts does not count on this particular ladder, or None."""
+    """Return why a game that the ruleset counts does not count on this ladder, or None."""
     facts, ruleset = ladders.facts, versions[0].ruleset
-    its_own = list_partition_values(facts, row, ruleset)
-    if parse_name(ladder).values not in its_own:
+    own_values = partition_values(facts, row, ruleset)
+    if parse_name(ladder).values not in own_values:
         missing = [part for part in ruleset.partition.by if part in LABELS and facts.label(part, row) is None]
-        belongs = " and ".join("/".join([ruleset.id, *values]) for values in its_own)
+        belongs = " and ".join("/".join([ruleset.id, *values]) for values in own_values)
         if not belongs:
             return f"it has no {' and no '.join(missing) or 'such ladder'}"
         local = local_time(facts.occurred_at[row], ruleset.time_zone)
@@ -383,88 +394,93 @@ def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Ve
 
 
 def _start_keys(version: Version) -> tuple[str, ...]:
-    """Return the keys that decide what somebody begins with on a ladder."""
+    """Return the parameters that decide a player's starting points on a ladder."""
     return ("start", "carry_over", "season_months") if "season" in version.ruleset.partition.by else ("start",)
 
 
-def _term(term: Term, scale: int, game_id: str | None) -> ExplainedTerm:
+def _build_term(term: Term, scale: int, game_id: str | None) -> ExplainedTerm:
     return ExplainedTerm(
         term.term, ExactNumber(term.amount, scale), term.detail, term.note or ABSENT, game_id or ABSENT
     )
 
 
-def _state(facts: Facts, before: TracePosition, participant: int, version: Version) -> State:
-    """Return the state of a participant before the game; what they begin with if not on the ladder yet."""
+def _find_state(facts: Facts, before: Before, participant: int, version: Version) -> State:
+    """Return the state of a participant before the game, or the starting state of a newcomer."""
     state, trace = before.state_of(facts.person_of(participant)), before.trace
     if state is not None:
         return state[: version.rule.width]
     return find_starting_state(trace.stream, facts.name_of(participant), version, trace.joining)
 
 
-def _everybody(
+def _explain_participants(
     facts: Facts,
     before: TracePosition,
     row: int,
     version: Version | None,
-    counted: Mapping[int, Counted],
+    *,
+    effects: Mapping[int, Effect],
     games: Mapping[int, str],
 ) -> tuple[Explained, ...]:
-    """Return all participants by place; without places by what they got, most first; `counted` has the states before
-    and after the game.
+    """Return the explanations of all participants by place; without places by their gain, the greatest first.
 
-    Those who do not count have a change of 0 and, if it is about them, the reason.
+    A participant who does not count has a change of 0 and, if there is a personal one, the reason.
     """
-    stream, found = before.trace.stream, []
+    stream, explained = before.trace.stream, []
     scale, first = stream.rule.scale, facts.start[row]
 
     def gain(p: int) -> int:
-        return counted[p][1][0] - counted[p][0][0] if p in counted else 0
+        return effects[p].after[0] - effects[p].before[0] if p in effects else 0
 
     def rank(p: int) -> tuple[int, int, str]:
         return facts.place[p], 0 if facts.place[p] else -gain(p), facts.name_of(p)
 
     for p in sorted(range(first, first + facts.count[row]), key=rank):
-        if p in counted:
-            had, has, terms = counted[p]
+        if p in effects:
+            effect = effects[p]
         else:
-            had = has = _state(facts, before, p, version or newest(stream.versions))
-            terms = []
-        reason = None if p in counted or version is None else explain_left_out(facts, row, p, version)
-        found.append(
+            unchanged = _find_state(facts, before, p, version or newest(stream.versions))
+            effect = Effect(unchanged, unchanged, [])
+        reason = None if p in effects or version is None else why_left_out(facts, row, p, version)
+        explained.append(
             Explained(
                 facts.name_of(p),
-                ExactNumber(had[0], scale),
+                ExactNumber(effect.before[0], scale),
                 ExactNumber(gain(p), scale),
-                ExactNumber(has[0], scale),
-                tuple(_term(term, scale, None if game is None else games.get(game)) for game, term in terms),
+                ExactNumber(effect.after[0], scale),
+                tuple(
+                    _build_term(term, scale, None if game is None else games.get(game)) for game, term in effect.terms
+                ),
                 reason or ABSENT,
                 facts.place[p] or None,
-                *_state_change(facts, before, version or newest(stream.versions), p, counted.get(p, (had, has, None))),
+                *_describe_state_change(
+                    facts, before, version or newest(stream.versions), p, effect=effect, is_counted=p in effects
+                ),
             )
         )
-    return tuple(found)
+    return tuple(explained)
 
 
-def _state_change(
-    facts: Facts, before: TracePosition, version: Version, participant: int, gave: Counted | tuple[State, State, None]
+def _describe_state_change(
+    facts: Facts, before: Before, version: Version, participant: int, *, effect: Effect, is_counted: bool
 ) -> tuple[StateChange | Absent, bool | Absent]:
-    """Return what a game did to the numbers of a player, if the rule keeps several, and whether it leaves them
-    provisional. Raises `RuleFailure`.
+    """Return the change of a player's numbers, if the rule keeps several, and whether the result is provisional.
+
+    Raises `RuleFailure`.
     """
     if not version.rule.state:
         return ABSENT, ABSENT
-    had, has, terms = gave
     joining = before.trace.joining.get(facts.name_of(participant))
-    played, _ = before.last_game_of(facts.person_of(participant))
-    played += 0 if joining is None else joining.games
-    # of a period, as many games as it gave reasons for
-    played += 0 if terms is None else len({game for game, _ in terms} - {None}) or 1
-    earlier, later = show_state(version, had), show_state_after(version, before.trace.stream.ladder, has, played)
+    games, _ = before.last_game_of(facts.person_of(participant))
+    games += 0 if joining is None else joining.games
+    # a period's terms name all of its games
+    games += len({game for game, _ in effect.terms} - {None}) or 1 if is_counted else 0
+    earlier = show_state(version, effect.before)
+    later = show_state_after(version, before.trace.stream.ladder, effect.after, games)
     return StateChange(earlier.decimals, later.decimals, earlier.exact, later.exact), later.provisional
 
 
-class PlayedEntry(NamedTuple):
-    """A game or an adjustment of a player: when, its event, what it changed, or why it does not count."""
+class PlayerEntry(NamedTuple):
+    """A game or an adjustment of a player: its time, its event's position, and its change or why it does not count."""
 
     occurred_at: int
     position: int
@@ -476,35 +492,34 @@ class PlayedEntry(NamedTuple):
 def explain_player(
     connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times = UTC_TIMES
 ) -> PlayerExplanation:
-    """Return a player's rank, what they began with, their games and adjustments in order, and what the list makes of
-    them.
+    """Explain a player's rank: the starting points, all games and adjustments in order, and the list's computation.
 
-    The games of this ladder that do not count for them are included, with the reason; somebody who is not there has
-    none. Raises `UnknownLadder`, `RuleFailure`.
+    Games of this ladder that do not count for the player are included with the reason. A player who is not on the
+    ladder has no games. Raises `UnknownLadder`, `RuleFailure`.
     """
     facts, trace = ladders.facts, ladders.trace(ladder)
     stream, player = trace.stream, facts.current(player)
     number = stream.names.index(player) if player in stream.names else None
     steps = [] if number is None else trace.steps(number)
-    found, results = ladders.rank(trace)
-    row = rows_of_players(found.rows, {player}).get(player)
+    standings, results = ladders.rank(trace)
+    row = rows_of_players(standings.rows, {player}).get(player)
     ranking = stream.ranking
-    played: list[PlayedEntry] = []
+    entries: list[PlayerEntry] = []
     if not stream.ranking.sums_lists:
         left_out = set() if number is None else ranking.left_out(results, number)
-        played = sorted(
-            [*_steps(facts, trace, steps, left_out), *_uncounted(ladders, stream, player, steps)],
-            key=lambda one: one[:2],
+        entries = sorted(
+            [*_list_counted(facts, trace, steps, left_out), *_list_uncounted(ladders, stream, player, steps)],
+            key=lambda entry: entry[:2],
         )
-    # for a monthly or annual list, its own zone decides what belongs to it
+    # the zone of a monthly or annual list decides which games belong to it
     ruleset = stream.versions[0].ruleset
-    zone = ruleset.time_zone if is_partitioned_by_time(ruleset) else times.zone
-    records = read_records_at(connection, sorted({one.position for one in played}))
-    standing = GameVersions(connection, facts, records)
+    zone = ruleset.time_zone if by_time(ruleset) else times.zone
+    records = read_records_at(connection, sorted({entry.position for entry in entries}))
+    games = GameVersions(connection, facts, records)
     lines = ranking.explain(results, player) if row or number is not None else []
     keys = [key for line in lines for key in line.assumes]
     if row and row.gold:
-        keys += ["gold", *["gold_ties"] * (sum(one.rank == row.rank for one in found.rows) > 1)]
+        keys += ["gold", *["gold_ties"] * (sum(other.rank == row.rank for other in standings.rows) > 1)]
     if steps and ranking.running:
         keys = [*_start_keys(newest(stream.versions)), *keys]
     last, until = newest(stream.versions).ruleset, 2**62 if ladders.as_of is None else ladders.as_of
@@ -514,36 +529,36 @@ def explain_player(
     return PlayerExplanation(
         player,
         ladder,
-        found.ruleset,
+        standings.ruleset,
         None if row is None else row.rank,
-        None if row is None else row.value(found.scale),
+        None if row is None else row.value(standings.scale),
         ABSENT if row is None or row.gold is None else row.gold,
-        ExactNumber(steps[0].before, found.scale) if steps else None,
+        ExactNumber(steps[0].before, standings.scale) if steps else None,
         zone,
-        tuple(_played_game(one, json.loads(records[one.position]), zone, standing) for one in played),
+        tuple(_build_played_game(entry, json.loads(records[entry.position]), zone, games) for entry in entries),
         tuple(ExplainedTerm(line.term, line.amount, line.detail) for line in lines),
         ladders.coordinates,
         assumed or ABSENT,
-        period_state(found.closed),
+        period_state(standings.closed),
         times=Times(zone, times.noons or (times.zone,)),
     )
 
 
-def _steps(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) -> Iterator[PlayedEntry]:
-    """Yield a player's counted games and adjustments."""
-    for step, game in zip(steps, played(facts, steps), strict=True):
+def _list_counted(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) -> Iterator[PlayerEntry]:
+    """Yield the counted games and adjustments of a player."""
+    for step, game in zip(steps, load_games(facts, steps), strict=True):
         why_not = "not among the best" if step.game in left_out else None
         change = ExactNumber(step.change, trace.stream.rule.scale)
-        yield PlayedEntry(game.occurred_at, game.live_position, change, why_not, step.cause)
+        yield PlayerEntry(game.occurred_at, game.live_position, change, why_not, step.cause)
 
 
-def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step]) -> Iterator[PlayedEntry]:
-    """Yield the games of a player that are on this ladder by their labels, but do not count for them."""
+def _list_uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step]) -> Iterator[PlayerEntry]:
+    """Yield the games of a player that belong to this ladder by their labels, but do not count for the player."""
     facts, versions = ladders.facts, stream.versions
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
     slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
     values = parse_name(stream.ladder).values
-    ids = [] if person is None else [number for number, who in enumerate(facts.person) if who == person]
+    ids = [] if person is None else [number for number, owner in enumerate(facts.person) if owner == person]
     rows = rows_with(facts, ids)
     own = {step.row for step in steps}
     for row in rows:
@@ -558,19 +573,19 @@ def _uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step])
         if reason is None and version is not None:
             reason = explain_left_out(facts, row, mine[0], version)
         if reason is not None or row not in own:
-            yield PlayedEntry(facts.occurred_at[row], facts.live_position[row], None, reason)
+            yield PlayerEntry(facts.occurred_at[row], facts.live_position[row], None, reason)
 
 
-def _played_game(there: PlayedEntry, event: dict[str, Any], zone: str, standing: GameVersions) -> PlayedGame:
+def _build_played_game(entry: PlayerEntry, event: dict[str, Any], zone: str, games: GameVersions) -> PlayedGame:
     """Return a game or an adjustment as the explanation shows it."""
-    game_id = None if there.cause else event["data"].get("game_id")
+    game_id = None if entry.cause else event["data"].get("game_id")
     return PlayedGame(
         game_id,
-        moment(there.occurred_at),
-        local_time(there.occurred_at, zone).isoformat(),
-        there.change,
-        there.why_not,
-        ABSENT if game_id else CAUSES.get(there.cause) or event["data"]["reason"],
-        there.cause or ABSENT,
-        game=None if there.cause else standing.game(event),
+        moment(entry.occurred_at),
+        local_time(entry.occurred_at, zone).isoformat(),
+        entry.change,
+        entry.why_not,
+        ABSENT if game_id else CAUSES.get(entry.cause) or event["data"]["reason"],
+        entry.cause or ABSENT,
+        game=None if entry.cause else games.game(event),
     )

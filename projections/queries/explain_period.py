@@ -1,4 +1,4 @@
-"""Why a rating period changed what it did: a game of it is explained with everything else that was scored with it."""
+"""Explain a rating period: the changes of all its players, with the games that they come from."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from ratings_ledger.projections.replay.rule_calls import (
 from ratings_ledger.projections.replay.trace import Trace
 
 
-class InPeriod(NamedTuple):
-    """What a period did to a player: the states at its start and at its close, and the reasons.
+class PeriodEffect(NamedTuple):
+    """The effect of a period on a player: the states at its start and its close, and the terms of the change.
 
-    Each reason has the row in the facts of the game that it comes from, None for what no single game gave.
+    Each term has the row of its game in the facts, or None if no single game caused it.
     """
 
     before: State
@@ -32,33 +32,33 @@ class InPeriod(NamedTuple):
 
 
 class ExplainedPeriod(NamedTuple):
-    """A closed period of a ladder: its first and last instants, what it minted and burned, and who was in it, by id."""
+    """A closed period of a ladder: its first and last instants, its minted and burned units, and its players by id."""
 
     begin: int
     last: int
     minted: int
     burned: int
-    players: Mapping[str, InPeriod]
+    players: Mapping[str, PeriodEffect]
 
 
-def explain_period_of(trace: Trace, periods: Periods, row: int) -> ExplainedPeriod | None:
-    """Return what the period of a game did, given the game's row in the facts; None if the game is in no closed period.
+def explain_period_of_game(trace: Trace, periods: Periods, row: int) -> ExplainedPeriod | None:
+    """Explain the period of a game, given the game's row in the facts; return None if it is in no closed period.
 
     Raises `RuleFailure`.
     """
     stream = trace.stream
-    places = np.flatnonzero(arrays.as_numpy(stream.row) == row)
-    if not len(places):
+    indexes = np.flatnonzero(arrays.as_numpy(stream.row) == row)
+    if not len(indexes):
         return None
-    game = int(places[0])
+    game = int(indexes[0])
     period, version = int(periods.of_game[game]), stream.versions[stream.version[game]]
     slots = PeriodSlots(stream, trace.gaps)
     people, offsets, rows = slots.results.one(period)
     low = int(slots.results.people_from[period])
-    stored = [_state_before(trace, slots, low + index) for index in range(len(people))]
+    stored = [_find_state_before(trace, slots, low + index) for index in range(len(people))]
     gaps = slots.gaps[:, low : low + len(people)].T.tolist()
-    given = [bring_to_game(version, stream.ladder, row, state, *gap) for state, gap in zip(stored, gaps, strict=True)]
-    results = PeriodResults([[*column] for column in zip(*given, strict=True)], offsets.tolist(), rows.tolist())
+    states = [bring_to_game(version, stream.ladder, row, state, *gap) for state, gap in zip(stored, gaps, strict=True)]
+    results = PeriodResults([[*column] for column in zip(*states, strict=True)], offsets.tolist(), rows.tolist())
     minted, after = score_period_states(version, stream.ladder, row, results)
     names = [stream.names[number] for number in people.tolist()]
     first, own = int(periods.offsets[period]), game - int(periods.offsets[period])
@@ -66,21 +66,21 @@ def explain_period_of(trace: Trace, periods: Periods, row: int) -> ExplainedPeri
     for index, name in enumerate(names):
         terms = explain_period(version, stream.ladder, row, index, names, results, after)
         state = tuple(column[index] for column in after)
-        players[name] = InPeriod(given[index], state, _in_order(terms, results.rows[1], first, own, stream.row))
-    changed = sum(after[0]) - sum(state[0] for state in given)
+        players[name] = PeriodEffect(states[index], state, _sort_terms(terms, results.rows[1], first, own, stream.row))
+    changed = sum(after[0]) - sum(state[0] for state in states)
     return ExplainedPeriod(int(periods.begin[period]), int(periods.end[period]) - 1, minted, minted - changed, players)
 
 
-def _state_before(trace: Trace, slots: PeriodSlots, entry: int) -> State:
-    """Return the state that somebody's last period before this one left."""
+def _find_state_before(trace: Trace, slots: PeriodSlots, entry: int) -> State:
+    """Return the player's state after their last earlier period."""
     slot = int(np.flatnonzero(slots.entry == entry)[0])
     return tuple(int(column[slot]) for column in trace.states_before)
 
 
-def _in_order(
+def _sort_terms(
     terms: Sequence[tuple[int, Term]], games: Sequence[int], first: int, own: int, rows: Sequence[int]
 ) -> list[tuple[int | None, Term]]:
-    """Return terms with the rows in the facts of their games: those of one game first, then in the order of games."""
+    """Return terms with the rows of their games in the facts: first those of the game `own`, then in game order."""
     named = [(None if index < 0 else games[index], term) for index, term in terms]
-    named.sort(key=lambda one: (one[0] != own, one[0] is None, one[0] or 0))
+    named.sort(key=lambda pair: (pair[0] != own, pair[0] is None, pair[0] or 0))
     return [(None if game is None else int(rows[first + game]), term) for game, term in named]

@@ -1,16 +1,16 @@
 """A player's history on a ladder: every change of their points, and their rank over time.
 
-All of it is there as numbers; a change, with what its event says, is made when it is read. So a page that shows the
-last of a thousand games makes no others.
+A course holds all changes as numbers and builds a `Change`, with the content of its event, only when it is read. A
+page that shows the last of a thousand games builds no others.
 
-Where a list ranks whoever has enough games by their points, a rank is one more than how many have more points. So
-everybody has a level among the points that the player ever had: how many of them they exceed.
+On a list that ranks qualified players by points, a rank is one more than the number of players with more points. To
+follow one player's rank, every player gets a level: how many of the point values that this player ever had are lower.
 
-    the player had 980, 1000 and 1016 points; with 1008 somebody is at level 2, with 1016, too, and with 1017 at 3
-    ahead of the player with 1000, who is at level 1 then, are those at 2 and 3
+    the player had 980, 1000 and 1016 points: 1008 and 1016 points are level 2, 1017 points are level 3
+    while the player has 1000 points (level 1), the players at levels 2 and 3 are ahead
 
-How many are at every level is counted, and how many at every 64 of them, and so on: in O(log n) steps somebody moves,
-and those at higher levels are counted.
+Counters hold the number of players at each level, in each block of 64 levels, and so on, so that moving a player and
+counting the higher levels take O(log n) steps.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.trace import Step, Trace
 from ratings_ledger.projections.rulesets.versions import month_start, newest
 
-# the events after which a game no longer stands as it was recorded
+# event types that change a live game after its first record
 REVISIONS = ("game.corrected", "game.reinstated")
 WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
 
 
-# what changes points besides games and adjustments, in words
+# the causes of changes other than games and adjustments, as text
 CAUSES = {
     "season": "a new season",
     "period": "the rating period closed",
@@ -68,8 +68,8 @@ CAUSES = {
 }
 
 
-def change_of(person: int, step: Step, game: GameRecord, scale: int, event: dict[str, Any]) -> Change:
-    """Return what a step did to a person, by the number of their current id, given its event as recorded."""
+def build_change(person: int, step: Step, game: GameRecord, scale: int, event: dict[str, Any]) -> Change:
+    """Return a person's change in a step. `person` is the number of the current id, `event` is the record."""
     is_game = step.game is not None
     place = game.places[game.persons.index(person)] if is_game and game.persons else None
     return Change(
@@ -90,8 +90,8 @@ def change_of(person: int, step: Step, game: GameRecord, scale: int, event: dict
     )
 
 
-def played(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
-    """Return the games of some steps; an adjustment is one without seats."""
+def load_games(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
+    """Return the games of some steps; an adjustment becomes a game without seats."""
     games = look_up_games(facts, [step.row for step in steps if step.row is not None])
     return [
         next(games) if step.row is not None else GameRecord(step.position, step.position, step.occurred_at, [], [], [])
@@ -99,21 +99,22 @@ def played(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
     ]
 
 
-def records_of(connection: Connection, games: Iterable[GameRecord]) -> dict[int, str]:
-    """Return the records that games stand by, by their positions."""
+def read_game_records(connection: Connection, games: Iterable[GameRecord]) -> dict[int, str]:
+    """Return the live records of games, by position."""
     return read_records_at(connection, sorted({game.live_position for game in games}))
 
 
 class GameVersions:
-    """The games of some records as they stand: with their players' current ids, and whatever the record leaves out; on
-    a ladder of clubs, with clubs as participants.
+    """The live content of games, given their records: with current player ids and members that a record leaves out.
+
+    On a ladder of clubs the participants are clubs.
     """
 
     def __init__(self, connection: Connection, facts: Facts, records: dict[int, str]) -> None:
         until = facts.position
         self._clubs = facts if facts.club_games is not None else None
         self._people = identities(connection, until)
-        # a void and a reinstatement do not repeat the game
+        # a void or a reinstatement does not repeat the game
         names = [
             from_json(record)["data"]["game_id"]
             for record in records.values()
@@ -124,7 +125,7 @@ class GameVersions:
         self._games = {name: game.data for name, game in zip(names, histories, strict=True) if game is not None}
 
     def game(self, event: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the game as the event of one of the records leaves it; None for an event about no game."""
+        """Return the game after the event of one of the records; None for an event that is not about a game."""
         if event["type"] not in GAME_EVENTS:
             return None
         data: dict[str, Any] = event["data"]
@@ -136,7 +137,7 @@ class GameVersions:
 
 
 def _present_clubs(facts: Facts, data: dict[str, Any]) -> dict[str, Any]:
-    """Return a game as one of clubs, each at the place of the best who plays for it."""
+    """Return a game with clubs as participants, each at the place of its best player."""
     best: dict[str, int] = {}
     for place, participant in zip(places(data), data["participants"], strict=True):
         if (label := participant.get("club")) is not None:
@@ -145,12 +146,12 @@ def _present_clubs(facts: Facts, data: dict[str, Any]) -> dict[str, Any]:
     return {"participants": [{"player": club, "place": place} for club, place in best.items()]}
 
 
-# who asks for a course asks for more of the same player
+# queries about one player come in a row
 _LAST_COURSE: Memo[tuple[str, str], Course] = Memo(limit=1)
 
 
-def course_of(connection: Connection, ladders: Ladders, ladder: str, player: str) -> Course:
-    """Return a player's course; empty for somebody not on the ladder. An annual list has no games of its own.
+def load_course(connection: Connection, ladders: Ladders, ladder: str, player: str) -> Course:
+    """Return a player's course; empty for a player who is not on the ladder, and on annual lists.
 
     `player` is a current id. Raises `UnknownLadder`, `RuleFailure`.
     """
@@ -164,67 +165,68 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
         return Course()
     number = stream.names.index(player)
     steps = trace.steps(number)
-    games = played(facts, steps)
-    records = records_of(connection, games)
-    standing = GameVersions(connection, facts, records)
+    games = load_games(facts, steps)
+    records = read_game_records(connection, games)
+    versions = GameVersions(connection, facts, records)
     after = zip(trace.states_after(number, steps), trace.games_after(number, steps), strict=True)
     states = [show_state_after(version, ladder, state, games) for (state, version), games in after]
-    found = Course(stream, facts.player_numbers[player], steps, games, records, standing, states)
-    found.published = _contradicted(connection, ladders, ladder, player, found)
-    return found
+    course = Course(stream, facts.player_numbers[player], steps, games, records, versions, states)
+    course.published = _find_contradicting_lists(connection, ladders, ladder, player, course)
+    return course
 
 
-def _contradicted(
+def _find_contradicting_lists(
     connection: Connection, ladders: Ladders, ladder: str, player: str, course: Course
 ) -> dict[int, list[Shown]]:
-    """Return the published lists that showed a player differently from today, by the index in the player's course.
+    """Return the published lists that showed other points than today's, by the index in the player's course.
 
-    A list belongs to the last change it covers: what was played up to the time at which it is compared, or for a whole
-    period what was recorded when it was computed. A list that showed the player before the first change of today
-    belongs to that one.
+    A list belongs to the last change that it covers: the last one played by its `as_of`, or, for a list of a whole
+    period, the last one recorded when it was computed. A list that covers no change of today belongs to the first.
     """
-    found: dict[int, list[Shown]] = {}
+    by_index: dict[int, list[Shown]] = {}
     facts, ruleset = ladders.facts, ladders.versions(ladder)[0].ruleset
-    for one in published_lists(connection, facts.position, ladder):
-        until = compared_at(one, ruleset)
+    for entry in published_lists(connection, facts.position, ladder):
+        until = compared_at(entry, ruleset)
         if ladders.as_of is not None and (until is None or until > ladders.as_of):
             continue
-        last = course.last_known(one.known_at) if until is None else bisect_right(course.instants, until) - 1
-        shown = _shown(as_published(connection, one), facts, player)
-        today = _today(ladders, ladder, player, until, course.values[last]) if last >= 0 else None
+        last = course.last_known(entry.known_at) if until is None else bisect_right(course.instants, until) - 1
+        shown = _find_points(as_published(connection, entry), facts, player)
+        today = _compute_points_today(ladders, ladder, player, until, course.values[last]) if last >= 0 else None
         if shown != today:
-            as_of = None if one.as_of is None else moment(one.as_of)
-            found.setdefault(max(last, 0), []).append(Shown(one.position, as_of, shown))
-    return found
+            as_of = None if entry.as_of is None else moment(entry.as_of)
+            by_index.setdefault(max(last, 0), []).append(Shown(entry.position, as_of, shown))
+    return by_index
 
 
-def _today(ladders: Ladders, ladder: str, player: str, until: int | None, last: Fraction) -> Fraction | None:
-    """Return what a list up to then would show for a player today, given their points after what it covers."""
+def _compute_points_today(
+    ladders: Ladders, ladder: str, player: str, until: int | None, last: Fraction
+) -> Fraction | None:
+    """Return the points that a list up to an instant would show today. `last` are the points after what it covers."""
     if ladders.versions(ladder)[0].ranking.running:
         return last
-    return _shown(ladders.at(until).standings(ladder), ladders.facts, player)
+    return _find_points(ladders.at(until).standings(ladder), ladders.facts, player)
 
 
-def _shown(found: Ranking, facts: Facts, player: str) -> Fraction | None:
-    """Return the points of a player, by current id, in standings that may know them by an earlier one."""
-    return next((row.value(found.scale) for row in found.rows if facts.current(row.player) == player), None)
+def _find_points(ranking: Ranking, facts: Facts, player: str) -> Fraction | None:
+    """Return a player's points, by current id, in standings that may use an earlier id."""
+    return next((row.value(ranking.scale) for row in ranking.rows if facts.current(row.player) == player), None)
 
 
-# if more than this was done to players on a ladder, ranks over time would take minutes
+# a ladder with more steps has no ranks over time, which would take minutes
 STEPS_MAX = 2_000_000
-# a list that ranks in another way is made at so many moments at most
+# a list that does not rank by points is computed at most this many times
 ENDS_MAX = 60
-# levels are counted by so many bits at once
+# each counter row covers this many bits of a level
 BITS = 6
 MASK = (1 << BITS) - 1
 Unit = Literal["day", "month", "year"]
 Counts = list[list[int]]
 
 
-class Moved(NamedTuple):
-    """At which levels players are after a game, `row` in the facts, or after an adjustment before a game.
+class LevelChange(NamedTuple):
+    """The levels of players after a game (`row` in the facts), or after an `adjustment` before that game.
 
-    `version` indexes the one that scored the game.
+    `version` is the index of the version that scored the game.
     """
 
     game: int
@@ -241,92 +243,96 @@ def ranks_over_time(connection: Connection, ladders: Ladders, ladder: str, playe
     stream, at = trace.stream, ladders.coordinates
     if all(stream.ranking.by_points(version.params) for version in stream.versions):
         short = trace.step_count <= STEPS_MAX
-        rows = tuple(_by_step(ladders.facts, trace.whole(), player)) if short else None
+        rows = tuple(_find_rank_changes(ladders.facts, trace.whole(), player)) if short else None
         return Ranks(player, ladder, at, "step", rows, times=times)
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if is_partitioned_by_time(ruleset) else times.zone
     most = min(ENDS_MAX, STEPS_MAX // max(1, trace.step_count))
-    every, ends = _ends(ladders, trace.whole(), zone, most)
-    rows = tuple(_at_ends(ladders, trace, player, ends)) if len(ends) <= most else None
+    every, ends = _list_period_ends(ladders, trace.whole(), zone, most)
+    rows = tuple(_rank_at_ends(ladders, trace, player, ends)) if len(ends) <= most else None
     return Ranks(player, ladder, at, every, rows, times=times)
 
 
-def _by_step(facts: Facts, trace: Trace, player: str) -> Iterator[RankChange]:
-    """Yield where a player's rank changed, step by step."""
+def _find_rank_changes(facts: Facts, trace: Trace, player: str) -> Iterator[RankChange]:
+    """Yield the changes of a player's rank after every step."""
     stream = trace.stream
     if player not in stream.names:
         return
     own = stream.names.index(player)
-    had = _had(trace, own)
+    own_points = _find_own_points(trace, own)
     levels, games = [NONE] * len(stream.names), [0] * len(stream.names)
-    wanted = [version.params.min_games for version in stream.versions]
-    least, counts, known = newest(stream.versions).params.min_games, _counts(len(had) + 1), None
-    for moved in merge(_adjusted(trace, had), _played(trace, had), key=lambda one: one.game):
-        enough = least if moved.version is None else wanted[moved.version]
-        for there, level in zip(moved.players, moved.levels, strict=True):
-            old = levels[there] if games[there] >= least else NONE
-            games[there] += moved.version is not None
-            levels[there] = level
-            if games[there] >= least and old != level:
-                _move(counts, old, level)
+    min_games = [version.params.min_games for version in stream.versions]
+    least, counts, known = newest(stream.versions).params.min_games, _create_counts(len(own_points) + 1), None
+    for change in merge(
+        _find_adjusted_levels(trace, own_points), _find_game_levels(trace, own_points), key=lambda change: change.game
+    ):
+        enough = least if change.version is None else min_games[change.version]
+        for number, level in zip(change.players, change.levels, strict=True):
+            old = levels[number] if games[number] >= least else NONE
+            games[number] += change.version is not None
+            levels[number] = level
+            if games[number] >= least and old != level:
+                _update_counts(counts, old, level)
         if enough != least:
-            least, counts = enough, _counts(len(had) + 1)
+            least, counts = enough, _create_counts(len(own_points) + 1)
             for level, count in zip(levels, games, strict=True):
                 if level != NONE and count >= least:
-                    _move(counts, NONE, level)
+                    _update_counts(counts, NONE, level)
         ranked = levels[own] != NONE and games[own] >= least
-        rank = 1 + _higher(counts, levels[own]) if ranked else None
+        rank = 1 + _count_higher(counts, levels[own]) if ranked else None
         if rank != known:
             known = rank
-            yield RankChange(*_when(facts, moved), rank, games[own])
+            yield RankChange(*_find_moment(facts, change), rank, games[own])
 
 
-def _when(facts: Facts, moved: Moved) -> tuple[int, datetime]:
+def _find_moment(facts: Facts, change: LevelChange) -> tuple[int, datetime]:
     """Return the position of a game or an adjustment, and the time."""
-    if moved.adjustment is not None:
-        return moved.adjustment.position, moment(moved.adjustment.occurred_at)
-    return facts.live_position[moved.row], moment(facts.occurred_at[moved.row])
+    if change.adjustment is not None:
+        return change.adjustment.position, moment(change.adjustment.occurred_at)
+    return facts.live_position[change.row], moment(facts.occurred_at[change.row])
 
 
-def _had(trace: Trace, player: int) -> list[int]:
-    """Return the points that a player had after their games and adjustments, in ascending order."""
+def _find_own_points(trace: Trace, player: int) -> list[int]:
+    """Return the distinct points that a player ever had after a game or an adjustment, ascending."""
     slots, before, changes = trace.slots, trace.before, trace.changes
     own = slots.order[slots.start[player] : slots.end[player]]
     adjusted = zip(trace.stream.adjustments, trace.adjusted_before[0], strict=True)
     return sorted(
         {before[slot] + changes[slot] for slot in own}
-        | {points + one.units for one, points in adjusted if one.player == player}
+        | {points + adjustment.units for adjustment, points in adjusted if adjustment.player == player}
     )
 
 
-def _adjusted(trace: Trace, had: Sequence[int]) -> Iterator[Moved]:
-    """Yield where adjustments left players."""
-    for one, before in zip(trace.stream.adjustments, trace.adjusted_before[0], strict=True):
-        level = bisect_left(had, before + one.units)
-        yield Moved(one.game, None, None, one, (one.player,), (level,))
+def _find_adjusted_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[LevelChange]:
+    """Yield the level of a player after each adjustment."""
+    for adjustment, before in zip(trace.stream.adjustments, trace.adjusted_before[0], strict=True):
+        level = bisect_left(own_points, before + adjustment.units)
+        yield LevelChange(adjustment.game, None, None, adjustment, (adjustment.player,), (level,))
 
 
-def _played(trace: Trace, had: Sequence[int]) -> Iterator[Moved]:
-    """Yield where games left players."""
+def _find_game_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[LevelChange]:
+    """Yield the levels of the players after each game."""
     stream = trace.stream
-    levels = [bisect_left(had, before + change) for before, change in zip(trace.before, trace.changes, strict=True)]
+    levels = [
+        bisect_left(own_points, before + change) for before, change in zip(trace.before, trace.changes, strict=True)
+    ]
     players = [*stream.players]
     games = zip(pairwise(stream.offsets), stream.version, stream.row, strict=True)
     for game, ((first, last), version, row) in enumerate(games):
-        yield Moved(game, row, version, None, players[first:last], levels[first:last])
+        yield LevelChange(game, row, version, None, players[first:last], levels[first:last])
 
 
-def _counts(size: int) -> Counts:
-    """Return a count of 0 for each of so many levels, for every 64 of them, and so on."""
-    found = [[0] * size]
+def _create_counts(size: int) -> Counts:
+    """Return counters of 0 for each of `size` levels, for each block of 64 levels, and so on."""
+    counts = [[0] * size]
     while size > MASK + 1:
         size = (size + MASK) >> BITS
-        found.append([0] * size)
-    return found
+        counts.append([0] * size)
+    return counts
 
 
-def _move(counts: Counts, old: int, new: int) -> None:
-    """Somebody leaves a level, if they were at one, and comes to another."""
+def _update_counts(counts: Counts, old: int, new: int) -> None:
+    """Move a player from the `old` level, if not `NOWHERE`, to the `new` one."""
     for row in counts:
         if old == new:
             return
@@ -336,13 +342,13 @@ def _move(counts: Counts, old: int, new: int) -> None:
         old, new = old >> BITS, new >> BITS
 
 
-def _higher(counts: Counts, level: int) -> int:
-    """Return how many are at higher levels."""
-    found = 0
+def _count_higher(counts: Counts, level: int) -> int:
+    """Return the number of players at higher levels."""
+    total = 0
     for row in counts:
-        found += sum(row[level + 1 : (level | MASK) + 1])
+        total += sum(row[level + 1 : (level | MASK) + 1])
         level >>= BITS
-    return found
+    return total
 
 
 def _month_end(year: int, month: int, zone: str) -> int:
@@ -356,26 +362,30 @@ END_OF: dict[Unit, Callable[[date, str], int]] = {
 }
 
 
-def _ends(ladders: Ladders, trace: Trace, zone: str, most: int) -> tuple[Unit, list[int]]:
-    """Return the ends of the days on which something was done on a ladder; if these are more than `most`, of the
-    months, else of the years. An annual list, which has no games of its own, has those of its months.
+def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, most: int) -> tuple[Unit, list[int]]:
+    """Return the ends of the days on which a ladder changed; of months, then of years, if these are more than `most`.
+
+    An annual list, which has no games of its own, gets the ends of its months.
     """
     facts, stream, as_of = ladders.facts, trace.stream, ladders.as_of
     if stream.ranking.sums_lists:
         by = stream.versions[0].ruleset.partition.by
         year = int(dict(zip(by, parse_name(stream.ladder).values, strict=True))["year"])
-        found: dict[Unit, set[int]] = {"month": {_month_end(year, month, zone) for month in range(1, 13)}}
+        by_unit: dict[Unit, set[int]] = {"month": {_month_end(year, month, zone) for month in range(1, 13)}}
     else:
-        instants = {*(facts.occurred_at[row] for row in stream.row), *(one.occurred_at for one in stream.adjustments)}
+        instants = {
+            *(facts.occurred_at[row] for row in stream.row),
+            *(adjustment.occurred_at for adjustment in stream.adjustments),
+        }
         days = {local_time(instant, zone).date() for instant in instants}
-        found = {unit: {end(day, zone) for day in days} for unit, end in END_OF.items()}
+        by_unit = {unit: {end(day, zone) for day in days} for unit, end in END_OF.items()}
     longest: Unit = "year"
-    unit = next((unit for unit, ends in found.items() if len(ends) <= most), longest)
-    return unit, sorted(found[unit] if as_of is None else {min(end, as_of) for end in found[unit]})
+    unit = next((unit for unit, ends in by_unit.items() if len(ends) <= most), longest)
+    return unit, sorted(by_unit[unit] if as_of is None else {min(end, as_of) for end in by_unit[unit]})
 
 
-def _at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[int]) -> Iterator[RankChange]:
-    """Yield where a player's rank had changed at some instants."""
+def _rank_at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[int]) -> Iterator[RankChange]:
+    """Yield the changes of a player's rank between some instants."""
     known = None
     for instant in ends:
         row = rows_of_players(ladders.rank_at(trace, instant).rows, {player}).get(player)
@@ -386,7 +396,7 @@ def _at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[int]) -
 
 @dataclass(frozen=True, slots=True)
 class Shown(Result):
-    """What a published list showed instead: its position in the log, its `as_of`, the points or None if nothing."""
+    """The points that a published list showed, None if the player was not on it; with its position and `as_of`."""
 
     position: int
     as_of: datetime | None
@@ -395,14 +405,14 @@ class Shown(Result):
 
 @dataclass(frozen=True, slots=True)
 class Change(Result):
-    """What a game or an adjustment did to a player; an adjustment has a `reason` and no game. What else changes points
-    has a `cause`: a `season` that began, with the position and time of the first game in it; a `period` that closed,
-    with those of the player's last game in it; a `version` that took effect, with its own. Under a rule that keeps
-    several numbers about a player, `state` are those after it, as decimals for people, and `state_exact` the same
-    exactly; `provisional` says whether the rule finds them not reliable yet.
+    """A change of a player's points by a game or an adjustment; an adjustment has a `reason` and no game. Other changes
+    have a `cause`: a `season` that began (with the position and time of its first game), a `period` that closed (with
+    those of the player's last game in it), or a `version` that took effect (with its own). Under a rule that keeps
+    several numbers about a player, `state` has them after the change as decimals for people and `state_exact` exactly;
+    `provisional` says whether the rule considers them unreliable.
 
-    `published` are lists that showed other points then; `revised_at` is when the game was corrected last, or counted
-    again, None for one that stands as it was recorded. `game` is the game as it stands, with its players' current ids.
+    `published` are the lists that showed other points then. `revised_at` is the time of the game's last correction or
+    reinstatement, None for an unchanged game. `game` is the live game with its players' current ids.
     """
 
     position: int
@@ -425,9 +435,11 @@ class Change(Result):
 
 
 class Course(Sequence[Change]):
-    """The changes, in order. Of each, `units` are the points after it in units of 1/`scale`, `instants` is when it was,
-    and `is_game` tells a game from what changes points without one; `causes` has a name for either. `published` has by
-    index what lists showed that is other today, and `person` is the number of the player's current id.
+    """All changes of a player's points on a ladder, in order, as columns.
+
+    `units` are the points after each change in units of 1/`scale`, `instants` their times, `is_game` says whether a
+    game caused it, and `causes` names the cause. `published` has, by index, the lists that showed other points than
+    today's. `person` is the number of the player's current id.
     """
 
     def __init__(
@@ -437,7 +449,7 @@ class Course(Sequence[Change]):
         steps: Sequence[Step] = (),
         games: Sequence[GameRecord] = (),
         records: dict[int, str] | None = None,
-        standing: GameVersions | None = None,
+        versions: GameVersions | None = None,
         states: Sequence[ShownState] = (),
     ) -> None:
         self.scale = stream.rule.scale if stream else 1
@@ -447,8 +459,8 @@ class Course(Sequence[Change]):
         self.causes = [step.cause or ("adjustment" if step.game is None else "game") for step in steps]
         self.published: dict[int, list[Shown]] = {}
         self.person, self._steps, self._games, self._records = person, steps, games, records or {}
-        self._standing, self._states = standing, states
-        self._made: dict[int, Change] = {}
+        self._versions, self._states = versions, states
+        self._changes: dict[int, Change] = {}
 
     def __len__(self) -> int:
         return len(self.units)
@@ -463,12 +475,12 @@ class Course(Sequence[Change]):
     def __getitem__(self, index: slice) -> tuple[Change, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Change | tuple[Change, ...]:
-        places = range(len(self.units))[index]
-        if isinstance(places, range):
-            return tuple(map(self.__getitem__, places))
-        if places not in self._made:
-            self._made[places] = self._change(places)
-        return self._made[places]
+        position = range(len(self.units))[index]
+        if isinstance(position, range):
+            return tuple(map(self.__getitem__, position))
+        if position not in self._changes:
+            self._changes[position] = self._build(position)
+        return self._changes[position]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Course) and self[:] == other[:]
@@ -477,52 +489,52 @@ class Course(Sequence[Change]):
 
     @cached_property
     def moments(self) -> list[datetime]:
-        """Return when each was, as a time."""
+        """Return the time of each change as a `datetime`."""
         return [*map(moment, self.instants)]
 
     @cached_property
     def rows(self) -> tuple[Change, ...]:
-        """Return all of them."""
+        """Return all changes."""
         return self[:]
 
     @cached_property
     def values(self) -> list[Fraction]:
-        """Return the points after each."""
+        """Return the exact points after each change."""
         return [ExactNumber(units, self.scale) for units in self.units]
 
     @cached_property
     def deviations(self) -> list[Fraction]:
-        """Return the deviation of the points after each, 0 under a version without one; nothing if no version has."""
+        """Return the rating deviation after each change, 0 under a version without one; empty if no version has one."""
         known = [Fraction(state.exact.get(DEVIATION, 0)) for state in self._states]
         return known if any(known) else []
 
     @property
     def start(self) -> Fraction:
-        """Return the points before the first, of a course that has one."""
+        """Return the points before the first change; the course must not be empty."""
         return ExactNumber(self._steps[0].before, self.scale)
 
     def games(self) -> Iterator[GameRecord]:
-        """Return the games among them, with their seats."""
+        """Return the games among the changes, with their seats."""
         return (game for game, is_game in zip(self._games, self.is_game, strict=True) if is_game)
 
     def revised(self) -> Iterator[tuple[int, Change]]:
-        """Yield the games that no longer stand as they were recorded, with their indices."""
+        """Yield the games that were corrected or reinstated, with their indexes."""
         for index, game in enumerate(self._games):
             if game.live_position != game.first_position and self[index].revised_at is not None:
                 yield index, self[index]
 
     def last_known(self, position: int) -> int:
-        """Return the index of the last that was recorded up to a position; -1 if none was."""
+        """Return the index of the last change recorded by a position; -1 if there is none."""
         known = [index for index, game in enumerate(self._games) if game.first_position <= position]
         return known[-1] if known else -1
 
-    def _change(self, index: int) -> Change:
+    def _build(self, index: int) -> Change:
         step, game = self._steps[index], self._games[index]
         event = from_json(self._records[game.live_position], cache_strings="keys")
-        change = change_of(self.person, step, game, self.scale, event)
-        shown = tuple(self.published[index]) if index in self.published else ABSENT
-        standing = None if self._standing is None or change.game_id is None else self._standing.game(event)
-        change = replace(change, published=shown, game=standing)
+        change = build_change(self.person, step, game, self.scale, event)
+        published = tuple(self.published[index]) if index in self.published else ABSENT
+        game_data = None if self._versions is None or change.game_id is None else self._versions.game(event)
+        change = replace(change, published=published, game=game_data)
         if not self._states:
             return change
         state = self._states[index]
@@ -531,7 +543,7 @@ class Course(Sequence[Change]):
 
 @dataclass(frozen=True, slots=True)
 class PlayerChange(Result):
-    """A change of somebody's points."""
+    """A change of one player's points."""
 
     player: str
     change: Change = field(metadata=SPREAD)
@@ -539,8 +551,8 @@ class PlayerChange(Result):
 
 @dataclass(frozen=True, slots=True)
 class History(Answer, RowSequence[Change]):
-    """Every change of a player's points on a ladder, in the order of replay; `period` says how far the ladder's games
-    are scored by rating periods.
+    """Every change of a player's points on a ladder, in the order of replay; `period` describes the ladder's rating
+    periods.
     """
 
     player: str
@@ -553,20 +565,20 @@ class History(Answer, RowSequence[Change]):
 
     @property
     def rows(self) -> tuple[Change, ...]:
-        """Return every change, made of the `steps` of the course."""
+        """Return every change of the course."""
         return self.steps.rows
 
     def _sequence(self) -> Course:
-        """Return the changes, each made when it is read."""
+        """Return the changes, each built when it is read."""
         return self.steps
 
 
-# the number of changes whose events are read at once
+# events of this many changes are read at once
 CHUNK_STEPS = 10_000
 
 
 def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[PlayerChange]:
-    """Yield what every game and adjustment of a ladder did to everybody, in replay order.
+    """Yield every change of every player's points on a ladder, in replay order.
 
     Raises `UnknownLadder`, `RuleFailure` before the first one.
     """
@@ -575,18 +587,17 @@ def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[P
     if stream.ranking.sums_lists:
         return
     while chunk := list(islice(steps, CHUNK_STEPS)):
-        games = played(facts, [step for _, step in chunk])
-        records = records_of(connection, games)
+        games = load_games(facts, [step for _, step in chunk])
+        records = read_game_records(connection, games)
         for (player, step), game in zip(chunk, games, strict=True):
             name, event = stream.names[player], json.loads(records[game.live_position])
-            yield PlayerChange(name, change_of(facts.player_numbers[name], step, game, stream.rule.scale, event))
+            yield PlayerChange(name, build_change(facts.player_numbers[name], step, game, stream.rule.scale, event))
 
 
 @dataclass(frozen=True, slots=True)
 class RankChange(Result):
-    """A player's rank from a moment on, None while they have none, and how many games they had played by then.
-
-    `position` is that of the game or adjustment; None at the end of a day, month or year.
+    """A player's rank from a moment on, None while they have none, and their games by then. `position` is the one of
+    the game or adjustment, None at the end of a day, month or year.
     """
 
     position: int | None
@@ -597,10 +608,11 @@ class RankChange(Result):
 
 @dataclass(frozen=True, slots=True)
 class Ranks(Answer, RowSequence[RankChange]):
-    """A player's rank on a ladder over time, where it changed: looked up after `every` step (a game or an adjustment of
-    the ladder, in the order of replay), or at the end of every day, month or year in which there was one.
+    """The changes of a player's rank on a ladder. `every` says how often the rank is compared: after every `step` (a
+    game or an adjustment of the ladder, in the order of replay), or at the end of every `day`, `month` or `year` with
+    one.
 
-    Before the first row they have none. `rows` are None for a ladder that is too long.
+    Before the first row the player has no rank. `rows` is None for a ladder that is too long.
     """
 
     player: str

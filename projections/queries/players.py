@@ -27,7 +27,7 @@ from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import ABORTED, Facts
 from ratings_ledger.projections.facts.players import known_players, rows_with
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
-from ratings_ledger.projections.queries.history import Change, Course, course_of
+from ratings_ledger.projections.queries.history import Change, Course, load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.last_events import last_event_at, last_positions_of_people
 from ratings_ledger.projections.queries.results import (
@@ -290,7 +290,7 @@ def profile_of(connection: Connection, ladders: Ladders, ladder: str, player: st
     trace = ladders.trace(ladder)
     found, _ = ladders.rank(trace)
     row = rows_of_players(found.rows, {player}).get(player)
-    course = course_of(connection, ladders, ladder, player)
+    course = load_course(connection, ladders, ladder, player)
     games = [index for index, is_game in enumerate(course.is_game) if is_game]
     own = [*_own_games(trace, player, course)]
     results = [(game, one.won) for game, one in zip(games, own, strict=True) if one.place]

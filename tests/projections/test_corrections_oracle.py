@@ -37,7 +37,7 @@ from ratings_ledger.projections.admission.publishing_rulesets import publish_mis
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, row_of_game
-from ratings_ledger.projections.queries.history import course_of
+from ratings_ledger.projections.queries.history import load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.standings import build_balance
 from ratings_ledger.projections.replay.ladders import build_streams
@@ -150,7 +150,7 @@ def agree_in_detail(ledger: Ledger, name: str, wanted: Ladder, as_of: str | None
             row = row_of_game(connection, facts, game_id)
             agree_on_game(explain_game(Ladders(facts, since), name, game_id, row), played)
         for player, steps in wanted.history.items():
-            rows = course_of(connection, Ladders(facts, since), name, player).rows
+            rows = load_course(connection, Ladders(facts, since), name, player).rows
             told = [(r.game_id, r.place, r.before, r.change) for r in rows]
             assert told == steps, (name, player)
     note({"games explained": len(wanted.played), "histories compared": len(wanted.history)})

@@ -31,7 +31,7 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries import last_events
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.explain import explain_game, explain_player, row_of_game
-from ratings_ledger.projections.queries.history import course_of
+from ratings_ledger.projections.queries.history import load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.last_events import (
     last_event,
@@ -97,7 +97,7 @@ def course(past: Past, ladders: Ladders, ladder: str, player: str) -> Any:
     why = explain_player(past.connection, ladders, ladder, player)
     told = why.ruleset, why.points, why.start, why.games
     shown = published_lists(past.connection, ladders.facts.position, ladder)
-    return now, row, course_of(past.connection, ladders, ladder, now).rows, told, shown
+    return now, row, load_course(past.connection, ladders, ladder, now).rows, told, shown
 
 
 def explained(past: Past, ladders: Ladders, ladder: str, game_id: str) -> Any:

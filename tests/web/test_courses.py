@@ -25,7 +25,7 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     set_thresholds(monkeypatch, head_us=0)
 
 
-def course_of(url: str, player: str) -> Course:
+def load_course(url: str, player: str) -> Course:
     with ratings_ledger.open(url) as ledger:
         found: Course = ledger.at().profile(LADDER, player).steps
         return found
@@ -33,7 +33,7 @@ def course_of(url: str, player: str) -> Course:
 
 def test_line_has_every_step(url: str) -> None:
     """By date steps are at their times, by number of games at 1, 2 ...; both begin with the points before the first."""
-    course = course_of(url, "anna")
+    course = load_course(url, "anna")
     by_date = points_line("anna", course, "date", lambda row: "", lambda game_id: f"{game_id}.html").points
     by_games = points_line("anna", course, "games", lambda row: "").points
     values = [course[0].before, *(row.after for row in course)]
@@ -46,7 +46,7 @@ def test_line_has_every_step(url: str) -> None:
 
 def test_what_was_published_is_where_the_list_is(url: str) -> None:
     """Given a list of February and a correction since, its points are at its end, or behind the games until then."""
-    course = course_of(url, "anna")
+    course = load_course(url, "anna")
     (one,) = shown_otherwise(course, lambda value: f"published {value}")
     assert one.x == datetime(2025, 2, 28, 22, 59, 59, 999999, UTC)
     assert one.value != course[-1].after
@@ -56,7 +56,7 @@ def test_what_was_published_is_where_the_list_is(url: str) -> None:
 
 def test_corrected_games_are_marked(url: str, pages: Application) -> None:
     """The game that was corrected is marked where it was played, on both charts, and no other."""
-    course = course_of(url, "anna")
+    course = load_course(url, "anna")
     assert [mark.x for mark in revisions(course, "date", lambda row: "")] == [course[0].occurred_at]
     assert [mark.x for mark in revisions(course, "games", lambda row: "")] == [1]
     for address in (f"/players/anna/{LADDER}", f"/players/anna/{LADDER}/_games"):
@@ -119,7 +119,7 @@ def test_ranks_of_strangers(pages: Application) -> None:
 
 def test_ranks_are_drawn_as_far_as_the_points(pages: Application, url: str) -> None:
     """The axis of the rank chart reaches to the player's last game, though the rank may have changed last before it."""
-    course = course_of(url, "anna")
+    course = load_course(url, "anna")
     assert span_of(course, "date") == (course[0].occurred_at, course[-1].occurred_at)
     assert span_of(course, "games") == (1, 4)
     assert span_of(Course(), "date") is None
