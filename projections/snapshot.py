@@ -343,11 +343,11 @@ class Snapshot(SnapshotReader):
     @retry_on_damaged_cache
     def profile(self, ladder: str, player: str) -> Profile:
         """Return a player's standing, course, streaks, places and opponents."""
-        from ratings_ledger.projections.queries.players import profile_of
+        from ratings_ledger.projections.queries.players import build_profile
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
-            return profile_of(query.connection, query.ladders, ladder, query.current(player), query.times)
+            return build_profile(query.connection, query.ladders, ladder, query.current(player), query.times)
 
     @retry_on_damaged_cache
     def ranks(self, ladder: str, player: str) -> Ranks:

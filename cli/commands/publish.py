@@ -23,7 +23,7 @@ from ratings_ledger.projections.admission.publishing_lists import missed_months,
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ranking
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.survey import due, timed_rulesets
+from ratings_ledger.projections.queries.survey import list_due, timed_rulesets
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.versions import find_period
 
@@ -95,9 +95,9 @@ def publish_due(how: WriteContext) -> DuePublished:
     rows = []
     with view.survey() as survey:
         months = missed_months(survey, now)
-        lists = [(ladders, stream.ladder, None) for ladders, stream in due(survey, now)]
+        lists = [(ladders, stream.ladder, None) for ladders, stream in list_due(survey, now)]
         for ladders, ladder, end in [*lists, *((ladders, ladder, end) for end, ladders, ladder in months)]:
-            with survey.noting():
+            with survey.collect_failure():
                 found = ladders.standings(ladder)
                 if not found.rows:
                     continue

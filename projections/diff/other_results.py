@@ -62,7 +62,7 @@ def other_result(survey: Survey, game_id: str, places: Sequence[int]) -> OtherRe
     row = row_of_game(survey.connection, survey.facts, game_id)
     rows = list[HypotheticalResult]()
     for ladder in ladders_of_game(after.facts, row):
-        with survey.noting():
+        with survey.collect_failure():
             rows += _on_ladder(survey, after, ladder, game_id, row)
     return OtherResult(
         game_id,

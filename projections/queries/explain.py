@@ -25,7 +25,7 @@ from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import LABELS, NONE, ClubGames, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times, moment
-from ratings_ledger.projections.queries.explain_period import ExplainedPeriod, explain_period_of_game
+from ratings_ledger.projections.queries.explain_period import ExplainedPeriod, PlayerEffect, explain_period_of_game
 from ratings_ledger.projections.queries.history import (
     CAUSES,
     GameVersions,
@@ -176,23 +176,12 @@ class PlayerExplanation(Answer):
     period: PeriodState | Absent = ABSENT
 
 
-class Effect(NamedTuple):
-    """The effect of a game or period on one counted participant.
-
-    `terms` explain the change, in units; each comes with the row of its game in the facts, or None.
-    """
-
-    before: State
-    after: State
-    terms: list[tuple[int | None, Term]]
-
-
 class GameEffect(NamedTuple):
     """The effect of a game or its period on every counted participant, with minted and burned units, the rule's remark,
     and the ruleset's assumptions that decided a number.
     """
 
-    by_participant: Mapping[int, Effect]
+    by_participant: Mapping[int, PlayerEffect]
     minted: int
     burned: int
     remark: str | None
@@ -236,7 +225,7 @@ def explain_game(
     reason = reason or _why_not_here(ladders, ladder, row, versions)
     # the points before a game must not include later games, even if the game itself does not count
     states = before or ladders.state_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
-    scale, period, waiting = states.trace.stream.rule.scale, None, None
+    period, waiting = None, None
     if reason is None and version is not None and versions[0].ruleset.period != "game":
         trace = ladders.trace(ladder)
         waiting = find_open_period(facts, trace.stream, row)
@@ -244,21 +233,14 @@ def explain_game(
         reason = None if period else "its rating period is not closed yet"
     games: dict[int, str] = {}
     if period is not None:
-        own = {p: period.players[facts.name_of(p)] for p in participants}
-        rows = {game for effect in own.values() for game, _ in effect.terms if game is not None}
+        by_participant = {p: period.players[facts.name_of(p)] for p in participants}
+        effect = GameEffect(by_participant, period.minted, period.burned, None, {})
+        rows = {game for mine in by_participant.values() for game, _ in mine.terms if game is not None}
         games = _name_games(connection, facts, rows)
-        effect = GameEffect(
-            {p: Effect(mine.before, mine.after, mine.terms) for p, mine in own.items()},
-            period.minted,
-            period.burned,
-            None,
-            {},
-        )
     elif reason is None and version is not None:
         effect = _explain_alone(facts, states, row, version, participants)
     else:
         effect = GameEffect({}, 0, 0, None, {})
-    minted, burned = ExactNumber(-effect.minted, scale), ExactNumber(effect.burned, scale)
     return GameExplanation(
         game_id,
         ladder,
@@ -268,13 +250,21 @@ def explain_game(
         effect.remark or ABSENT,
         moment(facts.occurred_at[row]),
         _explain_participants(facts, states, row, version, effects=effect.by_participant, games=games),
-        (Account("minted", minted), Account("burned", burned)),
+        _list_accounts(effect, states.trace.stream.rule.scale),
         ladders.coordinates,
         effect.assumed or ABSENT,
         _describe_period(period, waiting),
         ABSENT if connection is None else _describe_sets(connection, facts, game_id),
         running=versions[0].ranking.running,
         times=times,
+    )
+
+
+def _list_accounts(effect: GameEffect, scale: int) -> tuple[Account, Account]:
+    """Return the accounts that a game's points came from and went to."""
+    return (
+        Account("minted", ExactNumber(-effect.minted, scale)),
+        Account("burned", ExactNumber(effect.burned, scale)),
     )
 
 
@@ -308,7 +298,7 @@ def _explain_alone(facts: Facts, before: Before, row: int, version: Version, par
     names = [name for _, name in people]
     terms = rule_calls.explain_states(version, ladder, row, names, scored.before, scored.columns, scored.after)
     reasons: list[list[tuple[int | None, Term]]] = [[(None, term) for term in mine] for mine in terms]
-    effects = map(Effect, zip(*scored.before, strict=True), zip(*scored.after, strict=True), reasons)
+    effects = map(PlayerEffect, zip(*scored.before, strict=True), zip(*scored.after, strict=True), reasons)
     begins = any(arrival.is_new for arrival in scored.arrivals)
     keys = (key for mine in terms for term in mine for key in term.assumes)
     started = _start_keys(version) if begins and before.trace.stream.ranking.running else ()
@@ -327,13 +317,13 @@ def _explain_clubs(
     """Explain a game between clubs, with the terms of their players. Raises `RuleFailure`."""
     scored_by = next(of_people for of_people in games.versions if of_people.position == version.position)
     explained = explain_members(games, row, scored_by, before.trace.stream.ladder)
-    effects: dict[int, Effect] = {}
+    effects: dict[int, PlayerEffect] = {}
     begins = False
     for club in clubs:
         had, terms = _find_state(facts, before, club, version), explained.terms_of(games.members_of(club))
         begins |= before.state_of(facts.person_of(club)) is None
         has = (had[0] + sum(term.amount for term in terms), *had[1:])
-        effects[club] = Effect(had, has, [(None, term) for term in terms])
+        effects[club] = PlayerEffect(had, has, [(None, term) for term in terms])
         gained = [effect.after[0] - effect.before[0] for effect in effects.values()]
         keys = (key for effect in effects.values() for _, term in effect.terms for key in term.assumes)
     started = _start_keys(version) if begins and before.trace.stream.ranking.running else ()
@@ -418,7 +408,7 @@ def _explain_participants(
     row: int,
     version: Version | None,
     *,
-    effects: Mapping[int, Effect],
+    effects: Mapping[int, PlayerEffect],
     games: Mapping[int, str],
 ) -> tuple[Explained, ...]:
     """Return the explanations of all participants by place; without places by their gain, the greatest first.
@@ -439,7 +429,7 @@ def _explain_participants(
             effect = effects[p]
         else:
             unchanged = _find_state(facts, before, p, version or newest(stream.versions))
-            effect = Effect(unchanged, unchanged, [])
+            effect = PlayerEffect(unchanged, unchanged, [])
         reason = None if p in effects or version is None else why_left_out(facts, row, p, version)
         explained.append(
             Explained(
@@ -461,7 +451,7 @@ def _explain_participants(
 
 
 def _describe_state_change(
-    facts: Facts, before: Before, version: Version, participant: int, *, effect: Effect, is_counted: bool
+    facts: Facts, before: Before, version: Version, participant: int, *, effect: PlayerEffect, is_counted: bool
 ) -> tuple[StateChange | Absent, bool | Absent]:
     """Return the change of a player's numbers, if the rule keeps several, and whether the result is provisional.
 

@@ -20,8 +20,8 @@ from ratings_ledger.projections.replay.rule_calls import (
 from ratings_ledger.projections.replay.trace import Trace
 
 
-class PeriodEffect(NamedTuple):
-    """The effect of a period on a player: the states at its start and its close, and the terms of the change.
+class PlayerEffect(NamedTuple):
+    """The effect of a game or rating period on a player: the states before and after, and the terms of the change.
 
     Each term has the row of its game in the facts, or None if no single game caused it.
     """
@@ -38,7 +38,7 @@ class ExplainedPeriod(NamedTuple):
     last: int
     minted: int
     burned: int
-    players: Mapping[str, PeriodEffect]
+    players: Mapping[str, PlayerEffect]
 
 
 def explain_period_of_game(trace: Trace, periods: Periods, row: int) -> ExplainedPeriod | None:
@@ -66,7 +66,7 @@ def explain_period_of_game(trace: Trace, periods: Periods, row: int) -> Explaine
     for index, name in enumerate(names):
         terms = explain_period(version, stream.ladder, row, index, names, results, after)
         state = tuple(column[index] for column in after)
-        players[name] = PeriodEffect(states[index], state, _sort_terms(terms, results.rows[1], first, own, stream.row))
+        players[name] = PlayerEffect(states[index], state, _sort_terms(terms, results.rows[1], first, own, stream.row))
     changed = sum(after[0]) - sum(state[0] for state in states)
     return ExplainedPeriod(int(periods.begin[period]), int(periods.end[period]) - 1, minted, minted - changed, players)
 

@@ -149,7 +149,7 @@ def _explained(seen: Survey, game_id: str, row: int, on: str | None) -> Iterator
         if on not in (None, ladder) or ladder.partition("/")[0] in seen.facts.unusable:
             continue
         there = seen.ladders(ladder.partition("/")[0])
-        with seen.noting():
+        with seen.collect_failure():
             there.trace(ladder)  # of which any game can be told
             yield explain_game(there, ladder, game_id, row, seen.times)
 
@@ -215,7 +215,7 @@ def ladders_of_player(seen: Survey, player: str) -> list[str]:
     """Return the ladders that a player is on."""
     found = list[str]()
     for ladders, stream in seen.streams(seen.usable):
-        with seen.noting():
+        with seen.collect_failure():
             names = stream.names
             if stream.ranking.sums_lists:
                 names = [row.player for row in ladders.rank_stream(stream).rows]

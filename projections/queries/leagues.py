@@ -177,7 +177,7 @@ def _table(seen: Survey, there: League) -> Ranking | None:
     """
     found = None
     for ladder in _ladders_scoring(seen.facts, there):
-        with seen.noting():
+        with seen.collect_failure():
             found = seen.ladders(parse_name(ladder).ruleset_id).standings(ladder)
     return found
 

@@ -1,9 +1,9 @@
-"""Players: their profile on a ladder, and what they started, finished and won on all of them.
+"""Player profiles on one ladder, and player statistics over all ladders.
 
-Of a trace that is kept only what the player's own games touch is read, apart from everybody's points for the rank.
+A profile reads only the parts of a kept trace that belong to the player's own games, and all points for the rank.
 
-Stars show how reliably players finish what they start, over their last 99 games and only after 20 (Catan Online World).
-Games taken over as a substitute count neither way, nor do games that were ended by agreement or voided.
+Stars show how reliably a player finishes games, over the last 99 games and only from 20 games on (Catan Online World).
+Games taken over as a substitute, ended by agreement or voided do not count.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from ratings_ledger.projections.rulesets.versions import Period, find_period, is
 
 @dataclass(frozen=True, slots=True)
 class Streak(Result):
-    """Games in a row, from the first to the last of them."""
+    """A streak of games, from its first to its last game."""
 
     games: int
     first_game_id: str
@@ -68,7 +68,7 @@ class Streak(Result):
 
 @dataclass(frozen=True, slots=True)
 class PlaceCount(Result):
-    """In how many games somebody had a place."""
+    """The number of games in which a player had a place."""
 
     place: int
     games: int
@@ -76,9 +76,9 @@ class PlaceCount(Result):
 
 @dataclass(frozen=True, slots=True)
 class Opponent(Result):
-    """Somebody met: in how many games, and in how many of them with a better, an equal or a worse place than theirs.
+    """An opponent: the number of common games, and of those where the player had a better, an equal or a worse place.
 
-    Games without places are among `games` alone.
+    Games without places count only in `games`.
     """
 
     player: str
@@ -90,15 +90,15 @@ class Opponent(Result):
 
 @dataclass(frozen=True, slots=True)
 class Profile(Answer):
-    """What a ladder says of a player, in games that count there.
+    """The profile of a player on a ladder, from the games that count there.
 
-    standing:  their row, None if they have none; `ranked` is how many have a rank, of all `players`
-    course:    every game and adjustment, as `history` has them; on lists points are sums over games
-    highest:   where their points were highest, and `lowest` where they were lowest, for the first time
-    wins:      games that they won: with place 1, which nobody shared
-    longest_without_win: of games with places, as all streaks; a current streak is one that the last of them is in
-    places:    the places that they had, best first
-    opponents: everybody they met, most often met first
+    standing:  the player's row, None without one; `ranked` of all `players` have a rank
+    course:    every game and adjustment, as in `history`; on lists points are sums over games
+    highest:   the first change that reached the highest points; `lowest` likewise
+    wins:      the games won: with an unshared place 1
+    longest_without_win: counts games with places, as all streaks do; a current streak includes the last of these
+    places:    the player's places, best first
+    opponents: all opponents, the most frequent first
     """
 
     player: str
@@ -124,19 +124,19 @@ class Profile(Answer):
 
     @property
     def course(self) -> tuple[Change, ...]:
-        """Return every change, made of the `steps` of the course."""
-        found: tuple[Change, ...] = self.steps.rows
-        return found
+        """Return every change of the course."""
+        changes: tuple[Change, ...] = self.steps.rows
+        return changes
 
 
 WINDOW_GAMES = 99
 STARS_FROM = 20
-# the percentage finished from which on there are this many stars; those of the first are golden
+# the minimum percentage of finished games for a number of stars; the first row gives golden ones
 STARS = ((95, 3), (80, 3), (65, 2), (50, 1))
 
 
-class Paid(NamedTuple):
-    """Gold from a list: the pieces, up to which instant it was computed, and the period that has to be over."""
+class GoldPayment(NamedTuple):
+    """Gold from a list: the pieces, the `as_of` of the list, and the period that must be over."""
 
     ladder: str
     pieces: int
@@ -144,62 +144,73 @@ class Paid(NamedTuple):
     period: Period | None
 
 
-class Gold(NamedTuple):
-    """What lists paid, by player; and those that cannot be replayed, with the reason, and everybody who is on them."""
+class FailedList(NamedTuple):
+    """A list that cannot be replayed: its payment without pieces, the reason, and the players on it."""
 
-    paid: dict[str, list[Paid]]
-    failed: list[tuple[Paid, str, Collection[str]]]
+    payment: GoldPayment
+    reason: str
+    players: Collection[str]
 
 
-def player_statistics(seen: Survey, player: str, game: str | None = None) -> PlayerStatistics:
-    """Return what somebody did, over all games or those of one name, and their gold over all lists whose period is
-    over.
+class GoldPayments(NamedTuple):
+    """The payments of lists by player, and the lists that cannot be replayed."""
 
-    Raises `Unknown` (player-unknown) for somebody who played nothing like that.
+    by_player: dict[str, list[GoldPayment]]
+    failed: list[FailedList]
+
+
+def player_statistics(survey: Survey, player: str, game: str | None = None) -> PlayerStatistics:
+    """Return a player's statistics over all games, or one game type, with the gold of all lists whose period is over.
+
+    Raises `Unknown` (player-unknown) for a player without such games.
     """
-    facts = seen.facts
+    facts = survey.facts
     player = facts.current(player)
-    found = PlayerStatistics(**_statistics(seen, player, game, _gold(seen, player)))
-    if not found.started and not found.substituted:
-        what = ("" if game is None else f" {quote(game)}") + ("" if seen.asked is None else f" up to {seen.asked}")
+    statistics = PlayerStatistics(**_build_statistics(survey, player, game, _collect_gold(survey, player)))
+    if not statistics.started and not statistics.substituted:
+        scope = ("" if game is None else f" {quote(game)}") + ("" if survey.asked is None else f" up to {survey.asked}")
         hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts))
-        raise Unknown("player-unknown", f"{quote(player)} has not played{what}; see: ratings games{hint}")
-    return found
+        raise Unknown("player-unknown", f"{quote(player)} has not played{scope}; see: ratings games{hint}")
+    return statistics
 
 
-def person_of(seen: Survey, player: str) -> Person:
-    """Return what somebody did and where they stand. Raises `Unknown` (player-unknown) for who is on no ladder."""
-    facts, everybody = seen.facts, seen.once("by player", rows_by_player)
-    # a club may be called like a player who has another id by now
-    player = player if player in everybody else facts.current(player)
-    if player not in everybody:
-        raise Unknown("player-unknown", f"{quote(player)} is on no ladder{did_you_mean(player, everybody)}")
-    ids = _ids(facts, player)
-    at = last_positions_of_people(seen.connection, seen.everything, rows_with(facts, ids)).get(player)
-    last = None if at is None else last_event_at(seen.connection, at)
+def person_of(survey: Survey, player: str) -> Person:
+    """Return a player's statistics and standings.
+
+    Raises `Unknown` (player-unknown) for a player who is on no ladder.
+    """
+    facts, rows = survey.facts, survey.once("by player", rows_by_player)
+    # a club may have the former id of a player
+    player = player if player in rows else facts.current(player)
+    if player not in rows:
+        raise Unknown("player-unknown", f"{quote(player)} is on no ladder{did_you_mean(player, rows)}")
+    ids = _find_ids(facts, player)
+    at = last_positions_of_people(survey.connection, survey.everything, rows_with(facts, ids)).get(player)
+    last = None if at is None else last_event_at(survey.connection, at)
     return Person(
-        **_statistics(seen, player, None, seen.once("gold", _gold)),
-        rows=tuple(everybody[player]),
+        **_build_statistics(survey, player, None, survey.once("gold", _collect_gold)),
+        rows=tuple(rows[player]),
         last=last,
-        earlier=tuple(sorted(facts.players[one] for one in ids - {facts.player_numbers.get(player)})),
+        earlier=tuple(sorted(facts.players[number] for number in ids - {facts.player_numbers.get(player)})),
     )
 
 
-def _statistics(seen: Survey, player: str, game: str | None, paying: Gold) -> dict[str, Any]:
+def _build_statistics(survey: Survey, player: str, game: str | None, paying: GoldPayments) -> dict[str, Any]:
     """Return the members of `PlayerStatistics`."""
-    at = seen.coordinates
+    at = survey.coordinates
 
-    def counts(one: Paid) -> bool:
-        """Tell whether a list is over, and of this game."""
-        games = list_games(seen.facts.rulesets[parse_name(one.ladder).ruleset_id])
-        return game in {None, *games} and not (one.period and is_running(one.period, clock.now(), one.as_of))
+    def counts(payment: GoldPayment) -> bool:
+        """Return whether a list is over and belongs to this game type."""
+        games = list_games(survey.facts.rulesets[parse_name(payment.ladder).ruleset_id])
+        is_open = payment.period and is_running(payment.period, clock.now(), payment.as_of)
+        return game in {None, *games} and not is_open
 
-    gold = [one for one in paying.paid.get(player, ()) if counts(one)]
-    seen.failures += [why for one, why, names in paying.failed if player in names and counts(one)]
-    done, substituted = _games(seen.facts, player, at.as_of, game)
+    gold = [payment for payment in paying.by_player.get(player, ()) if counts(payment)]
+    survey.failures += [entry.reason for entry in paying.failed if player in entry.players and counts(entry.payment)]
+    done, substituted = _count_games(survey.facts, player, at.as_of, game)
     window = done[-WINDOW_GAMES:]
     ratio = ExactNumber(sum(window), len(window)) if window else None
-    stars, golden = _stars(ratio, len(done))
+    stars, golden = _award_stars(ratio, len(done))
     return {
         "player": player,
         "game": game,
@@ -210,26 +221,26 @@ def _statistics(seen: Survey, player: str, game: str | None, paying: Gold) -> di
         "ratio": ratio,
         "stars": stars,
         "golden": golden,
-        "gold": sum(one.pieces for one in gold),
-        "gold_by_list": {one.ladder: one.pieces for one in gold},
-        "gold_as_of": {one.ladder: None if one.as_of is None else moment(one.as_of) for one in gold},
-        **seen.told(),
+        "gold": sum(payment.pieces for payment in gold),
+        "gold_by_list": {payment.ladder: payment.pieces for payment in gold},
+        "gold_as_of": {paid.ladder: None if paid.as_of is None else moment(paid.as_of) for paid in gold},
+        **survey.shared_members(),
     }
 
 
-def _ids(facts: Facts, player: str) -> set[int]:
+def _find_ids(facts: Facts, player: str) -> set[int]:
     """Return the numbers of all ids of a person."""
     if not facts.knows(player):
         return set()
     number = facts.player_numbers[player]
-    return {one for one, person in enumerate(facts.person) if person == number} if facts.renamed else {number}
+    return {id_ for id_, person in enumerate(facts.person) if person == number} if facts.renamed else {number}
 
 
-def _games(facts: Facts, player: str, as_of: int | None, game: str | None) -> tuple[list[bool], int]:
-    """Tell whether each of the games they started was finished, in the order played; and how many they took over."""
+def _count_games(facts: Facts, player: str, as_of: int | None, game: str | None) -> tuple[list[bool], int]:
+    """Return for each game that the player started, in order, whether they finished it; and the number taken over."""
     done: list[bool] = []
     substituted = 0
-    ids = _ids(facts, player)
+    ids = _find_ids(facts, player)
     for row in sorted(rows_with(facts, ids), key=facts.occurred_at.__getitem__):  # rows are in the log's order
         if row in facts.voided or facts.cell_of(row).flags & ABORTED or game not in (None, facts.label("game", row)):
             continue
@@ -245,7 +256,7 @@ def _games(facts: Facts, player: str, as_of: int | None, game: str | None) -> tu
     return done, substituted
 
 
-def _stars(ratio: Fraction | None, started: int) -> tuple[int | None, bool]:
+def _award_stars(ratio: Fraction | None, started: int) -> tuple[int | None, bool]:
     if ratio is None or started < STARS_FROM:
         return None, False
     for least, stars in STARS:
@@ -254,71 +265,75 @@ def _stars(ratio: Fraction | None, started: int) -> tuple[int | None, bool]:
     return 0, False
 
 
-def _gold(seen: Survey, player: str | None = None) -> Gold:
-    """Return what every list pays, or those that a player is on."""
-    found = Gold(defaultdict(list), [])
-    paying = [one for one in seen.usable if seen.facts.rulesets[one][0].ranking.pays_gold]
-    for ladders, stream in seen.streams(paying):
+def _collect_gold(survey: Survey, player: str | None = None) -> GoldPayments:
+    """Return the payments of all lists, or of those that a player is on."""
+    payments = GoldPayments(defaultdict(list), [])
+    paying = [name for name in survey.usable if survey.facts.rulesets[name][0].ranking.pays_gold]
+    for ladders, stream in survey.streams(paying):
         if player is not None and player not in stream.names:
             continue
         period = find_period(stream.versions[0].ruleset, parse_name(stream.ladder).values)
-        paid = Paid(stream.ladder, 0, ladders.as_of, period)
+        paid = GoldPayment(stream.ladder, 0, ladders.as_of, period)
         try:
             rows = ladders.rank_stream(stream).rows
         except RuleFailure as failure:
-            found.failed.append((paid, describe_failure(failure, seen.facts, seen.connection), stream.names))
+            reason = describe_failure(failure, survey.facts, survey.connection)
+            payments.failed.append(FailedList(paid, reason, stream.names))
             continue
         for row in rows:
             if row.gold:
-                found.paid[row.player].append(paid._replace(pieces=row.gold))
-    return found
+                payments.by_player[row.player].append(paid._replace(pieces=row.gold))
+    return payments
 
 
 class OwnGame(NamedTuple):
-    """A game for one of its players: their place (0: none), whether it is an unshared place 1, and the others who count
-    in it, by their numbers in the stream, with their places."""
+    """A game from one player's view: the place (0: none), whether it is an unshared place 1, and the opponents.
+
+    Opponents are pairs of a number in the stream and a place.
+    """
 
     place: int
     won: bool
-    others: Sequence[tuple[int, int]]
+    opponents: Sequence[tuple[int, int]]
 
 
-def profile_of(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Profile:
-    """Return the profile of a player, by current id, who may not be on the ladder. Raises `UnknownLadder`,
-    `RuleFailure`.
+def build_profile(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Profile:
+    """Return the profile of a player, given by current id, who need not be on the ladder.
+
+    Raises `UnknownLadder`, `RuleFailure`.
     """
     trace = ladders.trace(ladder)
-    found, _ = ladders.rank(trace)
-    row = rows_of_players(found.rows, {player}).get(player)
+    ranking, _ = ladders.rank(trace)
+    row = rows_of_players(ranking.rows, {player}).get(player)
     course = load_course(connection, ladders, ladder, player)
     games = [index for index, is_game in enumerate(course.is_game) if is_game]
-    own = [*_own_games(trace, player, course)]
-    results = [(game, one.won) for game, one in zip(games, own, strict=True) if one.place]
-    places = Counter(one.place for one in own if one.place)
+    own = [*_list_own_games(trace, player, course)]
+    results = [(game, mine.won) for game, mine in zip(games, own, strict=True) if mine.place]
+    places = Counter(game.place for game in own if game.place)
     return Profile(
         player,
         ladder,
-        found.ruleset,
+        ranking.ruleset,
         ladders.coordinates,
-        None if row is None else build_standing(row, found.scale, found.shown),
-        # those without a rank come last
-        bisect_left(found.rows, True, key=lambda other: other.rank is None),
-        len(found.rows),
+        None if row is None else build_standing(row, ranking.scale, ranking.shown),
+        # rows without a rank come last
+        bisect_left(ranking.rows, True, key=lambda row: row.rank is None),
+        len(ranking.rows),
         course,
-        *_extremes(course),
+        *_find_extremes(course),
         course[games[0]] if games else None,
         course[games[-1]] if games else None,
         sum(won for _, won in results),
-        *_streaks(course, results, True),
-        *_streaks(course, results, False),
+        *_find_streaks(course, results, True),
+        *_find_streaks(course, results, False),
         tuple(PlaceCount(place, places[place]) for place in sorted(places)),
-        _opponents(trace, own),
+        _count_opponents(trace, own),
         running=trace.stream.ranking.running,
         times=times,
     )
 
 
-def _own_games(trace: Trace, player: str, course: Course) -> Iterator[OwnGame]:
+def _list_own_games(trace: Trace, player: str, course: Course) -> Iterator[OwnGame]:
     """Yield a player's games, in order."""
     if not course:
         return
@@ -326,33 +341,33 @@ def _own_games(trace: Trace, player: str, course: Course) -> Iterator[OwnGame]:
     own, person = stream.names.index(player), course.person
     games = [step.game for step in trace.steps(own) if step.game is not None]
     for players, game in zip(trace.players_of_all(games), course.games(), strict=True):
-        # of two seats of one person the first counts
+        # a person in two seats counts with the first one
         seats = dict(zip(reversed(game.persons), reversed(game.places), strict=True))
         place = seats[person]
-        others = [(number, seats[stream.persons[number]]) for number in players if number != own]
+        opponents = [(number, seats[stream.persons[number]]) for number in players if number != own]
         # a seat that changed hands counts once
         won = place == 1 and [*zip(game.places, game.replaced, strict=True)].count((1, 0)) == 1
-        yield OwnGame(place, won, others)
+        yield OwnGame(place, won, opponents)
 
 
-def _extremes(course: Course) -> tuple[Change | None, Change | None]:
-    """Return the highest and the lowest, the first of each."""
+def _find_extremes(course: Course) -> tuple[Change | None, Change | None]:
+    """Return the first change with the highest points and the first with the lowest."""
     if not course:
         return None, None
     return course[course.units.index(max(course.units))], course[course.units.index(min(course.units))]
 
 
-def _streaks(course: Course, results: Sequence[tuple[int, bool]], won: bool) -> tuple[Streak | None, Streak | None]:
-    """Return the longest streak of games that were won, or were not, and the one that the last game is in, if it is in
-    one.
-    """
-    runs = [(outcome, [game for game, _ in run]) for outcome, run in groupby(results, key=lambda one: one[1])]
+def _find_streaks(
+    course: Course, results: Sequence[tuple[int, bool]], won: bool
+) -> tuple[Streak | None, Streak | None]:
+    """Return the longest streak of games won, or not won, and the current one, which includes the last game."""
+    runs = [(outcome, [game for game, _ in run]) for outcome, run in groupby(results, key=lambda result: result[1])]
     longest = max((run for outcome, run in runs if outcome == won), key=len, default=None)
     current = runs[-1][1] if runs and runs[-1][0] == won else None
-    return _streak(course, longest), _streak(course, current)
+    return _build_streak(course, longest), _build_streak(course, current)
 
 
-def _streak(course: Course, run: Sequence[int] | None) -> Streak | None:
+def _build_streak(course: Course, run: Sequence[int] | None) -> Streak | None:
     if run is None:
         return None
     first, last = course[run[0]], course[run[-1]]
@@ -361,25 +376,25 @@ def _streak(course: Course, run: Sequence[int] | None) -> Streak | None:
     return Streak(len(run), first.game_id, first.occurred_at, last.game_id, last.occurred_at)
 
 
-def _opponents(trace: Trace, own: Iterable[OwnGame]) -> tuple[Opponent, ...]:
-    """Return everybody met in some games, most often met first, then by id."""
+def _count_opponents(trace: Trace, own: Iterable[OwnGame]) -> tuple[Opponent, ...]:
+    """Return all opponents in some games, the most frequent first, then by id."""
     met: dict[int, list[int]] = {}
     for game in own:
-        for other, place in game.others:
-            counts = met.setdefault(other, [0, 0, 0, 0])
+        for number, place in game.opponents:
+            counts = met.setdefault(number, [0, 0, 0, 0])
             counts[0] += 1
             if place and game.place:
                 counts[1 + (place <= game.place) + (place < game.place)] += 1
     names = trace.stream.names
-    found = [Opponent(names[other], *counts) for other, counts in met.items()]
-    return tuple(sorted(found, key=lambda one: (-one.games, one.player)))
+    opponents = [Opponent(names[number], *counts) for number, counts in met.items()]
+    return tuple(sorted(opponents, key=lambda opponent: (-opponent.games, opponent.player)))
 
 
 @dataclass(frozen=True, slots=True)
 class PlayerStatistics(ManyAnswers):
-    """What a player did; `ratio` is finished to started games among the last ones, None before the first.
+    """The statistics of a player; `ratio` is finished to started games among the last ones, None without games.
 
-    `stars` is None as long as there are too few games. Gold is that of lists whose period is over, each computed up to
+    `stars` is None while there are too few games. Gold comes from lists whose period is over, each computed at its
     `gold_as_of`.
     """
 
@@ -399,8 +414,8 @@ class PlayerStatistics(ManyAnswers):
 
 @dataclass(frozen=True, slots=True)
 class Person(PlayerStatistics):
-    """The same of a person who is on a ladder: with the ids they had before, and where they stand everywhere; `last` is
-    the last event about a game of theirs, or about who they are.
+    """The statistics of a person who is on a ladder, with their earlier ids and their rows on all ladders; `last` is
+    the last event about one of their games or their identity.
     """
 
     earlier: tuple[str, ...]

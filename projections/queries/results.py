@@ -1,8 +1,8 @@
-"""Results: frozen, exact, with one way to plain data and one to frames.
+"""Results of queries: frozen dataclasses with exact numbers, and their conversion to plain data and data frames.
 
-A result is a dataclass. Numbers of points are fractions, moments are times in UTC, and a member that does not apply is
-`ABSENT`. `model_dump()` gives what `--format json` prints: exact numbers as strings, each with its decimal beside it,
-floats to six places, and coordinates as members of their own.
+Points are fractions, times are in UTC, and a member that does not apply is `ABSENT`. `model_dump()` returns the data
+that `--format json` prints: exact numbers as strings, each followed by its decimal, floats with six places, and
+coordinates as separate members.
 
     >>> @dataclass(frozen=True, slots=True)
     ... class Seat(Result):
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-# how members are said in plain data stands in a file of its own, which tables and frames read, too
+# tables and frames import `result_members` directly
 __all__ = [
     "ABSENT",
     "AS_IS",
@@ -80,55 +80,55 @@ __all__ = [
 class Result:
     """An answer, or a part of one."""
 
-    _rows_member: ClassVar[str] = "rows"  # the name of what its rows are
+    _rows_member: ClassVar[str] = "rows"  # the name of the member with the rows
 
     def model_dump(self, mode: Literal["json"] = "json") -> dict[str, Any]:
         """Return the result as plain data, as JSON states it."""
-        found: dict[str, Any] = {}
-        for name, told, is_exact, is_spread, as_is in members(type(self)):
+        plain: dict[str, Any] = {}
+        for name, key, is_exact, is_spread, as_is in members(type(self)):
             value = getattr(self, name)
             if value is ABSENT:
                 continue
             if is_exact:
-                found[told] = None if value is None else str(value)
-                found[f"{told}_decimal"] = None if value is None else decimal(value.numerator, value.denominator)
+                plain[key] = None if value is None else str(value)
+                plain[f"{key}_decimal"] = None if value is None else decimal(value.numerator, value.denominator)
             elif is_spread:
-                found |= value.model_dump() if isinstance(value, Result) else value
+                plain |= value.model_dump() if isinstance(value, Result) else value
             elif as_is or type(value) in _PLAIN:
-                found[told] = value
+                plain[key] = value
             elif isinstance(value, Coordinates):
-                found |= value.stated()
+                plain |= value.stated()
             else:
-                found[told] = plain_data(value)
-        return found
+                plain[key] = plain_data(value)
+        return plain
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Give a kind of result the short text of all of them, which `dataclass` would replace by every member."""
-        super(Result, cls).__init_subclass__(**options)  # a dataclass with slots is made a second time
+        """Keep the short `repr` for every subclass, which `dataclass` would replace by one with all members."""
+        super(Result, cls).__init_subclass__(**options)  # `slots=True` creates the class a second time
         if "__repr__" not in cls.__dict__:
             cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        """Return the result in one line, rounded: for people, not for programs."""
+        """Return the result in one line with rounded numbers, for people."""
         from ratings_ledger.projections.queries.display import describe
 
         return describe(self, self._sequence())
 
     def _repr_html_(self) -> str:
-        """Return the result as a table, which notebooks show."""
+        """Return the result as an HTML table for notebooks."""
         from ratings_ledger.projections.queries.display import notebook_table
 
         return notebook_table(self, self._sequence())
 
     def _sequence(self) -> Sequence[Result] | None:
-        """Return the rows of a result that consists of them, else None."""
+        """Return the rows if the result is a sequence of rows, else None."""
         return None
 
     def arrow(self) -> pa.Table:
-        """Return the rows of an answer as a `pyarrow.Table`, with the columns that their plain data have.
+        """Return the rows of an answer as a `pyarrow.Table` with the columns of their plain data.
 
-        A number of points is two columns: the exact text, and `..._decimal` with six places, rounded. Raises
-        `BadArgument` for a result without rows, or without the extra `frames`.
+        Points become two columns: the exact text, and `..._decimal` rounded to six places. Raises `BadArgument` for a
+        result without rows, or without the extra `frames`.
         """
         from ratings_ledger.projections.queries.frames import as_arrow
 
@@ -137,12 +137,12 @@ class Result:
 
     @classmethod
     def row_kind(cls) -> type[Result]:
-        """Return what the rows of such an answer are. Raises `BadArgument` if it has none."""
-        there = cls.__dict__.get(cls._rows_member)
-        hints = get_type_hints(there.fget if isinstance(there, property) else cls)
-        hint = hints.get("return" if isinstance(there, property) else cls._rows_member)
-        for told in get_args(hint) if get_origin(hint) is UnionType else (hint,):
-            kind: type[Any] = next(iter(get_args(told)), object)
+        """Return the type of the rows. Raises `BadArgument` for a result without rows."""
+        member = cls.__dict__.get(cls._rows_member)
+        hints = get_type_hints(member.fget if isinstance(member, property) else cls)
+        hint = hints.get("return" if isinstance(member, property) else cls._rows_member)
+        for choice in get_args(hint) if get_origin(hint) is UnionType else (hint,):
+            kind: type[Any] = next(iter(get_args(choice)), object)
             if issubclass(kind, Result):
                 return kind
         raise BadArgument(f"{cls.__name__} has no rows", "rows")
@@ -152,10 +152,10 @@ Row = TypeVar("Row", bound=Result, covariant=True)
 
 
 class RowSequence(Result, Reversible[Row], Collection[Row]):
-    """An answer that consists of rows, and does what a sequence of them does: `len`, iteration, index, slices, `in`.
+    """An answer that behaves like a sequence of its rows: `len`, iteration, indexing, slices, `in`.
 
-    It is no `collections.abc.Sequence`: polars would make a column of every member of the rows then, and not ask for
-    the stream of Arrow.
+    It is not a `collections.abc.Sequence`, because polars would then build a column for each member of the rows
+    instead of asking for the Arrow stream.
     """
 
     __slots__ = ()
@@ -178,11 +178,11 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
         return row in self._sequence()
 
     def index(self, row: object) -> int:
-        """Return the place of a row, counted from 0. Raises `ValueError` if it is not there."""
+        """Return the index of a row. Raises `ValueError` if it is missing."""
         return self._sequence().index(row)
 
     def count(self, row: object) -> int:
-        """Return how many rows are equal to one."""
+        """Return the number of rows equal to `row`."""
         return self._sequence().count(row)
 
     @overload
@@ -196,7 +196,7 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
         return tuple(rows[index]) if isinstance(index, slice) else rows[index]
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the rows for whatever takes the stream of Arrow, such as `pyarrow.table`, polars and duckdb.
+        """Return the rows as an Arrow stream, for `pyarrow.table`, polars, duckdb and others.
 
         The columns are those of `to_polars`. Raises `BadArgument` without the extra `frames`.
         """
@@ -206,10 +206,10 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
         return table.__arrow_c_stream__(requested_schema)
 
     def to_pandas(self, *, exact: bool = False) -> pd.DataFrame:
-        """Return the rows as a `pandas.DataFrame`, with the ladder and the player of the answer.
+        """Return the rows as a `pandas.DataFrame`, with the answer's ladder and player as columns.
 
         Args:
-            exact: numbers as exact texts, which `Fraction` takes, each with a decimal beside it; otherwise as floats.
+            exact: return numbers as exact texts, which `Fraction` parses, each with a decimal column; otherwise floats.
 
         Raises `BadArgument` without the extra `frames`.
         """
@@ -218,7 +218,7 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
         return as_pandas(self, self.row_kind(), self._sequence(), exact=exact)
 
     def to_polars(self, *, exact: bool = False) -> pl.DataFrame:
-        """Return the rows as a `polars.DataFrame`, with the ladder and the player of the answer.
+        """Return the rows as a `polars.DataFrame`, with the answer's ladder and player as columns.
 
         Args:
             exact: as for `to_pandas`.
@@ -232,7 +232,7 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Rows(RowSequence[Row]):
-    """An answer that is its rows and nothing else: the plain data are a list."""
+    """An answer that consists only of rows: its plain data are a list."""
 
     rows: tuple[Row, ...]
 
@@ -241,12 +241,12 @@ class Rows(RowSequence[Row]):
         return [row.model_dump(mode) for row in self.rows]
 
 
-# what is plain data as it is
+# types whose values are already plain data
 _PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def plain_data(value: Any) -> Any:
-    """Any member of a result as plain data."""
+    """Return any member of a result as plain data."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Result):
@@ -269,14 +269,14 @@ def plain_data(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Result):
-    """An answer with its coordinates, `at`, and `times`, which knows how this ledger shows times."""
+    """An answer with its coordinates, `at`, and the ledger's time format, `times`."""
 
     times: Times = field(default=UTC_TIMES, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class LadderAnswer(Answer):
-    """What is said of a whole ladder: the version that ranks it, the coordinates, how many games count."""
+    """An answer about a whole ladder: the version that ranks it, the coordinates, and the number of rated games."""
 
     ladder: str
     ruleset: str
@@ -286,7 +286,7 @@ class LadderAnswer(Answer):
 
 @dataclass(frozen=True, slots=True)
 class LastEvent(Result):
-    """The last event of the log that what is said of something depends on."""
+    """The last event of the log that an answer depends on."""
 
     position: int
     recorded_at: datetime
@@ -294,7 +294,7 @@ class LastEvent(Result):
 
 @dataclass(frozen=True, slots=True)
 class Failed(Result):
-    """Why a ladder cannot be replayed or, where `ladder` is None, why a ruleset does not run here."""
+    """The reason why a ladder cannot be replayed or, if `ladder` is None, why a ruleset does not run here."""
 
     ladder: str | None
     reason: str

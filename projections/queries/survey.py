@@ -1,4 +1,4 @@
-"""All ladders at one set of coordinates: which there are, which lists are open, and who stands where."""
+"""All ladders at one set of coordinates: the ladders, the open lists, and everyone's standings."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_f
 from ratings_ledger.projections.rulesets.versions import find_period, is_running
 
 
-def choose_only_ladder(there: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:
-    """Return the ladder that is meant where none is named. Raises `BadArgument` with the ladders if there are several.
+def choose_only_ladder(rows: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:
+    """Return the only ladder, for a query that names none. Raises `BadArgument` with the names if there are several.
 
-    `which` says what is special about them, behind the word "ladders"; `as_of` up to when they were played.
+    `which` describes the ladders in the message, behind the word "ladders"; `as_of` is the query's, for a message.
     """
-    there = drop_duplicate_ladders(there)
-    first, *others = sorted(there, key=lambda row: -row.games) or (None,)
+    rows = drop_duplicate_ladders(rows)
+    first, *others = sorted(rows, key=lambda row: -row.games) or (None,)
     if first is None and as_of is not None:
         raise BadArgument(f"no ladder has a game played up to {as_of}", "as_of")
     if first is None:
         raise BadArgument("no ladder has a game yet; results go in with: ratings import FILE", "ladder")
     if not others:
         return first.ladder
-    told = "".join(
+    names = "".join(
         f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in [first, *others][:LADDERS_LISTED]
     )
-    more = len(there) - LADDERS_LISTED
+    more = len(rows) - LADDERS_LISTED
     rest = f"\n  and {more:,} more; see: ratings ladders" if more > 0 else ""
-    raise BadArgument(f"name one of the {len(there):,} ladders{which}:{told}{rest}", "ladder")
+    raise BadArgument(f"name one of the {len(rows):,} ladders{which}:{names}{rest}", "ladder")
 
 
 @dataclass(frozen=True, slots=True)
 class ManyAnswers(Answer):
-    """What is said of several ladders; `asked` is `as_of` as it was asked for.
+    """An answer about several ladders; `asked` is the requested `as_of`.
 
-    `failed` says of each that cannot be replayed, and is left out, why; `unusable` of each ruleset that does not run
-    here.
+    `failed` has the reason for each ladder that cannot be replayed and is left out, `unusable` for each ruleset that
+    does not run here.
     """
 
     asked: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
@@ -71,10 +71,10 @@ class ManyAnswers(Answer):
 
 @dataclass(frozen=True, slots=True)
 class LadderRow(Result):
-    """A ladder that has games or adjustments; `as_of` differs where a date ends in each ruleset's own zone.
+    """A ladder that has games or adjustments; `as_of` may differ if a date ends in each ruleset's own zone.
 
-    `months` has how many games were played in each of the months up to that of the last game, at most 24 and from its
-    first one on; empty for lists of months and years.
+    `months` counts the games of each month up to the one of the last game, at most 24 and from the first game on; empty
+    for lists of months and years.
     """
 
     ladder: str
@@ -89,7 +89,7 @@ class LadderRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class AllLadders(ManyAnswers, RowSequence[LadderRow]):
-    """All ladders; `has_games` tells whether there are games at all, on ladders or not."""
+    """All ladders; `has_games` says whether the ledger has any games, on ladders or not."""
 
     at: Coordinates
     rows: tuple[LadderRow, ...]
@@ -98,7 +98,7 @@ class AllLadders(ManyAnswers, RowSequence[LadderRow]):
 
 @dataclass(frozen=True, slots=True)
 class ListRow(Result):
-    """A list of a month or a year: whether it is `open` or `closed`, and how many players and ranks it has."""
+    """A list of a month or a year, its state (`open` or `closed`), and the numbers of its players and ranks."""
 
     list: str
     period: str
@@ -112,9 +112,9 @@ class ListRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class AllLists(ManyAnswers, RowSequence[ListRow]):
-    """The lists of months and years, and those that were published, of ladders as well.
+    """The lists of months and years, and the published lists, including those of ladders.
 
-    `period` is the only one that was asked for. `has_timed` tells whether any ruleset makes lists of months or years.
+    `period` is the requested one, None for all. `has_timed` says whether any ruleset makes lists of months or years.
     """
 
     at: Coordinates
@@ -126,7 +126,7 @@ class AllLists(ManyAnswers, RowSequence[ListRow]):
 
 @dataclass(frozen=True, slots=True)
 class PersonRow(Result):
-    """Where somebody stands on a ladder; `rank` is None for who is not qualified."""
+    """A player's standing on one ladder; `rank` is None for a player who is not qualified."""
 
     player: str
     ladder: str
@@ -137,23 +137,23 @@ class PersonRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class Everybody(ManyAnswers, RowSequence[PersonRow]):
-    """Where everybody stands on every ladder, by ladder and then as they are ranked there; or where some do."""
+    """The standings of all players, or some, on every ladder, by ladder and then by rank."""
 
     at: Coordinates
     rows: tuple[PersonRow, ...]
 
 
 T = TypeVar("T")
-# how many months of activity are counted
+# months of activity that `LadderRow.months` counts at most
 MONTHS = 24
 
 
-# what several questions about all ladders share, by its name, beside what could not be replayed for it
+# results that several queries about all ladders share, by name, with the failures that occurred
 _SHARED: Memo[str, tuple[Any, list[str]]] = Memo()
 
 
 class Survey:
-    """All ladders of some facts; a date `as_of` ends in the home zone or, without one, in each ruleset's own zone."""
+    """All ladders of some facts. A date `as_of` ends in the home zone or, without one, in each ruleset's own zone."""
 
     def __init__(self, connection: Connection, every: Ladders, as_of: str | None, times: Times) -> None:
         self.connection = connection
@@ -165,16 +165,16 @@ class Survey:
 
     @property
     def usable(self) -> list[str]:
-        """Return the ids of the rulesets that run here."""
+        """Return the ids of the usable rulesets."""
         return sorted(self.facts.rulesets.keys() - self.facts.unusable.keys())
 
     @property
     def coordinates(self) -> Coordinates:
-        """Return the coordinates of anything that no ruleset decides: without a home zone a date ends in UTC."""
+        """Return the coordinates of answers that belong to no ruleset; without a home zone a date ends in UTC."""
         return self._at("UTC").coordinates
 
     def ladders(self, ruleset_id: str) -> Ladders:
-        """Return the ladders at a ruleset's coordinates; rulesets that share the instant share them."""
+        """Return the ladders at a ruleset's coordinates, shared by all rulesets with the same instant."""
         return self._at(self.facts.rulesets[ruleset_id][0].ruleset.time_zone).for_ladder(ruleset_id)
 
     def _at(self, time_zone: str) -> Ladders:
@@ -189,17 +189,15 @@ class Survey:
                 yield ladders, stream
 
     @contextmanager
-    def noting(self) -> Iterator[None]:
-        """Provide a ladder that cannot be replayed is noted, and the others continue."""
+    def collect_failure(self) -> Iterator[None]:
+        """Record a ladder that cannot be replayed in `failures` and continue."""
         try:
             yield
         except RuleFailure as failure:
             self.failures.append(describe_failure(failure, self.facts, self.connection))
 
     def once(self, name: str, work: Callable[[Survey], T]) -> T:
-        """Return what several questions about all that was played share, worked out for the first of them; what cannot
-        be replayed is noted for all.
-        """
+        """Return a result that several queries share; compute it for the first, and report its failures to each."""
         if self.asked is not None:
             return work(self)
         answer, failures = _SHARED.get(self.everything, name, lambda: self._collect_failures(work))
@@ -207,14 +205,14 @@ class Survey:
         return cast("T", answer)
 
     def _collect_failures(self, work: Callable[[Survey], T]) -> tuple[T, list[str]]:
-        """Return an answer beside what could not be replayed for it."""
+        """Return an answer with the failures that occurred for it."""
         before, self.failures = self.failures, []
         answer = work(self)
         failures, self.failures = self.failures, before
         return answer, failures
 
-    def told(self) -> dict[str, Any]:
-        """Return the members that answers about many ladders share, once all ladders were asked."""
+    def shared_members(self) -> dict[str, Any]:
+        """Return the common members of answers about many ladders; call it after all ladders were read."""
         unusable = tuple(ruleset.reason for ruleset in self.facts.unusable.values())
         return {
             "asked": self.asked,
@@ -224,27 +222,29 @@ class Survey:
         }
 
 
-def every_standings(seen: Survey, ladders: Collection[str]) -> Iterator[Standings | Failed]:
-    """Yield the standings of the named ladders or, without names, of all, one at a time, and what fails."""
-    for problem in seen.facts.unusable.values():
+def every_standings(survey: Survey, ladders: Collection[str]) -> Iterator[Standings | Failed]:
+    """Yield the standings of the named ladders, or of all, one at a time; a failure in place of standings."""
+    for problem in survey.facts.unusable.values():
         yield Failed(None, problem.reason)
-    every = (name for one in seen.usable for name in sorted(seen.ladders(one).streams(one)))
-    for name in dict.fromkeys(ladders) or every:
-        there = seen.ladders(parse_name(name).ruleset_id)
+    all_names = (
+        name for ruleset_id in survey.usable for name in sorted(survey.ladders(ruleset_id).streams(ruleset_id))
+    )
+    for name in dict.fromkeys(ladders) or all_names:
+        own_ladders = survey.ladders(parse_name(name).ruleset_id)
         try:
-            found = there.standings(name)
+            ranking = own_ladders.standings(name)
         except RuleFailure as failure:
-            yield Failed(name, describe_failure(failure, seen.facts, seen.connection))
+            yield Failed(name, describe_failure(failure, survey.facts, survey.connection))
             continue
-        unfinished = describe_open_period(there, name)
-        yield build_standings(found, found.rows, there.coordinates, seen.times, unfinished)
+        unfinished = describe_open_period(own_ladders, name)
+        yield build_standings(ranking, ranking.rows, own_ladders.coordinates, survey.times, unfinished)
 
 
-def all_ladders(seen: Survey) -> AllLadders:
+def all_ladders(survey: Survey) -> AllLadders:
     """Return the ladders that have games or adjustments."""
-    facts, rows, months_shown = seen.facts, list[LadderRow](), dict[int, int]()
-    for ladders, stream in seen.streams(sorted(facts.rulesets)):
-        with seen.noting():
+    facts, rows, months_shown = survey.facts, list[LadderRow](), dict[int, int]()
+    for ladders, stream in survey.streams(sorted(facts.rulesets)):
+        with survey.collect_failure():
             if stream.broken is not None:
                 raise stream.broken
             annual = stream.ranking.sums_lists
@@ -255,25 +255,24 @@ def all_ladders(seen: Survey) -> AllLadders:
             months = (
                 ()
                 if not games or is_partitioned_by_time(stream.versions[0].ruleset)
-                else _by_month(seen, stream, months_shown)
+                else _count_by_month(survey, stream, months_shown)
             )
             until = ladders.coordinates.until
             running = stream.ranking.running
             rows.append(
                 LadderRow(stream.ladder, ruleset, players, games, last_game, until, months=months, running=running)
             )
-    return AllLadders(seen.coordinates, tuple(rows), has_games=bool(facts.start), **seen.told())
+    return AllLadders(survey.coordinates, tuple(rows), has_games=bool(facts.start), **survey.shared_members())
 
 
-def _by_month(seen: Survey, stream: Stream, known: dict[int, int]) -> tuple[int, ...]:
-    """Return how many games of a stream were played in each of its last months; `known` are the beginnings of some, by
-    number.
+def _count_by_month(survey: Survey, stream: Stream, known: dict[int, int]) -> tuple[int, ...]:
+    """Return the number of a stream's games in each of its last months. `known` caches the starts of months by number.
 
-    The games come in the order of time.
+    Expects the games in the order of time.
     """
-    played, zone = seen.facts.occurred_at, seen.times.zone
-    last = _month_of(played[stream.row[len(stream.row) - 1]], zone)
-    first = max(last - MONTHS + 1, _month_of(played[stream.row[0]], zone))
+    played, zone = survey.facts.occurred_at, survey.times.zone
+    last = _number_month(played[stream.row[len(stream.row) - 1]], zone)
+    first = max(last - MONTHS + 1, _number_month(played[stream.row[0]], zone))
     begins = []
     for month in range(first, last + 1):
         if month not in known:
@@ -282,42 +281,43 @@ def _by_month(seen: Survey, stream: Stream, known: dict[int, int]) -> tuple[int,
     return tuple(end - begin for begin, end in pairwise([*begins, len(stream.row)]))
 
 
-def _month_of(instant: int, zone: str) -> int:
-    there = local_time(instant, zone)
-    return there.year * 12 + there.month - 1
+def _number_month(instant: int, zone: str) -> int:
+    local = local_time(instant, zone)
+    return local.year * 12 + local.month - 1
 
 
-def everybody(seen: Survey) -> Everybody:
-    """Return where everybody stands on every ladder."""
-    return Everybody(seen.coordinates, seen.once("everybody", _everybody), **seen.told())
+def everybody(survey: Survey) -> Everybody:
+    """Return the standings of all players on every ladder."""
+    return Everybody(survey.coordinates, survey.once("everybody", _everybody), **survey.shared_members())
 
 
-def _everybody(seen: Survey) -> tuple[PersonRow, ...]:
+def _everybody(survey: Survey) -> tuple[PersonRow, ...]:
     rows = list[PersonRow]()
-    for ladders, stream in seen.streams(seen.usable):
-        with seen.noting():
-            found = ladders.rank_stream(stream)
+    for ladders, stream in survey.streams(survey.usable):
+        with survey.collect_failure():
+            ranking = ladders.rank_stream(stream)
             rows += [
-                PersonRow(row.player, found.ladder, row.rank, row.value(found.scale), row.games) for row in found.rows
+                PersonRow(row.player, ranking.ladder, row.rank, row.value(ranking.scale), row.games)
+                for row in ranking.rows
             ]
     return tuple(rows)
 
 
-def rows_by_player(seen: Survey) -> dict[str, list[PersonRow]]:
-    """Return the same by player."""
-    return grouped(seen.once("everybody", _everybody), "player")
+def rows_by_player(survey: Survey) -> dict[str, list[PersonRow]]:
+    """Return the standings of all players on every ladder, by player."""
+    return group_rows(survey.once("everybody", _everybody), "player")
 
 
-def grouped(rows: Iterable[PersonRow], name: str) -> dict[str, list[PersonRow]]:
-    """Rows by their player or ladder, in their order."""
-    found = defaultdict[str, list[PersonRow]](list)
+def group_rows(rows: Iterable[PersonRow], name: str) -> dict[str, list[PersonRow]]:
+    """Group rows by their player or ladder, preserving their order."""
+    groups = defaultdict[str, list[PersonRow]](list)
     for row in rows:
-        found[getattr(row, name)].append(row)
-    return dict(found)
+        groups[getattr(row, name)].append(row)
+    return dict(groups)
 
 
-def all_lists(seen: Survey, period: str | None) -> AllLists:
-    """Return the lists of months and years, of one period, YYYY or YYYY-MM, or of all; and of it the published lists.
+def all_lists(survey: Survey, period: str | None) -> AllLists:
+    """Return the lists of months and years, and the published lists, of one period (YYYY or YYYY-MM) or of all.
 
     Raises `BadArgument`.
     """
@@ -326,49 +326,59 @@ def all_lists(seen: Survey, period: str | None) -> AllLists:
     if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
         raise BadArgument(f"{quote(period)} is not a year like 2010 or a month like 2010-03", "period")
     rows = list[ListRow]()
-    for ladders, stream in seen.streams(timed := timed_rulesets(seen)):
+    for ladders, stream in survey.streams(timed := timed_rulesets(survey)):
         ruleset = stream.versions[0].ruleset
         parts = dict(zip(ruleset.partition.by, parse_name(stream.ladder).values, strict=True))
         value, span = parts.get("month") or parts["year"], find_period(ruleset, parse_name(stream.ladder).values)
         if not value.startswith(period or ""):
             continue
-        with seen.noting():
-            found = ladders.rank_stream(stream)
+        with survey.collect_failure():
+            ranking = ladders.rank_stream(stream)
             state = "open" if span is not None and is_running(span, clock.now(), ladders.as_of) else "closed"
-            ranked = sum(row.rank is not None for row in found.rows)
+            ranked = sum(row.rank is not None for row in ranking.rows)
             rows.append(
                 ListRow(
-                    found.ladder,
+                    ranking.ladder,
                     value,
                     state,
-                    len(found.rows),
+                    len(ranking.rows),
                     ranked,
-                    found.games,
-                    found.ruleset,
+                    ranking.games,
+                    ranking.ruleset,
                     ladders.coordinates.until,
                 )
             )
-    every, listed = publication_rows(seen.connection, seen.facts.position), {row.list for row in rows}
-    published = tuple(one for one in every if period is None or one.ladder in listed or _ends_in(seen, one, period))
-    return AllLists(seen.coordinates, tuple(rows), published, period=period, has_timed=bool(timed), **seen.told())
+    listed = {row.list for row in rows}
+    published = tuple(
+        row
+        for row in publication_rows(survey.connection, survey.facts.position)
+        if period is None or row.ladder in listed or _is_published_for(survey, row, period)
+    )
+    return AllLists(
+        survey.coordinates, tuple(rows), published, period=period, has_timed=bool(timed), **survey.shared_members()
+    )
 
 
-def timed_rulesets(seen: Survey) -> list[str]:
+def timed_rulesets(survey: Survey) -> list[str]:
     """Return the ids of the rulesets that make lists of months or years."""
-    return [one for one in seen.usable if is_partitioned_by_time(seen.facts.rulesets[one][0].ruleset)]
+    return [
+        ruleset_id
+        for ruleset_id in survey.usable
+        if is_partitioned_by_time(survey.facts.rulesets[ruleset_id][0].ruleset)
+    ]
 
 
-def _ends_in(seen: Survey, one: PublicationRow, period: str) -> bool:
-    """Tell whether a published list shows what was played up to a time in a month or year."""
-    return one.as_of is not None and seen.times.minute(one.as_of).startswith(period)
+def _is_published_for(survey: Survey, publication: PublicationRow, period: str) -> bool:
+    """Return whether the `as_of` of a published list lies in a month or year."""
+    return publication.as_of is not None and survey.times.minute(publication.as_of).startswith(period)
 
 
-def due(seen: Survey, now: int) -> list[tuple[Ladders, Stream]]:
-    """Return the lists whose period is over and that were never published, by the end of their period."""
-    published = {one.ladder for one in published_lists(seen.connection, seen.facts.position)}
-    found = []
-    for ladders, stream in seen.streams(seen.usable):
+def list_due(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
+    """Return the unpublished lists whose period is over, by the end of the period."""
+    published = {entry.ladder for entry in published_lists(survey.connection, survey.facts.position)}
+    due = []
+    for ladders, stream in survey.streams(survey.usable):
         period = find_period(stream.versions[0].ruleset, parse_name(stream.ladder).values)
         if period is not None and stream.ladder not in published and not is_running(period, now, None):
-            found.append((period.end, stream.ladder, ladders, stream))
-    return [(ladders, stream) for _, _, ladders, stream in sorted(found, key=lambda one: one[:2])]
+            due.append((period.end, stream.ladder, ladders, stream))
+    return [(ladders, stream) for _, _, ladders, stream in sorted(due, key=lambda entry: entry[:2])]

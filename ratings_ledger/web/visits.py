@@ -8,7 +8,7 @@ from ratings_ledger import Ledger
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.types import DECISIONS
 from ratings_ledger.projections.queries.results import LastEvent
-from ratings_ledger.projections.queries.survey import AllLadders, Everybody, PersonRow, grouped
+from ratings_ledger.projections.queries.survey import AllLadders, Everybody, PersonRow, group_rows
 from ratings_ledger.projections.snapshot import Snapshot
 
 AXES = ("as_of", "known_at", "rules")
@@ -87,12 +87,12 @@ class Visit:
     @cached_property
     def people(self) -> dict[str, list[PersonRow]]:
         """Return the same by player."""
-        return grouped(self.everybody.rows, "player")
+        return group_rows(self.everybody.rows, "player")
 
     @cached_property
     def by_ladder(self) -> dict[str, list[PersonRow]]:
         """Return the same by ladder."""
-        return grouped(self.everybody.rows, "ladder")
+        return group_rows(self.everybody.rows, "ladder")
 
     def last_event(self, ladder: str) -> LastEvent:
         """Return the last event that a ladder depends on."""
