@@ -53,6 +53,7 @@ from ratings_ledger.projections.replay.ladders import (
     list_partition_values,
     parse_name,
 )
+from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.replay import find_starting_state
 from ratings_ledger.projections.replay.trace import Step, Trace, TracePosition
 from ratings_ledger.projections.rulesets.assumptions import assumptions_among
@@ -206,7 +207,7 @@ def explain_game(
     row: int,
     times: Times = UTC_TIMES,
     *,
-    before: Before | None = None,
+    before: TracePosition | None = None,
     connection: Connection | None = None,
 ) -> GameExplanation:
     """Explain why a game changed the points of a ladder as it did, or why it did not.
@@ -286,7 +287,9 @@ def _describe_period(scored: ExplainedPeriod | None, waiting: tuple[int, int] | 
     return ABSENT if scored is None else RatingPeriod(moment(scored.begin), moment(scored.last), closed=True)
 
 
-def _explain_alone(facts: Facts, before: Before, row: int, version: Version, participants: Sequence[int]) -> GameEffect:
+def _explain_alone(
+    facts: Facts, before: TracePosition, row: int, version: Version, participants: Sequence[int]
+) -> GameEffect:
     """Explain a game that is scored by itself. Raises `RuleFailure`."""
     if facts.club_games is not None:
         return _explain_clubs(facts, facts.club_games, before, row, version, participants)
@@ -312,7 +315,7 @@ def _explain_alone(facts: Facts, before: Before, row: int, version: Version, par
 
 
 def _explain_clubs(
-    facts: Facts, games: ClubGames, before: Before, row: int, version: Version, clubs: Sequence[int]
+    facts: Facts, games: ClubGames, before: TracePosition, row: int, version: Version, clubs: Sequence[int]
 ) -> GameEffect:
     """Explain a game between clubs, with the terms of their players. Raises `RuleFailure`."""
     scored_by = next(of_people for of_people in games.versions if of_people.position == version.position)
@@ -358,15 +361,15 @@ def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[st
 def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
     """Return why a game that the ruleset counts does not count on this ladder, or None."""
     facts, ruleset = ladders.facts, versions[0].ruleset
-    own_values = partition_values(facts, row, ruleset)
+    own_values = list_partition_values(facts, row, ruleset)
     if parse_name(ladder).values not in own_values:
         missing = [part for part in ruleset.partition.by if part in LABELS and facts.label(part, row) is None]
         belongs = " and ".join("/".join([ruleset.id, *values]) for values in own_values)
         if not belongs:
             return f"it has no {' and no '.join(missing) or 'such ladder'}"
         local = local_time(facts.occurred_at[row], ruleset.time_zone)
-        is_partitioned_by_time = {"month", "year"} & {*ruleset.partition.by}
-        ended = f"it ended on {local:%Y-%m-%d at %H:%M} ({ruleset.time_zone}), so " if is_partitioned_by_time else ""
+        time_parts = {"month", "year"} & {*ruleset.partition.by}
+        ended = f"it ended on {local:%Y-%m-%d at %H:%M} ({ruleset.time_zone}), so " if time_parts else ""
         return f"{ended}it belongs to {belongs}"
     if ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of:
         return "the game was played later than --as-of"
@@ -394,7 +397,7 @@ def _build_term(term: Term, scale: int, game_id: str | None) -> ExplainedTerm:
     )
 
 
-def _find_state(facts: Facts, before: Before, participant: int, version: Version) -> State:
+def _find_state(facts: Facts, before: TracePosition, participant: int, version: Version) -> State:
     """Return the state of a participant before the game, or the starting state of a newcomer."""
     state, trace = before.state_of(facts.person_of(participant)), before.trace
     if state is not None:
@@ -430,7 +433,7 @@ def _explain_participants(
         else:
             unchanged = _find_state(facts, before, p, version or newest(stream.versions))
             effect = PlayerEffect(unchanged, unchanged, [])
-        reason = None if p in effects or version is None else why_left_out(facts, row, p, version)
+        reason = None if p in effects or version is None else explain_left_out(facts, row, p, version)
         explained.append(
             Explained(
                 facts.name_of(p),
@@ -451,7 +454,7 @@ def _explain_participants(
 
 
 def _describe_state_change(
-    facts: Facts, before: Before, version: Version, participant: int, *, effect: PlayerEffect, is_counted: bool
+    facts: Facts, before: TracePosition, version: Version, participant: int, *, effect: PlayerEffect, is_counted: bool
 ) -> tuple[StateChange | Absent, bool | Absent]:
     """Return the change of a player's numbers, if the rule keeps several, and whether the result is provisional.
 
@@ -503,7 +506,7 @@ def explain_player(
         )
     # the zone of a monthly or annual list decides which games belong to it
     ruleset = stream.versions[0].ruleset
-    zone = ruleset.time_zone if by_time(ruleset) else times.zone
+    zone = ruleset.time_zone if is_partitioned_by_time(ruleset) else times.zone
     records = read_records_at(connection, sorted({entry.position for entry in entries}))
     games = GameVersions(connection, facts, records)
     lines = ranking.explain(results, player) if row or number is not None else []
