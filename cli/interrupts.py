@@ -1,4 +1,4 @@
-"""Ctrl-C within commands that may be killed at any moment: it ends them soon, whatever they are waiting for."""
+"""End commands soon after Ctrl-C, even while they wait for something that cannot be interrupted."""
 
 import os
 import signal
@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 INTERRUPTED = 130
-# how long an orderly exit may take: waiting for a lock of the store takes up to 30 s and cannot be interrupted, and
-# freeing the memory of a long log piece by piece takes time, too
+# the time limit of an orderly exit: a wait for a lock of the store lasts up to 30 s and cannot be interrupted, and
+# freeing the memory of a long log takes time, too
 GRACE_SECONDS = 0.8
 SHOW_CURSOR = b"\x1b[?25h"
 
 
 @contextmanager
-def ending_soon(last_words: Callable[[], str]) -> Iterator[None]:
-    """After Ctrl-C the process ends within two seconds with code 130, by force if it does not exit in order.
+def end_soon_after_interrupt(last_words: Callable[[], str]) -> Iterator[None]:
+    """End the process within two seconds after Ctrl-C, with code 130, by force if it does not exit in order.
 
     Raises `KeyboardInterrupt` after Ctrl-C, even if a driver turned it into another error.
     """
@@ -25,15 +25,15 @@ def ending_soon(last_words: Callable[[], str]) -> Iterator[None]:
         return
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    interrupted, left = threading.Event(), threading.Event()
-    watch = threading.Thread(target=_watch, args=(reading, interrupted, left, last_words), daemon=True)
-    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    interrupted, has_exited = threading.Event(), threading.Event()
+    watch = threading.Thread(target=_force_exit, args=(reading, interrupted, has_exited, last_words), daemon=True)
+    previous_fd = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     watch.start()
     try:
         yield
     finally:
-        signal.set_wakeup_fd(before)
-        left.set()
+        signal.set_wakeup_fd(previous_fd)
+        has_exited.set()
         os.close(writing)
         while watch.is_alive() and not interrupted.is_set():
             watch.join(0.01)
@@ -41,15 +41,15 @@ def ending_soon(last_words: Callable[[], str]) -> Iterator[None]:
             raise KeyboardInterrupt
 
 
-def _watch(
-    reading: int, interrupted: threading.Event, left: threading.Event, last_words: Callable[[], str]
-) -> None:  # fmt: skip
-    """Read signal numbers until the other end is closed; some time after Ctrl-C's, end the process."""
+def _force_exit(
+    reading: int, interrupted: threading.Event, has_exited: threading.Event, last_words: Callable[[], str]
+) -> None:
+    """Read signal numbers until the other end is closed; end the process some time after a Ctrl-C."""
     while number := os.read(reading, 1):
         if number[0] == signal.SIGINT:
             interrupted.set()
             time.sleep(GRACE_SECONDS)
-            if not left.is_set():
+            if not has_exited.is_set():
                 os.write(2, (SHOW_CURSOR if os.isatty(2) else b"") + f"{last_words()}\n".encode())
             os._exit(INTERRUPTED)
     os.close(reading)

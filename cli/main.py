@@ -1,4 +1,4 @@
-"""`ratings`: the group of all commands, each loaded when it is called, and what failures and interrupts look like."""
+"""Group all commands of `ratings`, load each when it is called, and report failures and interrupts."""
 
 import os
 import sys
@@ -17,80 +17,80 @@ from ratings_ledger.cli.interrupts import INTERRUPTED
 from ratings_ledger.ledger.failures import describe_failure, is_out_of_memory
 from ratings_ledger.ledger.rejections import did_you_mean, escape_unprintable, quote
 
-# by name: where a command is in `cli.commands`, and the first sentence of its help, so that a list of them loads none
+# by name: the command's place in `cli.commands` and the first sentence of its help, so that listing loads no module
 COMMANDS = {
     "init": ("init:init", "Create or upgrade the ledger."),
     "zone": (
         "init:zone_",
-        "The home zone of the ledger, or NAME from now on: times are shown there, and dates and times are read there.",
+        "Show or set the home zone, in which times are shown and read.",
     ),
     "import": ("import_:import_", "Import games from tables (.xlsx, .ods, CSV), PGN, other programs, or JSON Lines."),
     "record": ("record:record", "Record one game."),
     "correct": ("correct:correct", "Correct the result, date or place of GAME."),
     "void": (
         "correct:void",
-        "Void GAME, so that it counts for nothing; or withdraw an adjustment, a rename, an account or a ruleset.",
+        "Void GAME, or withdraw an event that is not a game's.",
     ),
     "reinstate": ("correct:reinstate", "Make a voided GAME count again, as it was last corrected."),
-    "undo": ("undo:undo", "Take back what you recorded last, whatever it was; or what stands at POSITION."),
+    "undo": ("undo:undo", "Undo the last thing you recorded, or what stands at POSITION."),
     "adjust": (
         "adjust:adjust",
-        "Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or starts with there.",
+        "Add POINTS, such as 25 or -7.5, to those of PLAYER on LADDER.",
     ),
     "seed": (
         "seed:seed",
-        "Say with what PLAYER begins on LADDER, such as rating=1650 deviation=80.",
+        "Set PLAYER's start on LADDER, such as rating=1650 deviation=80.",
     ),
-    "club": ("correct:club", "Give a club another name."),
-    "player": ("correct:player", "Give a player another id or account, or merge two ids of one person."),
+    "club": ("correct:club", "Rename a club."),
+    "player": ("correct:player", "Rename or merge players, or change an account."),
     "games": (
         "log:games",
-        "The recorded games as they now stand, by the time they were played; or only the one named.",
+        "List the recorded games as they stand now, or show one.",
     ),
-    "log": ("log:log", "The raw events, who recorded them, and why."),
-    "export": ("export:export", "Write the ledger's contents for other programs."),
-    "ladders": ("lists:ladders_", "The ladders that have games or adjustments."),
+    "log": ("log:log", "List the raw events, with who recorded them and why."),
+    "export": ("export:export", "Export the ledger's contents for other programs."),
+    "ladders": ("lists:ladders_", "List the ladders that have games or adjustments."),
     "lists": (
         "lists:lists_",
-        "The lists of months and years, whether they are closed, and how many players are on them.",
+        "Show the lists of months and years, their state and their size.",
     ),
-    "standings": ("standings:standings_", "Who stands where on LADDER, such as elo-chess."),
-    "history": ("standings:history_", "Every change of PLAYER's points on LADDER."),
-    "chart": ("chart:chart", "Draw the points of one or several PLAYERs on LADDER as a picture, FILE.svg."),
-    "explain": ("explain:explain_", "Why GAME changed the points on LADDER as it did."),
-    "predict": ("predict:predict", "The chances of a game between SIDEs on LADDER, and the points at stake."),
+    "standings": ("standings:standings_", "Show the standings of LADDER, such as elo-chess."),
+    "history": ("standings:history_", "Show every change of PLAYER's points on LADDER."),
+    "chart": ("chart:chart", "Draw the points of one or more PLAYERs on LADDER as FILE.svg."),
+    "explain": ("explain:explain_", "Explain why GAME changed the points on LADDER."),
+    "predict": ("predict:predict", "Predict a game between SIDEs on LADDER: chances and stakes."),
     "statistics": (
         "lists:statistics_",
-        "What PLAYER started and finished, their stars, and their gold over all lists.",
+        "Show PLAYER's games, stars and gold over all lists.",
     ),
     "publish": (
         "publish:publish",
-        "Publish LADDER as it stands: its rows are recorded, and stay as published whatever comes later.",
+        "Publish LADDER as it stands; the list never changes afterwards.",
     ),
     "diff": (
         "diff:diff",
-        "How ladders at the coordinates A differ from those at B: rows added, removed, moved, points before and after.",
+        "Compare ladders at the coordinates A with those at B.",
     ),
     "report": ("report:report", "Write pages for people without a terminal."),
     "serve": ("pages:serve", "Show the ledger as pages in a browser."),
     "site": ("pages:site_", "Write the pages as files into FOLDER, for any web host."),
     "whatif": (
         "whatif:whatif",
-        "What if the ruleset in FILE had scored all its games from the start? Nothing is recorded.",
+        "Score all games by the ruleset in FILE, and record nothing.",
     ),
-    "league": ("league:league", "Leagues of eight players: create, subscribe, see what remains to be played."),
-    "clock": ("clock:clock", "The clock of a game, rebuilt from its events."),
-    "books": ("standings:books_", "The trial balance of LADDER: its accounts, which sum to zero."),
+    "league": ("league:league", "Manage leagues of eight players, and see what is left to play."),
+    "clock": ("clock:clock", "Rebuild the clock of a game from its events."),
+    "books": ("standings:books_", "Show the trial balance of LADDER; its accounts sum to zero."),
     "rules": ("rules:rules", "List, show, check and publish rulesets."),
     "rebuild": ("rebuild:rebuild_", "Replay every ladder, or those named, into stored standings."),
     "segments": (
         "segments:segments",
-        "Seal old events for the workers of an engine, list what is sealed, check it, delete what is of no use.",
+        "Seal old events for workers; list, check and prune segments.",
     ),
     "verify": ("verify:verify", "Recompute every hash from the records."),
     "nightly": (
         "nightly:nightly",
-        "Store the standings, verify the ledger, and make a backup: each of them, whatever becomes of the others.",
+        "Store the standings, verify the ledger, and make a backup.",
     ),
     "backup": ("backup:backup", "Keep copies of the log in a folder, and check them."),
     "status": ("status:status", "Show the head of the log and the age of the stored standings."),
@@ -99,12 +99,12 @@ COMMANDS = {
     "upgrade": ("upgrade:upgrade", "Bring the ledger to the schema that this program needs."),
     "completion": (
         "completion:completion",
-        "Print the script by which a shell completes commands, options and names.",
+        "Print the script that completes commands and names in a shell.",
     ),
     "demo": ("demo:demo", "Show the main tasks on a small club's games."),
 }
 
-# under these headings `ratings --help` lists them
+# the headings of `ratings --help`
 HEADINGS = {
     "Every day": (
         "import", "record", "correct", "void", "reinstate", "undo", "player", "club", "adjust", "seed", "league",
@@ -119,39 +119,39 @@ HEADINGS = {
     ),
 }  # fmt: skip
 
-NO_ROOM = "free some space there, or send it elsewhere; ratings log says what is recorded by now"
-WITHOUT_MEMORY = b"ratings: there is not enough memory for this; the interrupted operation changed nothing\n"
+NO_ROOM = "free some space there, or send the output elsewhere; ratings log lists what is recorded by now"
+WITHOUT_MEMORY = b"ratings: there is not enough memory for this; the command changed nothing\n"
 
-# whether a command is under way, which an interrupt must not cut off, and whether one came
+# whether a command is running, which an interrupt must not cut off, and whether an interrupt came
 _under_way = False
 _interrupted = False
 
 
-def under_way(value: bool) -> bool:
-    """Tell whether something is under way from now on that an interrupt may not cut off; gives what was before."""
+def set_under_way(value: bool) -> bool:
+    """Set whether an interrupt must not cut off what is running now; return the previous value."""
     global _under_way
     before, _under_way = _under_way, value
     return before
 
 
 def is_under_way() -> bool:
-    """Tell whether something is under way that an interrupt may not cut off."""
+    """Tell whether an interrupt must not cut off what is running now."""
     return _under_way
 
 
 def note_interrupt() -> None:
-    """Remember that there was an interrupt within a command."""
+    """Remember that an interrupt came during a command."""
     global _interrupted
     _interrupted = True
 
 
-def interrupted() -> bool:
-    """Tell whether there was an interrupt within a command, whatever became of its `KeyboardInterrupt`."""
+def was_interrupted() -> bool:
+    """Tell whether an interrupt came during a command, even if its `KeyboardInterrupt` was lost."""
     return _interrupted
 
 
 class Commands(click.Group):
-    """A group that imports a command's module when the command is asked for, and none to list them."""
+    """A group that imports the module of a command when that command is called, and none to list them."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -160,11 +160,11 @@ class Commands(click.Group):
         if name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[name][0].partition(":")
-        before = under_way(False)
+        was_under_way = set_under_way(False)
         try:
             command = getattr(import_module(f"ratings_ledger.cli.commands.{module}"), attribute)
         finally:
-            under_way(before)
+            set_under_way(was_under_way)
         assert isinstance(command, click.Command)
         return command
 
@@ -172,8 +172,8 @@ class Commands(click.Group):
         limit = formatter.width - 6 - max(map(len, COMMANDS))
         for heading, names in HEADINGS.items():
             with formatter.section(heading):
-                told = ((name, click.Command(name, help=COMMANDS[name][1])) for name in names)
-                formatter.write_dl([(name, command.get_short_help_str(limit)) for name, command in told])
+                commands = ((name, click.Command(name, help=COMMANDS[name][1])) for name in names)
+                formatter.write_dl([(name, command.get_short_help_str(limit)) for name, command in commands])
 
     def resolve_command(
         self, context: click.Context, arguments: list[str]
@@ -188,7 +188,7 @@ class Commands(click.Group):
             result = super().invoke(context)
             sys.stdout.flush()
         except BrokenPipeError:
-            # the reader has seen enough, which is not a failure; nor must the interpreter complain at exit
+            # a reader that stops early is no failure; the interpreter must not report it at exit, either
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         return result
@@ -220,31 +220,32 @@ def ratings(context: click.Context, db: str) -> None:
     context.obj = db
 
 
-def program(arguments: list[str] | None = None) -> None:
-    """The program. Exit codes: 0 done, 1 a finding or refusal, 2 usage or configuration, 3 no store or no ledger there,
-    4 another run of the same job is in progress."""
+def run_program(arguments: list[str] | None = None) -> None:
+    """Run the program and exit: 0 done, 1 a finding or refusal, 2 usage or configuration, 3 no store or no ledger
+    there, 4 another run of the same job is in progress.
+    """
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     for argument in sys.argv[1:] if arguments is None else arguments:
         if any("\ud800" <= character <= "\udfff" for character in argument):
-            _complain(f"the argument {quote(argument)} is not valid UTF-8")
+            _print_failure(f"the argument {shown(argument)} is not valid UTF-8")
             sys.exit(2)
-    _keep_quiet_without_memory()
+    _silence_memory_errors()
     try:
         exit_code = invoke(arguments)
-    except MemoryError:  # there was none to tell it while what took it was held
+    except MemoryError:  # no memory was left to build this message while its consumer was still alive
         os.write(2, WITHOUT_MEMORY)
         exit_code = 3
     sys.exit(exit_code)
 
 
-def _keep_quiet_without_memory() -> None:
-    """Leave reports of a lack of memory to `describe_failure`, also where objects are dropped and threads end."""
+def _silence_memory_errors() -> None:
+    """Leave reports of lacking memory to `failure_of`, also where objects are dropped and threads end."""
     unraisable, of_thread = sys.unraisablehook, threading.excepthook
-    sys.unraisablehook = lambda found: None if is_out_of_memory(found.exc_value) else unraisable(found)
-    threading.excepthook = lambda found: None if is_out_of_memory(found.exc_value) else of_thread(found)
+    sys.unraisablehook = lambda event: None if is_lack_of_memory(event.exc_value) else unraisable(event)
+    threading.excepthook = lambda event: None if is_lack_of_memory(event.exc_value) else of_thread(event)
 
 
 def _open_closed_streams() -> None:
@@ -258,51 +259,52 @@ def _open_closed_streams() -> None:
 
 
 def invoke(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code; whatever goes wrong is one message on stderr.
+    """Run a command and return its exit code; every failure becomes one message on stderr.
 
     With `--format json` the last line on stderr is an object with the members `reason`, `message` and `exit_code`,
-    except for a plain refusal, which is itself printed in the format asked for.
+    except for a plain refusal, which is itself printed in the requested format.
     """
-    given = sys.argv[1:] if arguments is None else arguments
-    before = under_way(True)
+    words = sys.argv[1:] if arguments is None else arguments
+    was_under_way = set_under_way(True)
     try:
         result: Any = ratings.main(arguments, prog_name="ratings", standalone_mode=False)
     except click.ClickException as error:
-        told = StringIO()
-        error.show(told)
-        _print(told.getvalue())
+        shown_error = StringIO()
+        error.show(shown_error)
+        _print_to_stderr(shown_error.getvalue())
         usage = error.exit_code == click.UsageError.exit_code
-        return _stopped(given, "usage", error.format_message(), error.exit_code) if usage else error.exit_code
+        return _print_stop(words, "usage", error.format_message(), error.exit_code) if usage else error.exit_code
     except (click.Abort, KeyboardInterrupt):
         reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     except Exception as error:
         reason, message, exit_code = describe_failure(error)
         if reason == "no-space" and isinstance(error, OSError) and error.filename is None:  # files name themselves
             message = f"standard output: {error.strerror}; {NO_ROOM}"
-        if reason == "bug" and interrupted():  # an import within a command, for one, turns it into another error
+        # an import within a command, for example, turns an interrupt into another error
+        if reason == "bug" and was_interrupted():
             reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     else:
         return result if isinstance(result, int) else 0
     finally:
-        under_way(before)
-    _complain(message)
-    return _stopped(given, reason, message, exit_code)
+        set_under_way(was_under_way)
+    _print_failure(message)
+    return _print_stop(words, reason, message, exit_code)
 
 
-def _stopped(arguments: Sequence[str], reason: str, message: str, exit_code: int) -> int:
-    """Say why a command stopped, for readers of JSON; returns the exit code."""
+def _print_stop(arguments: Sequence[str], reason: str, message: str, exit_code: int) -> int:
+    """Print why a command stopped, for readers of JSON; return the exit code."""
     if "--format=json" in arguments or ("--format", "json") in pairwise(arguments):
         from ratings_ledger.cli.output.render import json_text  # only here: most commands do not stop
 
-        _print(json_text({"reason": reason, "message": message, "exit_code": exit_code}) + "\n")
+        _print_to_stderr(json_text({"reason": reason, "message": message, "exit_code": exit_code}) + "\n")
     return exit_code
 
 
-def _complain(message: str) -> None:
-    _print(f"ratings: {message}\n")
+def _print_failure(message: str) -> None:
+    _print_to_stderr(f"ratings: {message}\n")
 
 
-def _print(text: str) -> None:
-    """Lines to stderr, in which file names, arguments and what a file says cannot affect a terminal."""
-    with suppress(OSError):  # if nothing can be told, the exit code still can
-        click.echo(escape_unprintable(text, kept="\n\t"), err=True, nl=False)
+def _print_to_stderr(text: str) -> None:
+    """Print lines to stderr; file names, arguments and file contents cannot affect a terminal."""
+    with suppress(OSError):  # without a stderr, the exit code still reports the failure
+        click.echo(escaped(text, kept="\n\t"), err=True, nl=False)

@@ -1,8 +1,8 @@
-"""Where the program starts. It is loaded first, and quickly, so that Ctrl-C is no traceback while the rest is loaded.
+"""Start the program. This module loads first and fast, so that Ctrl-C gives no traceback while the rest is loading.
 
-An interrupt ends the process at once and silently, with 130, as long as nothing is under way: while modules are loaded,
-and after the command is done. Within a command it is a `KeyboardInterrupt`, which finds the way out in order; whether
-one is under way, `cli.main` knows.
+Outside of commands, while modules load and after the command is done, an interrupt ends the process at once and
+silently, with 130. Within a command it is a `KeyboardInterrupt`, so that the command can clean up. `cli.main` knows
+whether a command is running.
 """
 
 from __future__ import annotations
@@ -13,30 +13,30 @@ import signal
 import sys
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # what takes time to load comes after the handler
+if TYPE_CHECKING:  # slow imports come after the handler
     from types import FrameType
     from typing import NoReturn
 
 EXIT_CODE = 128 + signal.SIGINT
-# so many new objects before Python looks for cycles among them: what is loaded makes more, and stays
+# new objects before Python looks for cycles among them; loading the program makes fewer, and they stay alive
 OBJECTS = 200_000
 
 
 def run() -> NoReturn:
-    """Return the program."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in the background
-        signal.signal(signal.SIGINT, _interrupt)
-    sys.unraisablehook = _unraisable
-    if asked := os.environ.get("_RATINGS_COMPLETE"):
+    """Run the program, or answer a shell that completes a line."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a background process ignores it instead
+        signal.signal(signal.SIGINT, _handle_interrupt)
+    sys.unraisablehook = _exit_on_lost_interrupt
+    if request := os.environ.get("_RATINGS_COMPLETE"):
         from ratings_ledger.cli.completion.answers import answer, is_asked
 
-        if is_asked(asked):
-            os._exit(answer(asked, sys.argv[1:]))
+        if is_asked(request):
+            os._exit(answer(request, sys.argv[1:]))
     gc.set_threshold(OBJECTS)
-    from ratings_ledger.cli.main import program
+    from ratings_ledger.cli.main import run_program
 
     try:
-        program()
+        run_program()
     except KeyboardInterrupt:
         os._exit(EXIT_CODE)
     except SystemExit as end:
@@ -44,13 +44,13 @@ def run() -> NoReturn:
             sys.stdout.flush()
             sys.stderr.flush()
         except OSError:
-            raise end from None  # Python says what it cannot write
-        # all is written and closed; to take apart what was loaded would take a tenth of a short command
+            raise end from None  # Python reports the failed write
+        # everything is written and closed; freeing the modules would take a tenth of a short command's time
         os._exit(int(end.code or 0))
     raise AssertionError("the program ends by itself")
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def _handle_interrupt(number: int, frame: FrameType | None) -> None:
     main = sys.modules.get("ratings_ledger.cli.main")
     if not getattr(main, "is_under_way", bool)():
         os._exit(EXIT_CODE)
@@ -59,8 +59,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _unraisable(problem: sys.UnraisableHookArgs) -> None:
-    """An interrupt that came while an object was tidied up would be lost, and printed."""
+def _exit_on_lost_interrupt(problem: sys.UnraisableHookArgs) -> None:
+    """Exit on an interrupt that came while an object was finalized; Python would lose and print it."""
     if issubclass(problem.exc_type, KeyboardInterrupt):
         os._exit(EXIT_CODE)
     sys.__unraisablehook__(problem)

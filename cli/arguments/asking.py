@@ -1,4 +1,4 @@
-"""Ask somebody at a terminal: for one of a few answers, for a line, for a key; before anything is recorded."""
+"""Ask at a terminal, before anything is recorded: for one of a few answers, for a line, or for a key."""
 
 import os
 import sys
@@ -17,55 +17,55 @@ CTRL_D = "\x04"
 
 
 def can_ask() -> bool:
-    """Tell whether somebody can be asked: they type at a terminal, and see there what is asked."""
+    """Tell whether a user types at a terminal and sees the questions there."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask(question: str, answers: Sequence[str]) -> str:
-    """Return the answer that somebody chooses by its beginning; anything else, an empty line too, is asked again.
+    """Return the answer that the user chooses by its beginning; ask again after anything else, even an empty line.
 
-    Raises `click.Abort` after Ctrl-C and Ctrl-D; nothing may have been recorded before.
+    Raises `click.Abort` after Ctrl-C and Ctrl-D; the caller must not have recorded anything before.
     """
     listed = ", ".join(answers)
-    with _until_the_end():
-        chosen = _line(f"{question} [{listed}] ").casefold()
-        while len(found := _meant(chosen, answers)) != 1:
-            chosen = _line(f"one of: {listed} ").casefold()
-    return found[0]
+    with _aborting_at_end():
+        typed = _read_typed_line(f"{question} [{listed}] ").casefold()
+        while len(matches := _matching_answers(typed, answers)) != 1:
+            typed = _read_typed_line(f"type one of: {listed} ").casefold()
+    return matches[0]
 
 
 def ask_line(prompt: str, known: Sequence[str]) -> str:
-    """Return what somebody types behind a prompt. If the terminal is for the results, too, the tabulator key completes
-    words that are known, also behind =. Raises as `ask` does.
+    """Return what the user types behind a prompt. If stdout is a terminal, too, the tab key completes known words, also
+    behind =. Raises as `ask` does.
     """
-    with _until_the_end():
+    with _aborting_at_end():
         if not sys.stdout.isatty():
-            return _line(prompt)
-        with suppress(ImportError), _completing(known), suppress(UnicodeDecodeError):
+            return _read_typed_line(prompt)
+        with suppress(ImportError), _completing_words(known), suppress(UnicodeDecodeError):
             return input(render.plain(prompt)).strip()
-        return _line(prompt)
+        return _read_typed_line(prompt)
 
 
 def ask_key(keys: Mapping[str, str]) -> str:
-    """Return which of some keys somebody presses; their meanings are shown. Raises as `ask` does."""
+    """Return which of some keys the user presses; their meanings are shown. Raises as `ask` does."""
     listed = "   ".join(f"{key}: {meaning}" for key, meaning in keys.items())
     terminal = sys.stdin.fileno()
-    before = termios.tcgetattr(terminal)
-    with _until_the_end():
+    settings = termios.tcgetattr(terminal)
+    with _aborting_at_end():
         try:
-            tty.setcbreak(terminal, termios.TCSADRAIN)  # before anybody can answer, or the key would be lost
+            tty.setcbreak(terminal, termios.TCSADRAIN)  # before the question is shown, or an early key would be lost
             render.echo(f"{listed} ", err=True, nl=False)
             while (pressed := os.read(terminal, 1).decode(errors="replace").casefold()) not in keys:
                 if pressed in ("", CTRL_D):
                     raise EOFError
         finally:
-            termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+            termios.tcsetattr(terminal, termios.TCSADRAIN, settings)
     render.note(pressed)
     return pressed
 
 
 @contextmanager
-def _until_the_end() -> Iterator[None]:
+def _aborting_at_end() -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, EOFError):
@@ -74,13 +74,13 @@ def _until_the_end() -> Iterator[None]:
 
 
 @contextmanager
-def _completing(known: Sequence[str]) -> Iterator[None]:
-    """Let the tabulator key complete known words. Raises `ImportError` where Python has no readline."""
+def _completing_words(known: Sequence[str]) -> Iterator[None]:
+    """Let the tab key complete known words. Raises `ImportError` where Python has no readline."""
     import readline
 
     def complete(text: str, number: int) -> str | None:
-        found = beginning_so(known, text)
-        return found[number] if number < len(found) else None
+        matches = beginning_so(known, text)
+        return matches[number] if number < len(matches) else None
 
     is_libedit = "libedit" in (readline.__doc__ or "")
     readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
@@ -93,7 +93,7 @@ def _completing(known: Sequence[str]) -> Iterator[None]:
         readline.set_completer(None)
 
 
-def _line(prompt: str) -> str:
+def _read_typed_line(prompt: str) -> str:
     """Return what is typed behind a prompt. Raises `EOFError`."""
     render.echo(prompt, err=True, nl=False)
     if not (line := sys.stdin.buffer.readline(LINE_BYTES_MAX)):
@@ -101,7 +101,7 @@ def _line(prompt: str) -> str:
     return line.decode(errors="replace").strip()
 
 
-def _meant(chosen: str, answers: Sequence[str]) -> list[str]:
-    """Return the answer that is called so, or those that begin so."""
-    whole = [answer for answer in answers if answer.casefold() == chosen]
-    return whole or [answer for answer in answers if answer.casefold().startswith(chosen)]
+def _matching_answers(typed: str, answers: Sequence[str]) -> list[str]:
+    """Return the answer that was typed in full, or those that begin with what was typed."""
+    exact = [answer for answer in answers if answer.casefold() == typed]
+    return exact or [answer for answer in answers if answer.casefold().startswith(typed)]

@@ -1,4 +1,4 @@
-"""Commands and groups of commands; what a question refuses becomes a message of the command that asked it."""
+"""Define the commands and groups of commands, which turn a refused query into a message of the command."""
 
 import shlex
 from collections.abc import Callable, Iterable
@@ -11,12 +11,12 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import BadArgument, RuleFailed, RulesetRefused, Unknown
 from ratings_ledger.ledger.rejections import did_you_mean, quote
 
-# the arguments of questions that are options of commands
+# by argument of a query: the option of a command that sets it
 OPTIONS: dict[str | None, str | None] = {
     name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since", "to")
 }
 OPTIONS |= {"types": "'--type'", "coordinates": None}
-# what to add where a rule has failed
+# goes with the message of a failed rule
 NOTHING_LOST = "every game is recorded all the same; once the rule works again"
 
 
@@ -27,50 +27,54 @@ class OneOf(click.Choice[str]):
         super().__init__([*words])
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Return what is wrong with another word, and which was probably meant."""
-        told = super().get_invalid_choice_message(value, ctx).removesuffix(".")
-        return f"{told}{did_you_mean(str(value), self.choices) or '.'}"
+        """Return the message about another word, with the word that was probably meant."""
+        message = super().get_invalid_choice_message(value, ctx).removesuffix(".")
+        return f"{message}{did_you_mean(str(value), self.choices) or '.'}"
 
 
-def _parse(
+def _parse_words(
     parse: Callable[[click.Context, list[str]], list[str]], context: click.Context, words: list[str]
 ) -> list[str]:
-    """Return what is left of the words behind a command. Raises `click.UsageError`: where --db belongs, for one."""
+    """Return the words that a command leaves to its arguments. Raises `click.UsageError`, such as for a
+    misplaced --db.
+    """
     typed = [*words]
     try:
         return parse(context, words)
     except click.NoSuchOption as problem:
         if problem.option_name != "--db":
             raise
-        place = next(number for number, word in enumerate(typed) if word == "--db" or word.startswith("--db="))
-        equals = typed[place] != "--db"
-        db = typed[place].removeprefix("--db=") if equals else " ".join(typed[place + 1 : place + 2]) or "URL"
-        rest = [*typed[:place], *typed[place + 1 + (not equals) :]]
+        index = next(number for number, word in enumerate(typed) if word == "--db" or word.startswith("--db="))
+        equals = typed[index] != "--db"
+        db = typed[index].removeprefix("--db=") if equals else " ".join(typed[index + 1 : index + 2]) or "URL"
+        rest = [*typed[:index], *typed[index + 1 + (not equals) :]]
         name, _, path = context.command_path.partition(" ")
-        right = shlex.join([name, "--db", db, *path.split(), *rest])
-        raise click.UsageError(f"--db stands before the command: {right}", context) from None
+        corrected = shlex.join([name, "--db", db, *path.split(), *rest])
+        raise click.UsageError(f"--db stands before the command: {corrected}", context) from None
 
 
 class Command(click.Command):
-    """A command that may ask the ledger anything."""
+    """A command that may query the ledger."""
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Raises `click.UsageError`."""
-        return _parse(super().parse_args, context, words)
+        """Parse the words behind the command. Raises `click.UsageError`."""
+        return _parse_words(super().parse_args, context, words)
 
     def invoke(self, context: click.Context) -> Any:
-        """Raises `click.UsageError` for a bad argument, `click.ClickException` for the unknown and for failed rules."""
+        """Run the command. Raises `click.UsageError` for a bad argument, `click.ClickException` for the unknown and for
+        failed rules.
+        """
         try:
             return super().invoke(context)
         except BadArgument as problem:
             hint = OPTIONS.get(problem.argument, "")
-            # coordinates that an argument holds have no option of their own
+            # coordinates within an argument have no option of their own
             if hint is None or any(hint.strip("'") in parameter.opts for parameter in self.params):
                 raise click.BadParameter(str(problem), context, param_hint=hint) from None
             raise click.UsageError(str(problem), context) from None
         except Unknown as problem:
-            told = str(problem) if problem.reason == Unknown.reason else f"{problem.reason}: {problem}"
-            raise click.ClickException(told) from None
+            message = str(problem) if problem.reason == Unknown.reason else f"{problem.reason}: {problem}"
+            raise click.ClickException(message) from None
         except RuleFailed as problem:
             raise click.ClickException(f"{problem}; {NOTHING_LOST}, so does the ladder") from None
         except RulesetRefused as problem:
@@ -83,13 +87,13 @@ class Group(click.Group):
     command_class = Command
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Raises `click.UsageError`."""
-        return _parse(super().parse_args, context, words)
+        """Parse the words behind the group. Raises `click.UsageError`."""
+        return _parse_words(super().parse_args, context, words)
 
     def resolve_command(
         self, context: click.Context, words: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is meant, and what follows it. Raises `click.UsageError`."""
+        """Return the command that the words name, and the words behind it. Raises `click.UsageError`."""
         name = words[0]
         if name not in self.commands and not name.startswith("-"):
             hint = did_you_mean(name, self.commands) or f"; there are {', '.join(self.commands)}"
@@ -102,5 +106,5 @@ group: Callable[..., Callable[[Callable[..., Any]], Group]] = partial(click.grou
 
 
 def print_note(text: str) -> None:
-    """Print what is odd about an answer."""
+    """Print a warning about an answer."""
     render.note(f"note: {text}")

@@ -1,4 +1,6 @@
-"""--on, --segments and --rule-seconds: whose workers do the work, where they share it, how long a rule may take."""
+"""Define --on, --segments and --rule-seconds: which workers replay, where they share segments, and time limits of
+rules.
+"""
 
 from collections.abc import Callable
 from functools import wraps
@@ -29,24 +31,25 @@ segments_option = click.option(
 
 
 def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add both to a command that works without them, too; a place is refused where there are no workers to use it."""
+    """Add --on and --segments to a command that also works without workers; refuse --segments without --on."""
 
     @on_option
     @segments_option
     @wraps(command)
-    def checked(*arguments: Any, on: str | None, segments: str | None, **options: Any) -> Any:
-        # the environment speaks to all commands
-        asked = click.get_current_context().get_parameter_source("segments") == ParameterSource.COMMANDLINE
-        if asked and on is None:
+    def run_checked(*arguments: Any, on: str | None, segments: str | None, **options: Any) -> Any:
+        # RATINGS_SEGMENTS is set for all commands, also for those without workers
+        is_typed = click.get_current_context().get_parameter_source("segments") == ParameterSource.COMMANDLINE
+        if is_typed and on is None:
             raise click.UsageError("--segments is for workers: it needs --on, such as --on processes:4")
         return command(*arguments, on=on, segments=segments, **options)
 
-    return checked
+    return run_checked
 
 
-def refuse_unfit(ledger: Ledger, on: str | None, segments: str | None) -> None:
-    """Raises what workers and their place will be refused with, for a command that has much to do before it needs them:
-    `BadArgument`, `StoreUnavailable`."""
+def refuse_unfit_engine(ledger: Ledger, on: str | None, segments: str | None) -> None:
+    """Refuse workers or a shared place that will not do, before a command does much work. Raises `BadArgument`,
+    `StoreUnavailable`.
+    """
     if on is not None:
         from ratings_ledger.projections.cluster.coordinating import cluster_for
 
@@ -54,27 +57,27 @@ def refuse_unfit(ledger: Ledger, on: str | None, segments: str | None) -> None:
             pass
 
 
-def work_elsewhere(
+def open_work_on_engine(
     ledger: Ledger, on: str | None, segments: str | None, rule_seconds: float,
     tell: Tell = lambda what, numbers: None,
 ) -> "WorkAt | None":  # fmt: skip
-    """Return the work as the workers of an engine do it; None without an engine, and for a log without a whole segment,
-    which is replayed here in a fraction of the time.
+    """Return the work as the workers of an engine do it; None without an engine, and for a log shorter than a segment,
+    which this process replays in a fraction of the time.
 
-    Raises what `refuse_unfit` raises.
+    Raises what `refuse_unfit_engine` raises.
     """
     if on is None:
         return None
-    from ratings_ledger.projections.cluster import coordinating  # only here: nobody else needs an engine
+    from ratings_ledger.projections.cluster import coordinating  # only engines need these modules
     from ratings_ledger.projections.cluster.coordinating import work_on_at
 
     with ledger.reading() as connection:
         events = head(connection).position
     if events < coordinating.SEGMENT_EVENTS:
-        refuse_unfit(ledger, on, segments)
+        refuse_unfit_engine(ledger, on, segments)
         render.note(
             f"note: {render.count(events, 'event')} are fewer than a segment of {coordinating.SEGMENT_EVENTS:,}: "
-            f"nothing is sealed, and the work is done here instead of --on {render.plain(redact_password(on))}"
+            f"nothing is sealed, and this process does the work instead of --on {render.plain(hidden(on))}"
         )
         return None
     return work_on_at(ledger, on, segments, rule_seconds, tell)

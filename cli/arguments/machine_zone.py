@@ -1,4 +1,4 @@
-"""The time zone that this machine is set to, by its name."""
+"""Find the time zone that this machine is set to."""
 
 import os
 from contextlib import suppress
@@ -9,14 +9,14 @@ from ratings_ledger.ledger.rejections import Refused
 
 LOCALTIME, TIMEZONE = Path("/etc/localtime"), Path("/etc/timezone")
 ZONES = "zoneinfo/"
-# what a machine has that nobody told where it is
+# the defaults of a machine whose zone was never set
 UNSET = frozenset({"UTC", "Etc/UTC", "UCT", "Etc/UCT", "Universal", "Etc/Universal", "Zulu", "Etc/Zulu"})
 
 
 def find_machine_zone() -> str | None:
-    """Return the name of the zone that somebody set for this account (TZ) or machine, or None.
+    """Return the name of the zone that is set for this account (TZ) or machine, or None.
 
-    UTC counts only if it was set by TZ, since machines have it by default.
+    UTC counts only if TZ sets it, since machines have it by default.
     """
     if (name := os.environ.get("TZ", "").removeprefix(":")) and _is_zone(name):
         return name

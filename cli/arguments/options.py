@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they resolve to: forms, axes, moments, coordinates, heads."""
+"""Define the options that several commands share, and read their values: formats, axes, moments, coordinates, heads."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -44,14 +44,14 @@ def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
             help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
         )
         @wraps(command)
-        def formatted(*arguments: Any, form: str, csv_safe: bool, **options: Any) -> Any:
+        def run_with_format(*arguments: Any, form: str, csv_safe: bool, **options: Any) -> Any:
             if csv_safe and form != "csv":
                 raise click.UsageError("--csv-safe is for spreadsheets: it needs --format csv")
             if csv_safe:
                 render.write_csv_safely()
             return command(*arguments, form=form, **options)
 
-        return formatted
+        return run_with_format
 
     return decorate
 
@@ -69,13 +69,13 @@ def read_duration(context: click.Context, parameter: click.Parameter, value: str
     return int(match.group(1)) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[match.group(2)]
 
 
-# of commands that do something: no spreadsheet waits for what they say
+# for commands that record or store something: no spreadsheet reads their reports
 result_format = click.option(
     "--format", "form", type=OneOf(["table", "json"]), default="table", show_default=True, help="Output format."
 )
 
 
-def _user() -> str:
+def _user_name() -> str:
     import getpass
 
     try:
@@ -84,12 +84,12 @@ def _user() -> str:
         return "unknown"
 
 
-def _by(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def _read_by(context: click.Context, parameter: click.Parameter, value: str) -> str:
     try:
         name = read_by(value)
     except Refused as problem:
         raise click.BadParameter(problem.message) from None
-    # which a record may hold
+    # a record may hold them, a name may not
     if "\n" in name or "\t" in name:
         raise click.BadParameter(f"{quote(name)} holds a line break or a tab; a name has neither")
     return name
@@ -98,16 +98,14 @@ def _by(context: click.Context, parameter: click.Parameter, value: str) -> str:
 by_option = click.option(
     "--by",
     metavar="NAME",
-    callback=_by,
-    default=_user,
+    callback=_read_by,
+    default=_user_name,
     help="Who records it.  [default: the operating system's user]",
 )
 
 
-def elo_games(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return an option's games, each once, which must be ones that the shipped Elo ruleset can be published for."""
-    from ratings_ledger.ledger.intake.tables.table_games import game_slug  # only here, as few commands read tables
-
+def read_elo_games(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the games of an option, each once. Raises `click.BadParameter` if Elo cannot be published for one."""
     try:
         games = dict.fromkeys(map(game_slug, values))
         for game in games:
@@ -122,18 +120,18 @@ ignore_clock_option = click.option(
 )
 
 
-def head_value(context: click.Context, parameter: click.Parameter, value: str | None) -> "Place | None":
-    """Return a head as the value of an option."""
-    from ratings_ledger.ledger.store.exports import read_place  # only here, as few commands take a head or files
+def read_head(context: click.Context, parameter: click.Parameter, value: str | None) -> "Place | None":
+    """Return the head that is the value of an option. Raises `click.BadParameter`."""
+    from ratings_ledger.ledger.store.exports import read_place  # few commands take a head or files
 
-    found = None if value is None else read_place(value.strip())
-    if value is not None and found is None:
+    place = None if value is None else read_place(value.strip())
+    if value is not None and place is None:
         raise click.BadParameter("write POSITION:CHAINHASH as `ratings status` prints it")
-    return found
+    return place
 
 
 def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
-    """Raises `click.UsageError` unless these are different files that can be read twice."""
+    """Raise `click.UsageError` unless these are different files that can be read twice."""
     from ratings_ledger.ledger.intake.files import STDIN
 
     for number, name in enumerate(files):
@@ -141,14 +139,16 @@ def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
             raise click.UsageError(f"{name} is named twice")
         if name == STDIN or not (Path(name).is_file() or Path(name).is_dir()):
             what = "standard input" if name == STDIN else name
-            raise click.UsageError(f"{command} reads {what} twice, so it has to be a file, not a pipe or a device")
+            raise click.UsageError(f"{command} reads {what} twice; give a file instead of a pipe or device")
 
 
-def new_path(value: str, endings: Collection[str], told: str) -> Path:
-    """Return a file that is to be made, of one of some endings. Raises `click.BadParameter`, `click.UsageError`."""
+def read_new_path(value: str, endings: Collection[str], meaning: str) -> Path:
+    """Return the path of a file to create, with one of some endings. Raises `click.BadParameter`,
+    `click.UsageError`.
+    """
     path = Path(value)
     if path.suffix.lower() not in endings:
-        raise click.BadParameter(f"{value!r} must end in {told}")
+        raise click.BadParameter(f"{value!r} must end in {meaning}")
     if path.exists() or path.is_symlink():
         raise click.UsageError(f"{value} exists; nothing was written")
     return path
@@ -169,12 +169,12 @@ close_now_option = click.option("--close-now", is_flag=True, help="As if open ra
 
 
 def axes(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the options --as-of, --known-at and --rules."""
+    """Add the options --as-of, --known-at and --rules to a command."""
     return as_of_option(known_at_option(rules_option(command)))
 
 
-def zone_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Return a time zone as the value of an option or an argument."""
+def read_zone_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Return the time zone that is the value of an option or argument. Raises `click.BadParameter`."""
     if value is not None:
         try:
             check_zone(value)
@@ -184,14 +184,15 @@ def zone_name(context: click.Context, parameter: click.Parameter, value: str | N
 
 
 zone_option = click.option(
-    "--zone", metavar="NAME", callback=zone_name, help="Time zone of times without an offset, such as Europe/Berlin."
+    "--zone",
+    metavar="NAME",
+    callback=read_zone_name,
+    help="Time zone of times without an offset, such as Europe/Berlin.",
 )
 
 
-def instant_or_now(ledger: Ledger, at: str | None, zone: str | None) -> int:
-    """Return the instant that --at means, by default now; without an offset, in --zone or the home zone. Raises
-    `Refused`.
-    """
+def read_instant_or_now(ledger: Ledger, at: str | None, zone: str | None) -> int:
+    """Return the instant of --at, by default now; without an offset, in --zone or the home zone. Raises `Refused`."""
     if at is None:
         return clock.now()
     from ratings_ledger.ledger.intake.tables.dates import typed_time  # only here, as most commands take no time
@@ -210,7 +211,7 @@ class CoordinatesType(click.ParamType[CoordinateSpec]):
     def convert(
         self, value: object, parameter: click.Parameter | None, context: click.Context | None
     ) -> CoordinateSpec:
-        """Raises `click.BadParameter`."""
+        """Return the coordinates that a text names. Raises `click.BadParameter`."""
         try:
             return value if isinstance(value, CoordinateSpec) else parse_coordinates(str(value))
         except BadArgument as problem:

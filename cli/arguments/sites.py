@@ -1,4 +1,4 @@
-"""What pages share, as it is typed: who is shown under which name."""
+"""Read what all pages share from options: the title and the names of players."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,22 +16,22 @@ MISSING = "pages need the extra web: pip install 'ratings-ledger[web]'"
 
 names_option = click.option(
     "--names", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A CSV file with the columns id and name: who is shown under which name.",
+    help="A CSV file with the columns id and name; pages show these names instead of ids.",
 )  # fmt: skip
 
 
-def site_of(title: str, names: Path | None, ending: str) -> "Site":
-    """Return what all pages share. Raises `BadArgument` where pages cannot be made, and for a wrong file of names."""
+def build_site(title: str, names: Path | None, ending: str) -> "Site":
+    """Return what all pages share. Raises `BadArgument` without the web extra, and for a wrong file of names."""
     try:
         from ratings_ledger.web.page import Site
     except ModuleNotFoundError:
         raise BadArgument(MISSING) from None
-    return Site(title, {} if names is None else _names(names), ending)
+    return Site(title, {} if names is None else _read_names(names), ending)
 
 
-def _names(path: Path) -> dict[str, str]:
-    """Names by id. Raises `BadArgument` for a file that says something else."""
-    found: dict[str, str] = {}
+def _read_names(path: Path) -> dict[str, str]:
+    """Return names by id. Raises `BadArgument` for a wrong file."""
+    names: dict[str, str] = {}
     try:
         table = read_simple_table(str(path))
         if table is None or not {"id", "name"} <= {*table.header}:
@@ -39,9 +39,9 @@ def _names(path: Path) -> dict[str, str]:
         for line, cells in table.rows:
             if "id" not in cells or "name" not in cells:
                 raise Refused("missing-member", "an id and a name are needed", line)
-            if found.setdefault(cells["id"], cells["name"]) != cells["name"]:
+            if names.setdefault(cells["id"], cells["name"]) != cells["name"]:
                 raise Refused("player-twice", f"{cells['id']} has two names", line)
     except Refused as problem:
         where = "" if problem.line is None else f", line {problem.line}"
         raise BadArgument(f"{path}{where}: {problem.message}", "names") from None
-    return found
+    return names

@@ -1,4 +1,4 @@
-"""How tables are to be read: the options that say what a table does not say itself."""
+"""Define the options that describe a table, for what the table itself does not say."""
 
 import os
 from collections.abc import Callable, Collection, Iterable
@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.arguments.options import zone_option
-from ratings_ledger.cli.arguments.views import decoded
+from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.intake.files import read_lines
@@ -37,15 +37,15 @@ from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean
 from ratings_ledger.ledger.store.log import read_live
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, other = text.partition("=")
+def _read_pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
     if not name or not equals:
         raise click.BadParameter(f"{text!r} is not NAME=VALUE")
-    return name.strip(), other.strip()
+    return name.strip(), value.strip()
 
 
-def _mapping(text: str) -> tuple[str, str]:
-    name, column = _pair(text)
+def _read_mapping(text: str) -> tuple[str, str]:
+    name, column = _read_pair(text)
     try:
         return name, read_column(column) if column else ""
     except Refused as problem:
@@ -55,15 +55,15 @@ def _mapping(text: str) -> tuple[str, str]:
         raise click.BadParameter(f"{text!r}: right of the =, {problem.message}{hint}") from None
 
 
-def _fixed(text: str) -> tuple[str, str]:
-    name, value = _pair(text)
+def _read_fixed(text: str) -> tuple[str, str]:
+    name, value = _read_pair(text)
     if name not in GAME_COLUMNS and not is_number(name):
         hint = did_you_mean(name, GAME_COLUMNS)
-        raise click.BadParameter(f"{name!r} is none of {', '.join(GAME_COLUMNS)}{hint}")
+        raise click.BadParameter(f"{name!r} is no column of a game{hint}; the columns are {', '.join(GAME_COLUMNS)}")
     return name, value
 
 
-def _encoding(text: str) -> str:
+def _read_encoding(text: str) -> str:
     try:
         check_encoding(text)
     except Refused as problem:
@@ -77,11 +77,11 @@ partners_option = click.option(
     multiple=True,
     help="What joins players of one side in a cell, such as + in anna + ben; may be repeated.",
 )
-# by the member of what they say, for every command that reads a table; the zone is an option of other commands, too
+# by member of `TableOptions`, for every command that reads a table; other commands have the zone, too
 OPTIONS = {
-    "renamed": click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, type=_mapping,
+    "renamed": click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, type=_read_mapping,
                             help="Say what a column holds, such as Wer=player; THEIRS= drops it."),
-    "fixed": click.option("--set", "fixed", metavar="MEMBER=VALUE", multiple=True, type=_fixed,
+    "fixed": click.option("--set", "fixed", metavar="MEMBER=VALUE", multiple=True, type=_read_fixed,
                           help="The same value for all rows of a table."),
     "sheet": click.option("--sheet", metavar="NAME", help="Which sheet of a spreadsheet."),
     "layout": click.option("--layout", type=OneOf(LAYOUTS), metavar="NAME",
@@ -92,10 +92,11 @@ OPTIONS = {
     "partners": partners_option,
     "forfeits": click.option("--forfeits", type=OneOf(FORFEITS), help="Rate games that were not played, or not."),
     "others": click.option("--others", type=OneOf(OTHERS),
-                           help="Where those finished of whom only the winner is known."),
-    "encoding": click.option("--encoding", metavar="NAME", type=_encoding, help="Of a CSV file that is not UTF-8."),
+                           help="The places of the players who did not win, where a table names only the winner."),
+    "encoding": click.option("--encoding", metavar="NAME", type=_read_encoding,
+                             help="The encoding of a CSV file that is not UTF-8."),
     "alias_file": click.option("--aliases", "alias_file", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
-                               help="Who is meant by names in a table: lines such as ana = anna."),
+                               help="Which ids the names in a table stand for: lines such as ana = anna."),
     "profile": click.option("--profile", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
                             help="Read a table as this profile says; other options count first."),
 }  # fmt: skip
@@ -103,33 +104,33 @@ save_option = click.option("--save-profile", "save_as", metavar="FILE", type=cli
                            help="Keep how the table was read, with all answers, for --profile.")  # fmt: skip
 
 
-class Kept(NamedTuple):
-    """The files that say how tables are read, and who is meant in them; and where that is to be kept."""
+class TableFiles(NamedTuple):
+    """The files that describe how to read tables and whom names stand for, and the file to save that to."""
 
     alias_file: str | None
     profile: str | None
     save_as: str | None
 
-    def read(self, given: TableOptions) -> tuple[TableOptions, list[Rejection]]:
-        """Return how tables are read by these and the options that were given, and what is wrong with the files."""
+    def read(self, typed: TableOptions) -> tuple[TableOptions, list[Rejection]]:
+        """Return the options from these files and from the command line, and what is wrong with the files."""
         profile, problems = TableProfile(TableOptions(), []), list[Rejection]()
         if self.profile is not None:
             profile, problems = read_profile(self.profile)
-        named = read_aliases(read_lines(self.alias_file), self.alias_file) if self.alias_file is not None else ()
-        aliases, wrong = merge_aliases([*profile.aliases, *named])
-        options = merge_options(profile.options, given)
-        refuse_joints(options.partners, options.ties)
-        return options._replace(aliases=aliases), problems + wrong
+        pairs = aliases_in(read_lines(self.alias_file), self.alias_file) if self.alias_file is not None else ()
+        aliases, contradictions = agreed([*profile.aliases, *pairs])
+        options = together(profile.options, typed)
+        refuse_joints(options.partners, options.tie)
+        return options._replace(aliases=aliases), problems + contradictions
 
-    def refuse_taken(self, files: Collection[str]) -> None:
-        """Raises `click.UsageError` if what is to be kept has no place, or is of several files."""
+    def refuse_existing(self, files: Collection[str]) -> None:
+        """Raise `click.UsageError` if the profile to save exists, or would be that of several files."""
         if self.save_as is None:
             return
         if len(files) > 1:
-            raise click.UsageError("--save-profile keeps how one FILE is read; name one")
+            raise click.UsageError("--save-profile describes one FILE; name only one")
         if os.path.lexists(self.save_as) and not self._is_update:
-            told = f"{self.save_as} exists; --profile {self.save_as} takes it, and --save-profile then updates it"
-            raise click.UsageError(told)
+            message = f"{self.save_as} exists; add --profile {self.save_as} to use and update it"
+            raise click.UsageError(message)
 
     @property
     def is_used(self) -> bool:
@@ -138,11 +139,11 @@ class Kept(NamedTuple):
 
     @property
     def _is_update(self) -> bool:
-        there = self.profile is not None and self.save_as is not None and os.path.exists(self.save_as)
-        return there and os.path.samefile(self.profile or "", self.save_as or "")
+        exists = self.profile is not None and self.save_as is not None and os.path.exists(self.save_as)
+        return exists and os.path.samefile(self.profile or "", self.save_as or "")
 
     def save(self, options: TableOptions) -> None:
-        """Keep how a table was read, where that is wanted and not yet said. Raises `OSError`."""
+        """Save how a table was read, unless that is not wanted or the file says it already. Raises `OSError`."""
         if self.save_as is None:
             return
         text = format_profile(options, self.save_as)
@@ -156,18 +157,19 @@ class Kept(NamedTuple):
         render.note(f"note: {self.save_as} keeps how this table is read")
 
 
-def refuse_joints(partners: Iterable[str], ties: Iterable[str] = ()) -> None:
-    """Raise `click.UsageError` for a text that cannot join partners, as it joins tied players or nobody."""
-    for joint in partners:
-        if joint.strip() in ("", TIE, *map(str.strip, ties)):
-            told = "is empty" if not joint.strip() else "joins tied players"
-            raise click.UsageError(f"--partners {joint!r} {told}; partners need a text of their own, such as +")
+def refuse_joints(partners: str | None, tie: str | None = None) -> None:
+    """Raise `click.UsageError` for a text that cannot join partners: an empty one, or one that joins tied players."""
+    if partners is not None and partners.strip() in ("", TIE, (tie or TIE).strip()):
+        problem = "is empty" if not partners.strip() else "joins tied players"
+        raise click.UsageError(f"--partners {partners!r} {problem}; choose another text, such as --partners +")
 
 
-def find_whole_ids(connection: Connection, partners: Collection[str]) -> frozenset[str]:
-    """Return the known ids that hold a text that joins partners, or end in a score; these are not taken apart."""
+def find_whole_ids(connection: Connection, *partners: str | None) -> frozenset[str]:
+    """Return the known ids that contain a text that joins partners, or end in a score; cells keep these whole."""
     return frozenset(
-        name for name in decoded(connection).players if any(joint in name for joint in partners) or has_score(name)
+        name
+        for name in decode_for_command(connection).players
+        if any(joint is not None and joint in name for joint in partners) or ends_in_score(name)
     )
 
 
@@ -178,30 +180,34 @@ def find_scored_games(connection: Connection) -> tuple[str, ...]:
 
 
 def find_only_game(connection: Connection) -> str | None:
-    """Return the game that the published rulesets score, if they score no other: nobody needs to be asked for it."""
-    return TableOptions(games=find_scored_games(connection)).only_game
+    """Return the game that the published rulesets score, if they score only one, so that no question is needed."""
+    published = read_live(connection, until=None, type_name="ruleset.published")
+    games = {game for event in published for game in Ruleset.model_validate(event.data).scope.game}
+    return games.pop() if len(games) == 1 else None
 
 
 def table_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Gives a command the options of tables, which reach it by the names of `OPTIONS`."""
+    """Add the options of tables to a command, which gets them by the names of `OPTIONS`."""
     for option in reversed(OPTIONS.values()):
         command = option(command)
     return command
 
 
-def read_as(said: dict[str, Any], zone: str | None, save_as: str | None = None) -> tuple[TableOptions, Kept]:
-    """Return how tables are read by what the options of `table_options` say, and the files that say it, too."""
-    kept = Kept(said["alias_file"], said["profile"], save_as)
-    named = {name: dict(said[name]) for name in ("renamed", "fixed")}
-    return TableOptions(zone, **{name: said[name] for name in OPTIONS if name in TableOptions._fields} | named), kept
+def read_table_options(
+    values: dict[str, Any], zone: str | None, save_as: str | None = None
+) -> tuple[TableOptions, TableFiles]:
+    """Return the table options among the values of `table_options`, and the files with further ones."""
+    files = TableFiles(values["alias_file"], values["profile"], save_as)
+    named = {name: dict(values[name]) for name in ("renamed", "fixed")}
+    return TableOptions(zone, **{name: values[name] for name in OPTIONS if name in TableOptions._fields} | named), files
 
 
-def reading_tables(command: Callable[..., int]) -> Callable[..., int]:
-    """Gives a command the options of tables; they reach it as `tables`, the files that say the same as `kept`."""
+def with_table_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of tables to a command, which gets them as `tables`, and their files as `table_files`."""
 
     @wraps(command)
-    def wrapped(*args: Any, zone: str | None, save_as: str | None, **rest: Any) -> int:
-        tables, kept = read_as({name: rest.pop(name) for name in OPTIONS}, zone, save_as)
-        return command(*args, tables=tables, kept=kept, **rest)
+    def run_with_tables(*args: Any, zone: str | None, save_as: str | None, **rest: Any) -> int:
+        tables, files = read_table_options({name: rest.pop(name) for name in OPTIONS}, zone, save_as)
+        return command(*args, tables=tables, table_files=files, **rest)
 
-    return table_options(zone_option(save_option(wrapped)))
+    return table_options(zone_option(save_option(run_with_tables)))

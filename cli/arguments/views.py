@@ -1,4 +1,4 @@
-"""A view of the ledger for a command, and a note of events that do not count: somebody put them in by SQL."""
+"""Open a view of the ledger for a command, and note invalid events, which only SQL can have inserted."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,21 +21,24 @@ from ratings_ledger.projections.snapshot import Snapshot
 SHOWN_EVENTS = 3
 
 
-def decoded(connection: Connection, known_at: int | None = None, lazily: bool = False, cached: bool = True) -> Facts:
-    """Return the facts known at a position (default: the head), as `decode` makes them; a note says which events do not
-    count. At the end of the command its shell gets to know the names."""
+def decode_for_command(
+    connection: Connection, known_at: int | None = None, lazily: bool = False, cached: bool = True
+) -> Facts:
+    """Return the facts known at a position (default: the head), and note events that do not count. At the end of the
+    command its shell learns the names.
+    """
     facts = decode(connection, known_at, cached=cached, lazily=lazily)
     note_left_out(facts.left_out)
     db = click.get_current_context().find_root().obj
     if not are_kept(db, facts.chain_hash) and (known_at is None or facts.position == head(connection).position):
-        newest = newest_games(connection, facts.position)
-        _at_the_end(partial(_keep_names, db, facts, newest))
+        games = newest_games(connection, facts.position)
+        _keep_names_at_end(partial(_keep_names, db, facts, games))
     return facts
 
 
 def _keep_names(db: str, facts: Facts, newest: list[str]) -> None:
-    """Keep the names in the newest facts for the shell. Whatever stands in the way, the command is done."""
-    from ratings_ledger.projections.queries.known_names import known_names  # only once for each change of the log
+    """Save the names in the newest facts for the shell. A failure does not matter, because the command is done."""
+    from ratings_ledger.projections.queries.known_names import known_names  # needed once after each change of the log
 
     with suppress(OSError, Damaged, Unreadable):
         keep_names(db, facts.chain_hash, known_names(facts, newest))
@@ -49,12 +52,12 @@ def open_for_command(db: str) -> Ledger:
 
 
 def keep_new_names(db: str, ledger: Ledger, known: Facts | None, last: Head) -> None:
-    """Keep the names of a ledger for the shell at the end of a command that appended something to what is known.
+    """Save a ledger's names for the shell at the end of a command that appended to the known facts.
 
     `last` is the head of the log since.
     """
 
-    def read() -> None:
+    def read_and_keep() -> None:
         with ledger.reading() as connection:
             if known is None or known.cache is not None:
                 facts = decode(connection, lazily=True)
@@ -63,37 +66,37 @@ def keep_new_names(db: str, ledger: Ledger, known: Facts | None, last: Head) -> 
                 catch_up(facts, connection, last.position, last.chain_hash)
             _keep_names(db, facts, newest_games(connection, facts.position))
 
-    _at_the_end(read)
+    _keep_names_at_end(read_and_keep)
 
 
-def _at_the_end(keep: Callable[[], None]) -> None:
-    """Have the names kept at the end of the command, in place of those that were known before."""
+def _keep_names_at_end(keep: Callable[[], None]) -> None:
+    """Have the names saved at the end of the command, instead of those scheduled before."""
     context = click.get_current_context()
-    last = f"{__name__}.last"
-    if last not in context.meta:
-        context.call_on_close(lambda: context.meta[last]())
-    context.meta[last] = keep
+    key = f"{__name__}.last"
+    if key not in context.meta:
+        context.call_on_close(lambda: context.meta[key]())
+    context.meta[key] = keep
 
 
 def newest_ladders(connection: Connection) -> Ladders:
-    """Return the ladders at the head of the log; a note says which events do not count."""
-    return Ladders(decoded(connection))
+    """Return the ladders at the head of the log, and note events that do not count."""
+    return Ladders(decode_for_command(connection))
 
 
 def note_left_out(left_out: Mapping[int, str]) -> None:
-    """Say which events do not count, and why: once per command."""
-    told = click.get_current_context().meta.setdefault(f"{__name__}.told", set())
-    new = {position: why for position, why in left_out.items() if position not in told}
-    told.update(new)
+    """Note which events do not count, and why, once per command."""
+    noted = click.get_current_context().meta.setdefault(f"{__name__}.noted", set())
+    new = {position: why for position, why in left_out.items() if position not in noted}
+    noted.update(new)
     for position, why in list(new.items())[:SHOWN_EVENTS]:
         render.note(f"ratings: the event at position {position} does not count: {render.plain(why)}")
     if len(new) > SHOWN_EVENTS:
         render.note(f"ratings: {len(new) - SHOWN_EVENTS:,} more events do not count")
     if new:
-        render.note("ratings: no event can say that; see: ratings verify")
+        render.note("ratings: no command can have recorded such an event; run: ratings verify")
 
 
-def view_of(
+def open_view(
     ledger: Ledger,
     as_of: str | None,
     known_at: str | None,
@@ -102,10 +105,10 @@ def view_of(
     close_now: bool = False,
     cached: bool = True,
 ) -> Snapshot:
-    """Return a ledger at the coordinates that were typed; what is odd is printed.
+    """Return a ledger at the coordinates that were typed; print warnings about them.
 
     With `close_now`, games in open rating periods are scored as if these closed now. Pass `cached=False` for what is
     written to the log: it is computed from the records alone.
     """
-    cache = LadderCache(partial(decoded, cached=cached))
-    return Snapshot(ledger, as_of, known_at, rules, close_now=close_now, note=print_note, cache=cache)
+    ladders = KeptLadders(partial(decode_for_command, cached=cached))
+    return Snapshot(ledger, as_of, known_at, rules, close_now=close_now, note=print_note, kept=ladders)

@@ -1,4 +1,4 @@
-"""What commands that write have in common: their options, and the proposal that they check before they commit it."""
+"""Define what all writing commands share: their options, and the proposal that they check before they append it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ Writing = Callable[..., int]
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
 new_names_option = click.option(
     "--new-names", type=OneOf(["refuse", "accept"]), default="refuse", show_default=True,
-    help="What to do with a new name that is close to another one, looks like two, or is a word for nobody.",
+    help="Refuse or accept a new name that is close to another, looks like two names, or means no player.",
 )  # fmt: skip
 any_date_option = click.option(
     "--any-date", is_flag=True, help="Take games dated more than a day ahead of the clock, or before 1900."
@@ -41,7 +41,7 @@ allow_uncounted_option = click.option(
 
 @dataclass(frozen=True)
 class WriteContext:
-    """How a command is carried out: in which ledger, by which policy, whether it only shows, and in which format."""
+    """The circumstances of a writing command: its ledger, its policy, whether it only previews, and its format."""
 
     db: str
     policy: ImportPolicy
@@ -50,7 +50,7 @@ class WriteContext:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """Return the ledger, opened when it is first needed."""
+        """Open the ledger when it is first needed."""
         return open_for_command(self.db)
 
     def propose(self, events: Iterable[dict[str, Any] | Refused | Item | Rejection], **hooks: Any) -> Proposal:
@@ -58,45 +58,45 @@ class WriteContext:
         return propose(self.ledger, events, self.policy, self._known(), **hooks)
 
     def propose_files(self, entries: Iterable[Entry], **hooks: Any) -> Proposal:
-        """Check what was read of files, and write nothing yet; the hooks are those of `FileIntake`."""
+        """Check the entries of files, and write nothing yet; the hooks are those of `FileIntake`."""
         return propose_files(self.ledger, entries, self.policy, self._known(), **hooks)
 
     def _known(self) -> Known:
         return Known(self.policy.strict, newest_ladders)
 
-    def done(self, plan: Proposal, progress: Callable[[int], None] = lambda appended: None) -> Imported:
-        """Return what became of a proposal: it is appended, unless this only shows what it would do."""
+    def finish(self, plan: Proposal, progress: Callable[[int], None] = lambda appended: None) -> Imported:
+        """Append a proposal, unless this is a dry run, and return its result."""
         if self.dry_run:
             return plan.result
         result = plan.append(progress)
-        # of more events, the next command that reads them keeps the names
+        # after a larger import, the next command that reads the events saves the names
         if result.appended and result.head is not None and plan.is_small():
             keep_new_names(self.db, self.ledger, plan.known.decoded, result.head)
         return result
 
     def enter(self, type_name: str, plan: Proposal, unchanged: list[str] | None = None) -> int:
-        """Work out what a proposal of events of one type changes, append it unless it is only to be shown, and report.
+        """Append a proposal of events of one type unless this is a dry run, and report it with its impact.
 
-        `unchanged` are the games of a file that are left alone.
+        `unchanged` are the games of a file that stay as they are.
         """
         first = None if plan.is_refused else next(plan.drafts(), None)
-        found = Impact() if first is None else plan.impact()
+        impact = Impact() if first is None else plan.impact()
         event_id = None if first is None else first.event_id
-        told = entered(self.done(plan), type_name, event_id, self.dry_run, found, unchanged)
-        return emit(told, self.form, print_entered)
+        outcome = entered(self.finish(plan), type_name, event_id, self.dry_run, impact, unchanged)
+        return emit(outcome, self.form, print_entered)
 
     def refuse(self, type_name: str, problem: Refused) -> int:
-        """Report that an event was refused before it was made; returns the exit code."""
+        """Report that an event was refused before it was proposed; return the exit code."""
         refused = entered(Imported.refused(problem), type_name, None, self.dry_run, Impact())
         return emit(refused, self.form, print_entered)
 
     def report(self, result: Imported, impact: Impact | None = None, **more: Any) -> int:
-        """Report what became of any events; returns the exit code."""
+        """Report the result for events of any type; return the exit code."""
         return emit(recorded(result, self.dry_run, impact, **more), self.form, print_recorded)
 
 
 def write_command(command: Writing) -> Writing:
-    """Gives a command the options of all commands that write; they reach it as its first argument, `how`."""
+    """Add the options of all writing commands to a command, which gets them as its first argument."""
 
     def run_write(db: str, by: str, form: str, dry_run: bool, ignore_clock: bool, **rest: Any) -> int:
         return command(WriteContext(db, ImportPolicy(by, ignore_clock), form, dry_run), **rest)
@@ -107,10 +107,10 @@ def write_command(command: Writing) -> Writing:
     return wrapped
 
 
-def taking_games(where: Refusing) -> Callable[[Writing], Writing]:
-    """Gives a command that takes games the options that all of those have; they are part of its `how`.
+def with_game_options(where: Refusing) -> Callable[[Writing], Writing]:
+    """Add the options of all commands that record games to a command; they become part of its `WriteContext`.
 
-    New names are refused in all its events, or only in tables. Raises `click.UsageError`.
+    `where` says whether new names are refused in all events, or only in tables. Raises `click.UsageError`.
     """
 
     def decorate(command: Writing) -> Writing:
@@ -118,7 +118,7 @@ def taking_games(where: Refusing) -> Callable[[Writing], Writing]:
             how: WriteContext, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, **rest: Any
         ) -> int:
             if strict and new_names == "accept":
-                raise click.UsageError("--strict takes no new names, and --new-names accept takes them all")
+                raise click.UsageError("--strict refuses new names, --new-names accept takes them; choose one")
             refusing: Refusing = "all" if strict else where if new_names == "refuse" else ""
             policy = how.policy._replace(
                 any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict

@@ -1,12 +1,12 @@
-"""`adjust`: points by decision, for one player or for many in a file, by an amount or to a value."""
+"""Implement `adjust`: change points by decision, for one player or for many in a file, by an amount or to a value."""
 
 import click
 from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import instant_or_now, zone_option
+from ratings_ledger.cli.arguments.options import read_instant_or_now, zone_option
 from ratings_ledger.cli.arguments.tables import OPTIONS
-from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.views import open_view
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.commands.correct import reason_option
 from ratings_ledger.ledger.events.canonical import format_instant
@@ -24,12 +24,12 @@ TYPE = "points.adjusted"
 @click.argument("ladder", type=to_nfc)
 @click.argument("player", type=to_nfc, required=False)
 @click.argument("points", required=False)
-@click.option("--to", metavar="VALUE", help="The points that PLAYER is to have at that time.")
+@click.option("--to", metavar="VALUE", help="Adjust to this many points at that time.")
 @click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
               help="Many at once: CSV with player, and points or to; reason and at, if they differ.")  # fmt: skip
 @OPTIONS["dates"]
 @reason_option
-@click.option("--at", metavar="TIME", help="From when on it counts.  [default: now]")
+@click.option("--at", metavar="TIME", help="When it takes effect.  [default: now]")
 @zone_option
 @write_command
 def adjust(
@@ -44,43 +44,43 @@ def adjust(
     zone: str | None,
     dates: str | None,
 ) -> int:
-    """Add POINTS such as 25 or -7.5 to those that PLAYER has on LADDER at that time, or starts with there.
+    """Add POINTS, such as 25 or -7.5, to those of PLAYER on LADDER. A player without any yet starts with them.
 
     \b
         ratings adjust elo-chess anna --to 1500 --reason "rated elsewhere"
         ratings adjust elo-chess --file ratings.csv --reason "from the old list"
 
-    From a file, all rows are recorded or none. Players who already have their points are left alone.
+    From a file, all rows are recorded or none. Players who already have their points stay as they are.
     """
     if (player is None) == (file is None) or (file is None and (points is None) == (to is None)) or (file and to):
         raise click.UsageError("name a PLAYER with POINTS or --to VALUE, or many with --file")
     if dates is not None and file is None:
         raise click.UsageError("--dates says how the dates of a --file are read")
     try:
-        usual = AdjustRow("", 0, str(player), points, to, reason, instant_or_now(how.ledger, at, zone))
-        rows = [usual]
+        template = AdjustRow("", 0, str(player), points, to, reason, read_instant_or_now(how.ledger, at, zone))
+        rows = [template]
         if file is not None:
-            rows = [*rows_of_file(file, usual, lambda at: instant_or_now(how.ledger, at, zone), dates)]
+            rows = [*rows_of_file(file, template, lambda at: read_instant_or_now(how.ledger, at, zone), dates)]
         with how.ledger.reading() as connection:
-            seen = head(connection).position
-        view = view_of(how.ledger, None, str(seen), None)
+            position = head(connection).position
+        view = open_view(how.ledger, None, str(position), None)
         ladder = view.full_name(ladder)
-        added = adjustments(view, ladder, rows)
+        changes = adjustments(view, ladder, rows)
     except Refused as problem:
         return how.refuse(TYPE, problem)
-    if not added:
-        who = quote(rows[0].player) if file is None else "everybody"
+    if not changes:
+        who = shown(rows[0].player) if file is None else "every player"
         return how.refuse(
             TYPE, Refused("nothing-to-correct", f"{who} already has these points on {short_name(ladder)}")
         )
     items = [
         Item(row.file, row.line, {"type": TYPE, "occurred_at": format_instant(row.instant), "data": {
             "ladder": ladder, "player": row.player, "points": units, "reason": row.reason}}, None)
-        for row, units in added
+        for row, units in changes
     ]  # fmt: skip
 
     def refuse_if_changed(connection: Connection) -> None:
-        if any(row.to is not None for row in rows) and head(connection).position != seen:
-            raise Refused("changed-meanwhile", "others recorded something meanwhile; try again")
+        if any(row.to is not None for row in rows) and head(connection).position != position:
+            raise Refused("changed-meanwhile", "other events were recorded meanwhile; run the command again")
 
     return how.enter(TYPE, how.propose(items, precondition=refuse_if_changed))

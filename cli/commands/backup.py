@@ -1,11 +1,11 @@
-"""`backup`: the log kept somewhere else, and proof that it can be restored."""
+"""Implement `backup`: keep the log somewhere else, and prove that it can be restored."""
 
 from pathlib import Path
 
 import click
 
 from ratings_ledger.cli.arguments.command import group
-from ratings_ledger.cli.arguments.options import head_value, refuse_unreadable_twice, result_format
+from ratings_ledger.cli.arguments.options import read_head, refuse_unreadable_twice, result_format
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_backup_checked, print_backup_made
@@ -22,7 +22,7 @@ def backup() -> None:
     """Keep copies of the log in a folder, and check them."""
 
 
-def _policy(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int] | None:
+def _read_keep_policy(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int] | None:
     try:
         return None if value is None else read_policy(value)
     except ValueError as error:
@@ -30,8 +30,8 @@ def _policy(context: click.Context, parameter: click.Parameter, value: str | Non
 
 
 keep_option = click.option(
-    "--keep", metavar="14d,8w,12m", callback=_policy,
-    help="Then drop all but the last of each of that many days, weeks and months.  [default: keep all]",
+    "--keep", metavar="14d,8w,12m", callback=_read_keep_policy,
+    help="Afterwards, keep only the last backup of each of so many days, weeks and months.  [default: keep all]",
 )  # fmt: skip
 
 
@@ -45,17 +45,19 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
 
     --keep counts days, weeks and months (in UTC) that have backups. Only files that this command made in DIR are ever
     dropped, and never the newest one. Exit 1, with nothing dropped, if the ledger does not contain the history of an
-    earlier backup (somebody changed it, or an older copy took its place), or if a backup is dated after now.
+    earlier backup (it was changed, or replaced by an older copy), or if a backup is dated after now.
     """
     done = make_backup(open_ledger(db), folder, clock.now, keep)
     emit(backup_made(folder, done), form, print_backup_made)
     return int(note_problems(folder, done))
 
 
-def note_problems(folder: Path, done: BackupResult) -> bool:
-    """Name the backups that are missing or changed, and those that prevent dropping any; return whether one does."""
+def note_problems(folder: Path, done: Made) -> bool:
+    """Note missing or changed backups, and problems that prevent dropping any; return whether there are such
+    problems.
+    """
     for name, what in done.odd:
-        render.note(f"note: {folder / name} {what}; it counts for nothing, and is not dropped")
+        render.note(f"note: {folder / name} {what}; it is ignored, and not dropped")
     problems = done.problems(folder)
     for problem in problems:
         render.note(f"ratings: {problem}")
@@ -64,8 +66,8 @@ def note_problems(folder: Path, done: BackupResult) -> bool:
 
 @backup.command(name="check")
 @click.argument("files", metavar="FILE [INCREMENT]...", nargs=-1, required=True, type=click.Path(exists=True))
-@click.option("--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value,
-              help="Where it must end; for exports without a last line.")  # fmt: skip
+@click.option("--head", "expected", metavar="POSITION:CHAINHASH", callback=read_head,
+              help="The head where it must end; for exports without a last line.")  # fmt: skip
 @click.option("--replay", is_flag=True, help="Restore it into a temporary ledger, and compare all ladders with --db.")
 @result_format
 @click.pass_obj
@@ -76,6 +78,6 @@ def check_(db: str, files: tuple[str, ...], expected: Place | None, replay: bool
     all ladders are compared with those of the ledger at that position, which must contain this very history.
     """
     refuse_unreadable_twice(files, "backup check")
-    found = checked_backup(BackupFiles(files, expected), db if replay else None)
-    emit(found, form, print_backup_checked)
-    return int(bool(found.findings))
+    report = checked_backup(BackupFiles(files, expected), db if replay else None)
+    emit(report, form, print_backup_checked)
+    return int(bool(report.findings))

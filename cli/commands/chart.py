@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from ratings_ledger.cli.arguments.command import OneOf, command
-from ratings_ledger.cli.arguments.options import axes, new_path
-from ratings_ledger.cli.arguments.views import open_for_command, view_of
+from ratings_ledger.cli.arguments.options import axes, read_new_path
+from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.commands.export import output_file
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import Unknown
@@ -26,7 +26,7 @@ from ratings_ledger.web.courses import By, describe_band, points_line, rank_line
 
 
 def _output(context: click.Context, parameter: click.Parameter, value: str) -> Path:
-    return new_path(value, (".svg",), ".svg")
+    return read_new_path(value, (".svg",), ".svg")
 
 
 @command(name="chart")
@@ -41,7 +41,7 @@ def chart(
     db: str, names: tuple[str, ...], by: By, is_ranks: bool, output: Path, as_of: str | None, known_at: str | None,
     rules: str | None,
 ) -> None:  # fmt: skip
-    """Draw the points of one or several PLAYERs on LADDER as a picture, FILE.svg. Any browser shows it.
+    """Draw the points of one or more PLAYERs on LADDER as FILE.svg. Any browser shows it.
 
     \b
         ratings chart mira jonas club-catan-elo -o both.svg
@@ -53,7 +53,7 @@ def chart(
     players = list(dict.fromkeys(given))
     if not 1 <= len(players) <= SERIES_MAX:
         raise click.UsageError(f"name one to {SERIES_MAX} players, and then a ladder")
-    view = view_of(open_for_command(db), as_of, known_at, rules)
+    view = open_view(open_for_command(db), as_of, known_at, rules)
     if len(players) == 1:
         players[0], ladder = view.with_ladder(players[0], ladder)
     drawn = _ranks(view, ladder, players, by) if is_ranks else _points(view, ladder, players, by)

@@ -1,10 +1,10 @@
-"""`clock`: every timer of a game at any instant, and why a player was removed."""
+"""Implement `clock`: every timer of a game at any instant, and why a player was removed."""
 
 import click
 
 from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.options import format_option, known_at_option
-from ratings_ledger.cli.arguments.views import open_for_command, view_of
+from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output.clock import print_clock, print_clock_csv, print_clock_lines, print_clock_lines_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import to_nfc
@@ -14,7 +14,7 @@ at_option = click.option("--at", metavar="MS", type=int, help="The server's time
 
 @group()
 def clock() -> None:
-    """The clock of a game, rebuilt from its events."""
+    """Rebuild the clock of a game from its events."""
 
 
 @clock.command(name="show")
@@ -24,8 +24,8 @@ def clock() -> None:
 @format_option
 @click.pass_obj
 def show_(db: str, game_id: str, at: int | None, known_at: str | None, form: str) -> None:
-    """Every player's timers in GAME, who is removed or disconnected, and whether the game is paused."""
-    state = view_of(open_for_command(db), None, known_at, None).clock(game_id, at)
+    """Show every player's timers in GAME, removals, disconnections and pauses."""
+    state = open_view(open_for_command(db), None, known_at, None).clock(game_id, at)
     emit(state, form, print_clock, print_clock_csv)
 
 
@@ -37,6 +37,6 @@ def show_(db: str, game_id: str, at: int | None, known_at: str | None, form: str
 @format_option
 @click.pass_obj
 def explain_(db: str, game_id: str, player: str, at: int | None, known_at: str | None, form: str) -> None:
-    """What was taken from PLAYER's main timer and given to it. Line by line, ending in their removal, if any."""
-    explanation = view_of(open_for_command(db), None, known_at, None).clock_of(game_id, player, at)
+    """Explain PLAYER's main timer, line by line. It ends in their removal, if any."""
+    explanation = open_view(open_for_command(db), None, known_at, None).clock_of(game_id, player, at)
     emit(explanation, form, print_clock_lines, print_clock_lines_csv)

@@ -1,4 +1,4 @@
-"""`completion`: the script by which a shell completes commands, options and names."""
+"""Implement `completion`: the script that completes commands, options and names in a shell."""
 
 import click
 
@@ -10,13 +10,13 @@ from ratings_ledger.cli.output import render
 @command()
 @click.argument("shell", type=OneOf(SHELLS))
 def completion(shell: str) -> None:
-    """Print the script by which a shell completes commands, options and names.
+    """Print the script that completes commands and names in a shell.
 
     \b
         eval "$(ratings completion bash)"         in ~/.bashrc
         eval "$(ratings completion zsh)"          in ~/.zshrc, after compinit
         ratings completion fish | source          in ~/.config/fish/config.fish
 
-    The names are those that the last command knew which read or wrote the ledger.
+    It completes the names that the ledger had at the last command.
     """
     render.echo(script(shell), nl=False)

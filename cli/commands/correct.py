@@ -1,4 +1,4 @@
-"""`correct`, `void`, `reinstate`, `player`: fixing mistakes, and showing what that changes."""
+"""Implement `correct`, `void`, `reinstate`, `player` and `club`: fix mistakes, and show what that changes."""
 
 import sys
 from collections.abc import Callable
@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from ratings_ledger.cli.arguments.command import OneOf, command, group
-from ratings_ledger.cli.arguments.options import instant_or_now, zone_option
-from ratings_ledger.cli.arguments.tables import OPTIONS, Kept, find_whole_ids, read_as, table_options
-from ratings_ledger.cli.arguments.views import decoded
-from ratings_ledger.cli.arguments.writing import WriteContext, taking_games, write_command
+from ratings_ledger.cli.arguments.options import read_instant_or_now, zone_option
+from ratings_ledger.cli.arguments.tables import OPTIONS, TableFiles, find_whole_ids, read_table_options, table_options
+from ratings_ledger.cli.arguments.views import decode_for_command
+from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options, write_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import Unknown
@@ -63,10 +63,10 @@ expect_option = click.option(
 @click.option("--edit", is_flag=True, help="Open the game in your editor.")
 @expect_option
 @table_options
-@taking_games("all")
+@with_game_options("all")
 def correct(
     how: WriteContext, game_id: str | None, players: tuple[str, ...], file: str | None, reason: str, at: str | None,
-    zone: str | None, edit: bool, expect: int | None, score: str | None, **said: Any,
+    zone: str | None, edit: bool, expect: int | None, score: str | None, **options: Any,
 ) -> int:  # fmt: skip
     """Correct the result, date or place of GAME. PLAYERS stand in the order of their places, tied ones joined by =.
 
@@ -76,24 +76,23 @@ def correct(
         ratings correct g-7 --at 2010-03-05T19:30Z --reason "wrong day"
         ratings correct --file games.csv --reason "from the score sheets"
 
-    What is not named stays as it is; scores go with the places where they would contradict them, unless --score says
-    them, or PLAYERS such as anna:3. With neither PLAYERS
-    nor options for the game, its complete data is read as JSON from standard input, as `ratings games GAME --format
-    json` prints it. From a file, all games are corrected or none; columns that it lacks say nothing, and games that are
-    already recorded like this are left alone. --map, --profile and what else `import` has for tables say how a file is
-    read.
+    Whatever you do not name stays as it is. Scores go with the places where they would contradict them, unless
+    --score gives new ones, or PLAYERS such as anna:3. With neither PLAYERS nor options for the game, its complete data
+    is read as JSON from standard input, as `ratings games GAME --format json` prints it. From a file, all games are
+    corrected or none; columns that it lacks change nothing, and games that are already recorded like this stay as
+    they are. --map, --profile and the other options that `import` has for tables describe the file.
     """
-    given = {name: label for name, label in said.items() if name not in OPTIONS and label is not None}
+    labels = {name: label for name, label in options.items() if name not in OPTIONS and label is not None}
     if file is not None:
-        if game_id is not None or at is not None or edit or score is not None or expect is not None or given:
-            told = "--file has the games with everything to correct; it goes only with what says how a table is read"
-            raise click.UsageError(f"{told}, such as --map, --profile and --zone")
-        return _correct_many(how, file, reason, *read_as(said, zone))
-    if any(said[name] for name in OPTIONS):
-        raise click.UsageError("--map, --profile and what else says how a table is read go with --file")
+        if game_id is not None or at is not None or edit or score is not None or expect is not None or labels:
+            message = "--file has everything to correct; it goes only with options for reading a table"
+            raise click.UsageError(f"{message}, such as --map, --profile and --zone")
+        return _correct_many(how, file, reason, *read_table_options(options, zone))
+    if any(options[name] for name in OPTIONS):
+        raise click.UsageError("--map, --profile and other options for reading a table go with --file")
     if game_id is None:
         raise click.UsageError("name a GAME, or many with --file")
-    moved = {} if at is None else {"occurred_at": format_instant(instant_or_now(how.ledger, at, zone))}
+    moved = {} if at is None else {"occurred_at": format_instant(read_instant_or_now(how.ledger, at, zone))}
     with how.ledger.reading() as connection:
         game = live_game((log := Log(connection)).about(f"game:{game_id}"))
         hint = log.similar("game", game_id) if game is None else ""
@@ -104,12 +103,12 @@ def correct(
         if game is None:
             raise Refused("game-unknown", f"no game {quote(game_id)} is recorded; see: ratings games{hint}")
         if edit:
-            new = restore_recorded_ids(_edited(game), game, people)
-        elif players or given or moved or score is not None:
+            new = under_recorded_ids(_edit_game(game), game, people)
+        elif players or labels or moved or score is not None:
             # an empty label removes it
-            new = {name: value for name, value in {**game.data, **given, **moved}.items() if value != ""}
-            cells = players if score is None else add_scores(game, players, people, score=score, whole=whole)
-            new |= {"participants": place_players(game, cells, people, whole)} if cells else {}
+            new = {name: value for name, value in {**game.data, **labels, **moved}.items() if value != ""}
+            cells = players if score is None else with_scores(game, players, people, score=score, whole=whole)
+            new |= {"participants": replaced(game, cells, people, whole)} if cells else {}
             if score is None:
                 _note_scores(game.data, new)
             if "extra" in game.data:
@@ -125,38 +124,38 @@ def correct(
 
 
 def _note_scores(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """Note whom a correction of the places gives another score."""
-    before = {one["player"]: one.get("score") for one in old["participants"]}
-    moved = [one for one in new["participants"] if before.get(one["player"], one.get("score")) != one.get("score")]
+    """Note the players who get another score because of a correction of the places."""
+    old_scores = {one["player"]: one.get("score") for one in old["participants"]}
+    moved = [one for one in new["participants"] if old_scores.get(one["player"], one.get("score")) != one.get("score")]
     if moved:
         scores = ", ".join(f"{one['player']} {one['score']}" for one in moved)
         render.note(render.plain(f"note: the scores go with the places: {scores}"))
 
 
-def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptions, kept: Kept) -> int:
-    """Correct the games of a table that is read by these options, and by the files that say more."""
-    options, problems = kept.read(options)
-    how = replace(how, policy=how.policy._replace(accepted=own_names(options.aliases)))
+def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptions, table_files: TableFiles) -> int:
+    """Correct the games of a table, which the options and the files with further options describe."""
+    options, problems = table_files.read(options)
+    how = replace(how, policy=how.policy._replace(accepted=of_their_own(options.aliases)))
 
     def read(decided_at: int) -> RequestedChanges:
         if problems:
             return RequestedChanges([*problems], [], {})
         with how.ledger.reading() as connection:
             whole = find_whole_ids(connection, options.partners)
-            zoned = options._replace(zone=options.zone or home_zone(connection), whole=whole)
-            return correct_from_table(Log(connection), identities(connection), file, reason, decided_at, zoned)
+            zoned_options = options._replace(zone=options.zone or home_zone(connection), whole=whole)
+            return corrections(Log(connection), identities(connection), file, reason, decided_at, zoned_options)
 
     return _enter_many(how, "game.corrected", "recorded like this", read)
 
 
-def _voids(how: WriteContext, file: str | None, batch: str | None, reason: str, decided_at: int) -> RequestedChanges:
+def _read_voids(how: WriteContext, file: str | None, batch: str | None, reason: str, decided_at: int) -> Many:
     with how.ledger.reading() as connection:
         if batch is not None:
             return void_batches(connection, batch, reason, decided_at)
         return void_from_file(Log(connection), str(file), reason, decided_at)
 
 
-def _edited(game: RevisedGame) -> dict[str, Any]:
+def _edit_game(game: RevisedGame) -> dict[str, Any]:
     text = render.json_text({"occurred_at": format_instant(game.occurred_at), **game.data}, indent=2)
     edited = click.edit(text + "\n", extension=".json")
     if edited is None:
@@ -167,13 +166,13 @@ def _edited(game: RevisedGame) -> dict[str, Any]:
 def _read_game() -> dict[str, Any]:
     if sys.stdin.isatty():
         raise click.UsageError("name the PLAYERS, what else to correct, or --edit; or give JSON on standard input")
-    found = parse_object(sys.stdin.buffer.read(1 << 20))
-    # the output of `ratings games GAME` and a whole event will do, too
-    if isinstance(rows := found.get("rows"), list) and len(rows) == 1 and isinstance(rows[0], dict):
-        found = rows[0]
-    if isinstance(data := found.get("data"), dict):
-        found = data | {"occurred_at": found.get("occurred_at")}
-    return {name: value for name, value in found.items() if name not in ("position", "voided") and value is not None}
+    game = parse_object(sys.stdin.buffer.read(1 << 20))
+    # the output of `ratings games GAME` and a whole event are accepted, too
+    if isinstance(rows := game.get("rows"), list) and len(rows) == 1 and isinstance(rows[0], dict):
+        game = rows[0]
+    if isinstance(data := game.get("data"), dict):
+        game = data | {"occurred_at": game.get("occurred_at")}
+    return {name: value for name, value in game.items() if name not in ("position", "voided") and value is not None}
 
 
 @command()
@@ -190,10 +189,11 @@ def void(
     how: WriteContext, game_id: str | None, event: str | None, file: str | None, batch: str | None, reason: str,
     expect: int | None,
 ) -> int:  # fmt: skip
-    """Void GAME, so that it counts for nothing; or withdraw an adjustment, a rename, an account or a ruleset.
+    """Void GAME, or withdraw an event that is not a game's.
 
-    A voided game can be reinstated. A withdrawn event is back in force when the event that withdrew it is voided. From
-    a file or a batch, all games are voided or none; those already voided are left alone.
+    A voided game counts for nothing, and can be reinstated. Adjustments, renames, accounts and rulesets are withdrawn
+    with --event. A withdrawn event is back in force when the event that withdrew it is voided. From a file or a batch,
+    all games are voided or none; those already voided stay as they are.
     """
     many = file is not None or batch is not None
     if [game_id, event, file, batch].count(None) != 3 or (many and expect is not None):
@@ -201,7 +201,7 @@ def void(
             "name a GAME, or another event with --event, or many games with --file or --batch, without --expect"
         )
     if many:
-        return _enter_many(how, "game.voided", "voided", partial(_voids, how, file, batch, reason))
+        return _enter_many(how, "game.voided", "voided", partial(_read_voids, how, file, batch, reason))
     if event is None:
         return _enter(how, "game.voided", {"game_id": game_id, "reason": reason}, expect)
     with how.ledger.reading() as connection:
@@ -223,7 +223,7 @@ def reinstate(how: WriteContext, game_id: str, reason: str, expect: int | None) 
 
 @group()
 def player() -> None:
-    """Give a player another id or account, or merge two ids of one person."""
+    """Rename or merge players, or change an account."""
 
 
 @player.command()
@@ -232,7 +232,7 @@ def player() -> None:
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
 @write_command
 def rename(how: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
-    """PLAYER is NEW, from their first game on. If NEW has games, too, they are one person's (a merge)."""
+    """Rename PLAYER to NEW, from their first game on. If NEW has games, too, they are one person's (a merge)."""
     data = {"player": player_id, "new_player": new_player, **({} if reason is None else {"reason": reason})}
     return _enter(how, "player.renamed", data)
 
@@ -243,14 +243,14 @@ def rename(how: WriteContext, player_id: str, new_player: str, reason: str | Non
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
 @write_command
 def merge(how: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
-    """PLAYER and KEPT are one person under two ids. From their first game on, all games are those of KEPT.
+    """Merge two ids of one person, PLAYER and KEPT. From their first game on, all games are those of KEPT.
 
-    It records a rename; both ids must be known. Two ids that met in one game are two people, and are refused. To take
-    it back: ratings undo.
+    Both ids must be known; a rename is recorded. Two ids that met in one game are two people, and are refused.
+    `ratings undo` takes it back.
     """
     try:
         with how.ledger.reading() as connection:
-            facts = decoded(connection)
+            facts = decode_for_command(connection)
             for name in (player_id, new_player):
                 require_player(facts, name)
     except Unknown as problem:
@@ -266,13 +266,13 @@ def merge(how: WriteContext, player_id: str, new_player: str, reason: str | None
 @zone_option
 @write_command
 def account(how: WriteContext, player_id: str, kind: str, at: str | None, zone: str | None) -> int:
-    """PLAYER has this account from then on."""
+    """Set the account of PLAYER, from then on."""
     return _enter(how, "player.account_changed", {"player": player_id, "account": kind}, at=at, zone=zone)
 
 
 @group()
 def club() -> None:
-    """Give a club another name."""
+    """Rename a club."""
 
 
 @club.command("rename")
@@ -281,7 +281,7 @@ def club() -> None:
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
 @write_command
 def rename_club(how: WriteContext, club_name: str, new_club: str, reason: str | None) -> int:
-    """CLUB is NEW, from its first game on. If NEW has games, too, they are one club's (a merge)."""
+    """Rename CLUB to NEW, from its first game on. If NEW has games, too, they are one club's (a merge)."""
     data = {"club": club_name, "new_club": new_club, **({} if reason is None else {"reason": reason})}
     return _enter(how, "club.renamed", data)
 
@@ -290,8 +290,8 @@ def _enter(
     how: WriteContext, type_name: str, data: dict[str, Any], seen: str | int | None = None, *, at: str | None = None,
     zone: str | None = None, refuse: Callable[[Draft], None] | None = None,
 ) -> int:  # fmt: skip
-    """Enter one event; `seen` is the last event about its game or event when somebody looked: its id or position."""
-    occurred_at = format_instant(instant_or_now(how.ledger, at, zone))
+    """Record one event; `seen` is the id or position of the last event about its game or event that the user saw."""
+    occurred_at = format_instant(read_instant_or_now(how.ledger, at, zone))
     subject = f"game:{data['game_id']}" if "game_id" in data else f"event:{data.get('id')}"
     plan = how.propose(
         [{"type": type_name, "occurred_at": occurred_at, "data": data}],
@@ -306,13 +306,13 @@ def _enter(
     return how.enter(type_name, plan)
 
 
-def _enter_many(how: WriteContext, type_name: str, state: str, read: Callable[[int], RequestedChanges]) -> int:
-    """Enter what a file asks for; games that are already in this `state` are left alone."""
+def _enter_many(how: WriteContext, type_name: str, state: str, read: Callable[[int], Many]) -> int:
+    """Record the events that a file asks for; games that are already in this `state` stay as they are."""
     try:
-        found = read(clock.now())
+        batch = read(clock.now())
     except Refused as problem:
         return how.refuse(type_name, problem)
-    if how.form == "table" and found.unchanged:
-        told = render.first_of([*map(render.csv_item, found.unchanged)], SHOWN_GAMES)
-        render.note(render.plain(f"note: {render.count(len(found.unchanged), 'game')} already {state}: {told}"))
-    return how.enter(type_name, how.propose(found.items, based_on=found.looked_at), found.unchanged)
+    if how.form == "table" and batch.unchanged:
+        games = render.first_of([*map(render.in_list, batch.unchanged)], SHOWN_GAMES)
+        render.note(render.plain(f"note: {render.count(len(batch.unchanged), 'game')} already {state}: {games}"))
+    return how.enter(type_name, how.propose(batch.items, based_on=batch.looked_at), batch.unchanged)

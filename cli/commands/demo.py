@@ -1,4 +1,4 @@
-"""`demo`: the main tasks on a small club's games, with the commands that do them, in a ledger that may be kept."""
+"""Implement `demo`: the main tasks on a small club's games, with their commands, in a ledger that may be kept."""
 
 import os
 import shlex
@@ -72,26 +72,26 @@ NEXT = """Next, in a folder of your own:
 
 @command()
 @click.option(
-    "--keep", metavar="FOLDER", type=click.Path(file_okay=False), help="Keep the ledger there, with its pages."
+    "--keep", metavar="FOLDER", type=click.Path(file_okay=False), help="Keep the ledger in FOLDER, with its pages."
 )
 def demo(keep: str | None) -> int:
-    """Show the main tasks on a small club's games. The ledger is thrown away unless it is kept."""
+    """Show the main tasks on a small club's games. The ledger is deleted unless --keep names a folder."""
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="ratings-demo-") as folder:
-            return _play(Path(folder))
-    kept = Path(keep).resolve()
-    kept.mkdir(parents=True, exist_ok=True)
-    if (kept / "ratings.db").exists():
+            return _run_steps(Path(folder))
+    target = Path(keep).resolve()
+    target.mkdir(parents=True, exist_ok=True)
+    if (target / "ratings.db").exists():
         raise click.UsageError(f"{keep} holds a ledger already; name another folder")
-    return _play(kept) or _show(kept)
+    return _run_steps(target) or _write_pages(target)
 
 
-def _play(folder: Path) -> int:
+def _run_steps(folder: Path) -> int:
     from ratings_ledger.cli.main import invoke
 
     database = str(folder / "ratings.db")
     known: dict[str, int] = {}
-    before = os.getcwd()
+    previous_folder = os.getcwd()
     try:
         os.chdir(EXAMPLES)
         for text, commands in STEPS:
@@ -105,13 +105,13 @@ def _play(folder: Path) -> int:
                     known["before_late_game"] = _head_position(database)
                 render.echo()
     finally:
-        os.chdir(before)
+        os.chdir(previous_folder)
     render.echo(NEXT, nl=False)
     return 0
 
 
-def _show(folder: Path) -> int:
-    """Write the pages beside the ledger, and say which file to open."""
+def _write_pages(folder: Path) -> int:
+    """Write the pages beside the ledger, and print which file to open."""
     from ratings_ledger.cli.main import invoke
 
     render.echo("\n# What the members look at: every number with its reason, as pages.")

@@ -1,10 +1,10 @@
-"""`diff`: a ladder at two coordinates side by side, or what was published beside what would be today."""
+"""Implement `diff`: compare a ladder at two coordinates, or a published list with today's."""
 
 import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import CoordinatesType, format_option
-from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
+from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
 from ratings_ledger.cli.output.comparison import print_differences, print_differences_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import to_nfc
@@ -19,7 +19,8 @@ from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 @format_option
 @click.pass_obj
 def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...], form: str) -> int:
-    """How ladders at the coordinates A differ from those at B: rows added, removed, moved, points before and after.
+    """Compare ladders at the coordinates A with those at B. It lists rows added, removed and moved, and points before
+    and after.
 
     \b
         ratings diff 217 now club-catan-elo
@@ -31,9 +32,9 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
     to the same time. Without LADDERS: all that differ. A ladder that cannot be replayed is reported; the exit code is
     then 1.
     """
-    view = view_of(open_for_command(db), None, None, None)
-    named = [*map(view.full_name, ladders)]
+    view = open_view(open_for_command(db), None, None, None)
+    names = [*map(view.full_name, ladders)]
     with view.sides() as sides:
-        found = compared(sides, a, b, named)
+        differences = compared(sides, a, b, names)
         note_left_out(sides.left_out)
-    return emit(found, form, print_differences, print_differences_csv)
+    return emit(differences, form, print_differences, print_differences_csv)

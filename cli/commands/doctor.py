@@ -1,4 +1,4 @@
-"""`doctor`: reading back every setting that safety depends on."""
+"""Implement `doctor`: read back every setting that safety depends on."""
 
 import click
 
@@ -15,6 +15,6 @@ from ratings_ledger.projections.stored.doctor import WRONG, checks
 @click.pass_obj
 def doctor(db: str, form: str) -> int:
     """Read back every setting that safety depends on. Exit 1 if something is wrong."""
-    found = checks(open_ledger(db))
-    emit(found, form, print_checks, print_checks_csv)
-    return int(any(row.state == WRONG for row in found.rows))
+    report = checks(open_ledger(db))
+    emit(report, form, print_checks, print_checks_csv)
+    return int(any(row.state == WRONG for row in report.rows))

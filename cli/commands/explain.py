@@ -1,10 +1,10 @@
-"""`explain`: why a game changed points as it did, and how somebody's place on a list comes about."""
+"""Implement `explain`: why a game changed points as it did, and how a player's place on a list comes about."""
 
 import click
 
 from ratings_ledger.cli.arguments.command import command, print_note
 from ratings_ledger.cli.arguments.options import CoordinatesType, axes, close_now_option, format_option
-from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
+from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
 from ratings_ledger.cli.output.explanation import print_game, print_game_csv, print_player, print_player_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.errors import BadArgument, Unknown
@@ -41,60 +41,63 @@ def explain_(
     close_now: bool,
     form: str,
 ) -> None:
-    """Why GAME changed the points on LADDER as it did. Term by term; or why it did not count.
+    """Explain why GAME changed the points on LADDER. It lists each term, or why it did not count.
 
-    With a player instead of a game: how their place on LADDER comes about, or why they have none. LADDER may be left
-    out if there is only one on which the game counts, or that the player is on.
+    With a player instead of a game, it explains their place on LADDER, or why they have none. LADDER may be left out
+    if the game counts on only one, or the player is on only one.
 
     \b
         ratings explain --change PLAYER LADDER --from published --to now
 
-    What changed a player's points: each late, corrected, voided or reinstated game, rename, adjustment and rule, with
-    the ripple through their opponents; the parts add up exactly. Coordinates are written as for ratings diff.
+    It lists what changed a player's points: each late, corrected, voided or reinstated game, rename, adjustment and
+    rule, with the ripple through their opponents; the parts add up exactly. Coordinates are written as for ratings
+    diff.
     """
     if change or before is not None or after is not None:
         if not change or before is None or is_player or any((as_of, known_at, rules, close_now)):
             raise click.UsageError("explain --change PLAYER LADDER needs --from and takes --to, and no other axes")
-        # no other explanation needs these, nor what they compare
+        # other explanations do not need these modules
         from ratings_ledger.cli.output.attribution import print_attribution, print_attribution_csv
         from ratings_ledger.projections.diff.attribution import attributed
 
-        view = view_of(open_for_command(db), None, None, None)
+        view = open_view(open_for_command(db), None, None, None)
         game, ladder = view.with_ladder(game, ladder)
         try:
             with view.sides() as sides:
-                found = attributed(sides, ladder, game, before, after or parse_coordinates("now"))
+                attribution = attributed(sides, ladder, game, before, after or parse_coordinates("now"))
         except BadArgument as problem:  # of a part of --from or --to, which are no options here
             raise BadArgument(str(problem)) from None
-        note_left_out(found.left_out)
-        for told in found.contradicted:
-            print_note(told)
-        emit(found, form, print_attribution, print_attribution_csv)
+        note_left_out(attribution.left_out)
+        for note in attribution.contradicted:
+            print_note(note)
+        emit(attribution, form, print_attribution, print_attribution_csv)
         return
-    view = view_of(open_for_command(db), as_of, known_at, rules, close_now=close_now)
+    view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     game, ladder = view.with_ladder(game, ladder, is_player)
-    explanation = _explained(view, ladder, game, is_player)
+    explanation = _explain_game_or_player(view, ladder, game, is_player)
     if isinstance(explanation, GameExplanation):
         emit(explanation, form, print_game, print_game_csv)
     else:
         emit(explanation, form, print_player, print_player_csv)
 
 
-def _explained(view: Snapshot, ladder: str, name: str, is_player: bool) -> GameExplanation | PlayerExplanation:
+def _explain_game_or_player(
+    view: Snapshot, ladder: str, name: str, is_player: bool
+) -> GameExplanation | PlayerExplanation:
     """Explain a game or, if there is none of this name, a player. Raises `Unknown` (game-unknown, player-unknown)."""
-    later = None
+    game_problem = None
     if not is_player and view.has_game(name):
         try:
             return view.explain(ladder, name)
         except Unknown as problem:
             if problem.reason != "game-unknown":
                 raise
-            later = problem
+            game_problem = problem
     try:
         return view.account(ladder, name)
     except Unknown as problem:
-        if later is not None:
-            raise later from None
-        told = str(problem).replace("nothing is recorded about", "no game and no player is called", 1)
-        hint = "" if "did you mean" in told else view.similar_game(name)
-        raise Unknown(problem.reason, told + hint) from None
+        if game_problem is not None:
+            raise game_problem from None
+        message = str(problem).replace("nothing is recorded about", "no game and no player is called", 1)
+        hint = "" if "did you mean" in message else view.similar_game(name)
+        raise Unknown(problem.reason, message + hint) from None

@@ -1,4 +1,4 @@
-"""`export`: the log and the standings for other programs."""
+"""Implement `export`: the log and the standings for other programs."""
 
 import sys
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import group, print_note
 from ratings_ledger.cli.arguments.options import axes, format_of, known_at_option
-from ratings_ledger.cli.arguments.views import open_for_command, view_of
+from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.export import CHANGES, STANDINGS, change_line, standings_lines
 from ratings_ledger.ledger.events.fields import to_nfc
@@ -23,7 +23,7 @@ from ratings_ledger.projections.queries.results import Failed
 
 output_option = click.option(
     "--output", "-o", metavar="FILE", default="-",
-    help="A file that does not exist yet, compressed if it ends in .gz.  [default: stdout]",
+    help="A new file, compressed if it ends in .gz.  [default: stdout]",
 )  # fmt: skip
 
 
@@ -32,7 +32,7 @@ form_option = format_of("json", "csv", meaning="JSON Lines, or one table.")
 
 @group()
 def export() -> None:
-    """Write the ledger's contents for other programs."""
+    """Export the ledger's contents for other programs."""
 
 
 @export.command(name="events")
@@ -41,15 +41,15 @@ def export() -> None:
 @output_option
 @click.pass_obj
 def export_events(db: str, known_at: str | None, since: str | None, output: str) -> None:
-    """Every record verbatim, one per line: a full backup that `import --restore` takes into an empty ledger.
+    """Export every record verbatim, one per line: a full backup that `import --restore` takes into an empty ledger.
 
-    A file gets a last line that names the head, and gets its name once it is whole; standard output gets only the
+    A file gets a last line that names the head, and its name only once it is complete; standard output gets only the
     records. --since also takes a head, POSITION:CHAINHASH, which the ledger must contain. This is the log itself:
     nothing is computed, so of the axes only --known-at applies.
     """
     with open_for_command(db).reading() as connection:
-        until = resolve_known_at(connection, known_at, None, print_note)
-        after = 0 if since is None else _since(connection, since, until)
+        until = position_known(connection, known_at, None, print_note)
+        after = 0 if since is None else _read_since(connection, since, until)
         if output == "-":
             for page in read_records(connection, after, until):
                 sys.stdout.buffer.writelines(f"{record}\n".encode() for _, record in page)
@@ -61,28 +61,28 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
     render.note(f"{render.count(until - after, 'event')}{behind} in {output}")
 
 
-def _since(connection: Connection, text: str, until: int) -> int:
+def _read_since(connection: Connection, text: str, until: int) -> int:
     """Return the position that --since means. Raises `click.BadParameter` if the log up to `until` has no such
     position.
     """
     place = read_place(text)
     if place is None and not (text.isascii() and text.isdigit() and len(text) <= 16):
-        raise _wrong_since("write a POSITION, such as 52, or POSITION:CHAINHASH as `ratings status` prints it")
+        raise _build_since_error("write a POSITION, such as 52, or POSITION:CHAINHASH as `ratings status` prints it")
     position = int(text) if place is None else place.position
     if position > until:
-        raise _wrong_since(f"the log ends at position {until}; nothing comes after {position}")
+        raise _build_since_error(f"the log ends at position {until}; nothing comes after {position}")
     if place is not None and place_at(connection, position) != place:
-        raise _wrong_since(f"the ledger does not contain this history; it has {place_at(connection, position)}")
+        raise _build_since_error(f"the ledger does not contain this history; it has {place_at(connection, position)}")
     return position
 
 
-def _wrong_since(message: str) -> click.BadParameter:
+def _build_since_error(message: str) -> click.BadParameter:
     return click.BadParameter(message, param_hint="--since")
 
 
 @contextmanager
 def output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """Provide a new file that appears once it is whole, compressed if its name says so; or standard output."""
+    """Provide a new file that appears once it is complete, compressed if its name says so; or standard output."""
     if output == "-":
         yield sys.stdout.buffer
         return
@@ -100,8 +100,8 @@ def output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
 T = TypeVar("T")
 
 
-def _begun(results: Iterator[T]) -> Iterator[T]:
-    """Return the same, of which the first is made at once: anything wrong is reported before a file is made."""
+def _start_early(results: Iterator[T]) -> Iterator[T]:
+    """Return the same results after computing the first, so that an error comes before a file is created."""
     first = [*islice(results, 1)]
     return chain(first, results)
 
@@ -116,25 +116,24 @@ def export_standings(
     db: str, ladders: tuple[str, ...], as_of: str | None, known_at: str | None, rules: str | None, form: str,
     output: str,
 ) -> int:  # fmt: skip
-    """The standings of each LADDER, by default of all that have games or adjustments.
+    """Export the standings of each LADDER, by default of all that have games or adjustments.
 
     Each line is what `standings --format json` says about a ladder. The table has the same columns for all of them:
-    points as a decimal of at most six places, and exact; `state` has all that people see of what a rule with state
-    keeps, such as rating=1650 deviation=80. A ladder that cannot be replayed is reported and left out; the exit code is
-    then 1.
+    points as a decimal of at most six places, and exact; `state` has the numbers that a rule with state shows, such as
+    rating=1650 deviation=80. A ladder that cannot be replayed is reported and left out; the exit code is then 1.
     """
-    found = _begun(view_of(open_for_command(db), as_of, known_at, rules).every_standings(ladders))
+    results = _start_early(open_view(open_for_command(db), as_of, known_at, rules).every_standings(ladders))
     written, failed = 0, False
     with output_file(output) as file:
         if form == "csv":
             file.write(render.csv_text([STANDINGS]).encode())
-        for one in found:
-            if isinstance(one, Failed):
-                render.note(f"ratings: {one.reason}")
-                failed = failed or one.ladder is not None or not ladders
+        for result in results:
+            if isinstance(result, Failed):
+                render.note(f"ratings: {result.reason}")
+                failed = failed or result.ladder is not None or not ladders
             else:
                 written += 1
-                file.write(standings_lines(one, form, to_stdout=output == "-").encode())
+                file.write(standings_lines(result, form, to_stdout=output == "-").encode())
     if output != "-":
         render.note(f"{render.count(written, 'ladder')} in {output}")
     return int(failed)
@@ -149,17 +148,17 @@ def export_standings(
 def export_changes(
     db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str, output: str
 ) -> None:
-    """Every change of everybody's points on LADDER, in the order of the games: `history` of all players in one pass.
+    """Export every change of points on LADDER, in the order of the games: `history` of all players in one pass.
 
     Points are given exactly, and as decimals of at most six places.
     """
-    found = _begun(view_of(open_for_command(db), as_of, known_at, rules).changes(ladder))
+    changes = _start_early(open_view(open_for_command(db), as_of, known_at, rules).changes(ladder))
     written = 0
     with output_file(output) as file:
         if form == "csv":
             file.write(render.csv_text([CHANGES]).encode())
-        for one in found:
+        for change in changes:
             written += 1
-            file.write(change_line(one, form, to_stdout=output == "-").encode())
+            file.write(change_line(change, form, to_stdout=output == "-").encode())
     if output != "-":
         render.note(f"{render.count(written, 'change')} in {output}")

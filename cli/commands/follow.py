@@ -1,4 +1,4 @@
-"""`import --follow -`: a program keeps standard input open, and every line that it sends is answered."""
+"""Implement `import --follow -`: answer every line from a program that keeps standard input open."""
 
 import os
 import signal
@@ -22,43 +22,43 @@ STORE_UNAVAILABLE = 3
 
 
 def follow(db: str, policy: ImportPolicy) -> int:
-    """Append what comes on standard input until it ends, answer each line on standard output; returns the exit code.
+    """Append events from standard input until it ends, answer each line on standard output; return the exit code.
 
-    Raises `StoreUnavailable`, `ClockBehind`: what is not answered then can be sent again.
+    Raises `StoreUnavailable`, `ClockBehind`; lines without an answer can then be sent again.
     """
-    ledger, known, told = open_ledger(db, keep_open=True), Known(newest=newest_ladders), set[str]()
+    ledger, known, noted = open_ledger(db, keep_open=True), Known(newest=newest_ladders), set[str]()
 
     def import_batch(items: Sequence[Item], reject: Reject, on_stored: OnStored) -> None:
         hooks = {"reject": reject, "on_stored": on_stored}
         result = propose(ledger, items, policy, known, league_notes=LeagueNotes(), **hooks).append()
-        result.rejected_count = 0  # they are answered, and no reason to say nothing of the others
+        result.rejected_count = 0  # each line gets its own answer; the notes about the other lines still matter
         note_new(result)
-        # once for each reason
-        result.homeless = {reason: game_id for reason, game_id in result.homeless.items() if reason not in told}
-        result.leagues = [note for note in result.leagues if note not in told]
-        told.update(result.homeless, result.leagues)
+        # note each reason once
+        result.homeless = {reason: game_id for reason, game_id in result.homeless.items() if reason not in noted}
+        result.leagues = [note for note in result.leagues if note not in noted]
+        noted.update(result.homeless, result.leagues)
         note_homeless(result)
         note_leagues(result)
 
-    rejected = False
-    with _ended_by_signals() as stopped:
+    has_rejected = False
+    with _stop_signal() as stopped:
         for batch in batches(sys.stdin.fileno(), stopped):
             try:
-                found = import_and_answer(ledger, batch, import_batch)
+                replies = answers(ledger, batch, import_batch)
             except LedgerError:
                 _note_unanswered(batch)
                 raise
-            rejected |= any(one["result"] == "rejected" for one in found)
+            has_rejected |= any(reply["result"] == "rejected" for reply in replies)
             try:
-                sys.stdout.write("".join(f"{render.json_text(one)}\n" for one in found))
+                sys.stdout.write("".join(f"{render.json_text(reply)}\n" for reply in replies))
                 sys.stdout.flush()
             except BrokenPipeError:
                 # output that cannot be written must not be tried again when the interpreter exits
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                render.note("ratings: nobody reads the answers any more")
+                render.note("ratings: the reader of the answers is gone")
                 _note_unanswered(batch)
                 return STORE_UNAVAILABLE
-    return int(rejected)
+    return int(has_rejected)
 
 
 def _note_unanswered(batch: Sequence[Line]) -> None:
@@ -67,10 +67,8 @@ def _note_unanswered(batch: Sequence[Line]) -> None:
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[int]:
-    """Provide a descriptor that becomes readable when the process is asked to end; asked a second time, it ends at
-    once.
-    """
+def _stop_signal() -> Iterator[int]:
+    """Provide a descriptor that becomes readable on the first signal to end; a second one ends the process at once."""
     reading, writing = os.pipe()
     before = {number: signal.getsignal(number) for number in ENDING}
 

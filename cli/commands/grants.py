@@ -1,4 +1,4 @@
-"""`grants`: the roles for a ledger in PostgreSQL."""
+"""Implement `grants`: the roles for a ledger in PostgreSQL."""
 
 import textwrap
 
@@ -20,35 +20,37 @@ USED_BY = {
 }
 
 
-def _name(context: click.Context, parameter: click.Parameter, value: str) -> str:
+def _read_prefix(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if not NAME.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is not like club_a_: a to z, 0 to 9 and _, at most 40, no digit first")
+        raise click.BadParameter(
+            f"{value!r} is no prefix; use at most 40 of a to z, 0 to 9 and _, no digit first, such as --prefix club_a_"
+        )
     return value
 
 
 @command()
-@click.option("--sql", is_flag=True, help="Print the statements that make the roles and give them their rights.")
-@click.option("--prefix", default=PREFIX, show_default=True, callback=_name,
-              help="How the names of the roles begin; each club on a server has its own prefix.")  # fmt: skip
+@click.option("--sql", is_flag=True, help="Print the statements that create the roles and grant their rights.")
+@click.option("--prefix", default=PREFIX, show_default=True, callback=_read_prefix,
+              help="The prefix of the roles' names; each club on a server has its own.")  # fmt: skip
 @click.option("--as", "who", type=OneOf(["administrator", "owner"]),
-              help="With --sql: only what this one runs, before init or after it.")  # fmt: skip
+              help="With --sql: only the statements that this role runs, before init or after it.")  # fmt: skip
 @format_option
 @click.pass_obj
 def grants(db: str, sql: bool, prefix: str, who: str | None, form: str) -> None:
     """Show the roles for a ledger in PostgreSQL, as described in docs/postgresql.md.
 
-    Nothing is done, and no server is asked. The database is the one that --db names. What a server actually grants is
-    checked by `ratings doctor`.
+    It changes nothing and connects to no server. --db names the database. `ratings doctor` checks what a server
+    actually grants.
     """
     if who is not None and not sql:
         raise click.UsageError("--as belongs to --sql")
     if sql and form != "table":
         raise click.UsageError("--sql prints statements; leave out --format")
     if sql:
-        for title, statements in _scripts(db, prefix, who):
-            render.echo(f"-- {title}\n" + "\n".join(_folded(f"{statement};") for statement in statements))
+        for title, statements in _build_scripts(db, prefix, who):
+            render.echo(f"-- {title}\n" + "\n".join(_wrap_statement(f"{statement};") for statement in statements))
         return
-    rows = [(f"{prefix}{role}", *told) for role, told in USED_BY.items()]
+    rows = [(f"{prefix}{role}", *rights) for role, rights in USED_BY.items()]
     if form == "json":
         render.print_json([dict(zip(("role", "may", "is_used_by"), row, strict=True)) for row in rows])
     elif form == "csv":
@@ -57,8 +59,8 @@ def grants(db: str, sql: bool, prefix: str, who: str | None, form: str) -> None:
         render.print_table(("role", "may", "is used by"), rows)
 
 
-def _scripts(db: str, prefix: str, who: str | None) -> list[tuple[str, list[str]]]:
-    """Return the statements by who runs them, each group with a title. Raises `NotALedger`."""
+def _build_scripts(db: str, prefix: str, who: str | None) -> list[tuple[str, list[str]]]:
+    """Return the statements, each group with the title of who runs it. Raises `NotALedger`."""
     url = parse_url(db)
     statements = DIALECTS[url.get_backend_name()]().grant_statements(url.database or "", prefix)
     if statements is None or not url.database or not url.database.isprintable():
@@ -73,9 +75,9 @@ def _scripts(db: str, prefix: str, who: str | None) -> list[tuple[str, list[str]
     return [script for name, script in scripts.items() if who in (None, name)]
 
 
-def _folded(statement: str) -> str:
-    """Return a statement on lines of readable length; quoted names may hold spaces, so statements with them are not
-    folded.
+def _wrap_statement(statement: str) -> str:
+    """Return a statement on lines of readable length; statements with quoted names, which may hold spaces,
+    stay whole.
     """
     if '"' in statement:
         return statement

@@ -1,4 +1,4 @@
-"""`import`: takes in files of results, lines from another program, or a backup."""
+"""Implement `import`: take in files of results, lines from another program, or a backup."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -12,11 +12,11 @@ import click
 from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import head_value, refuse_unreadable_twice
-from ratings_ledger.cli.arguments.tables import Kept, find_scored_games, find_whole_ids, reading_tables
-from ratings_ledger.cli.arguments.views import decoded
-from ratings_ledger.cli.arguments.who_is_who import agreed_names
-from ratings_ledger.cli.arguments.writing import WriteContext, taking_games
+from ratings_ledger.cli.arguments.options import read_head, refuse_unreadable_twice
+from ratings_ledger.cli.arguments.tables import TableFiles, find_only_game, find_whole_ids, with_table_options
+from ratings_ledger.cli.arguments.views import decode_for_command
+from ratings_ledger.cli.arguments.who_is_who import propose_with_answers
+from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_games
 from ratings_ledger.cli.output.progress import picture
@@ -43,7 +43,7 @@ from ratings_ledger.projections.facts.players import known_players
 
 @command(name="import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
-@reading_tables
+@with_table_options
 @click.option("--preview", "previewing", is_flag=True,
               help="Show how the files are understood, and what they would change; write nothing.")  # fmt: skip
 @click.option("--sync", "syncing", is_flag=True,
@@ -56,27 +56,27 @@ from ratings_ledger.projections.facts.players import known_players
               help="Take lines of JSON from standard input as they arrive; answer each.")  # fmt: skip
 @click.option("--restore", "restoring", is_flag=True,
               help="Take an export, and increments after it, into an empty ledger, byte for byte.")  # fmt: skip
-@click.option("--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value,
+@click.option("--head", "expected", metavar="POSITION:CHAINHASH", callback=read_head,
               help="With --restore: where it must end; for exports without a last line.")  # fmt: skip
 @click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
-@taking_games("tables")
+@with_game_options("tables")
 def import_(
-    how: WriteContext, files: tuple[str, ...], tables: TableOptions, kept: Kept, previewing: bool, syncing: bool,
-    reason: str | None, yes: bool, keep_going: bool, new_game: bool, following: bool, restoring: bool,
+    how: WriteContext, files: tuple[str, ...], tables: TableOptions, table_files: TableFiles, previewing: bool,
+    syncing: bool, reason: str | None, yes: bool, keep_going: bool, new_game: bool, following: bool, restoring: bool,
     expected: Place | None, incomplete: bool,
 ) -> int:  # fmt: skip
     """Import games from tables (.xlsx, .ods, CSV), PGN, other programs, or JSON Lines.
 
-    FILES may be compressed with gzip; - is standard input. What is recognised in a table is told. Everything is checked
-    before anything is appended; if one line is refused, nothing at all is appended. --preview shows how the files are
-    understood. With --follow each line is taken or refused by itself. With --sync the games that differ from what a
-    table of this name gave before are shown, and are corrected, voided and reinstated once you agree.
+    FILES may be compressed with gzip; - is standard input. The import reports how it reads a table. Everything is
+    checked before anything is appended; if one line is refused, nothing is appended. --preview shows how the files
+    are understood. --follow takes or refuses each line by itself. --sync compares a table with what a table of this
+    name gave before, and corrects, voids and reinstates games once you agree.
     """
     _refuse_sync(files, syncing, following or restoring or keep_going, reason is not None or yes)
     if previewing and (syncing or following or restoring):
         raise click.UsageError("--preview shows an import as it is; --sync --dry-run shows what differs in a sheet")
     if following:
-        for_files = (tables != TableOptions(), any(kept), keep_going, how.dry_run, how.policy.strict, restoring)
+        for_files = (tables != TableOptions(), any(table_files), keep_going, how.dry_run, how.policy.strict, restoring)
         return _follow(how, files, any(for_files))
     if restoring:
         if how.dry_run or keep_going or how.policy.strict:
@@ -85,102 +85,100 @@ def import_(
     if expected is not None or incomplete:
         raise click.UsageError("--head and --incomplete go with --restore")
     files = tuple(dict.fromkeys(files))
-    kept.refuse_taken(files)
-    said, problems = kept.read(tables)
-    policy = how.policy._replace(keep_going=keep_going, new_game=new_game, accepted=own_names(said.aliases))
+    table_files.refuse_existing(files)
+    described, problems = table_files.read(tables)
+    policy = how.policy._replace(keep_going=keep_going, new_game=new_game, accepted=of_their_own(described.aliases))
     how = replace(how, policy=policy, dry_run=how.dry_run or previewing)
     with how.ledger.reading() as connection:
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
-        options = _known_to(connection, said)._replace(checks_all=not (keep_going or syncing))
+        whole = find_whole_ids(connection, *(JOINTS if described.partners is None else (described.partners,)))
+        zone, only_game = described.zone or home_zone(connection), find_only_game(connection)
+        options = described._replace(zone=zone, whole=whole, only_game=only_game)
 
     def save(plan: Proposal, used: TableOptions) -> None:
         if not plan.is_refused:
-            kept.save((plan.result.read_as or used)._replace(aliases=used.aliases, zone=said.zone))
+            table_files.save((plan.result.read_as or used)._replace(aliases=used.aliases, zone=described.zone))
 
     if previewing:
         from ratings_ledger.cli.commands.preview import preview
 
-        code, result = preview(how, files, options, partial(_proposed, files), save)
-        note_ways_on(result, files, options, is_kept=kept.is_used)
-        return code
+        return preview(how, files, options, partial(_propose_files, files), save)
     if syncing:
-        from ratings_ledger.cli.commands.sync import sync  # which needs more than others do
+        from ratings_ledger.cli.commands.sync import sync  # it imports more than other commands need
 
         return sync(how, files[0], options, save, reason, yes)
-    # what others record meanwhile can refuse a line when it is appended, too
-    with _rejects(keep_going and not how.dry_run) as reject:
-        plan, options = agreed_names(how, options, files, partial(_proposed, files, reject=reject))
+    # a line can also be refused on append, because of what other writers recorded meanwhile
+    with _reject_files(keep_going and not how.dry_run) as reject:
+        plan, options = propose_with_answers(how, options, files, partial(_propose_files, files, reject=reject))
         save(plan, options)
-        found = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
-        with _bar("appending", plan.result.would_append) as appended:
-            result = how.done(plan, appended)
-    note_games(result)
-    code = how.report(result, found, only_lists=found is not None and not how.dry_run)
-    note_ways_on(result, files, options, is_kept=kept.is_used)
-    return code
+        impact = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
+        with _progress_bar("appending", plan.result.would_append) as appended:
+            result = how.finish(plan, appended)
+    note_homeless(result)
+    note_leagues(result)
+    note_voided(result)
+    return how.report(result, impact, only_lists=impact is not None and not how.dry_run)
 
 
-def _known_to(connection: Connection, said: TableOptions) -> TableOptions:
-    """Return options with what the ledger knows: its zone, its games, and ids that are not taken apart."""
-    whole = find_whole_ids(connection, said.partners or JOINTS)
-    return said._replace(zone=said.zone or home_zone(connection), whole=whole, games=find_scored_games(connection))
-
-
-def _refuse_sync(files: tuple[str, ...], syncing: bool, otherwise: bool, explained: bool) -> None:
-    """Raise `click.UsageError` for what --sync does not go with, and for what goes with nothing else."""
-    if syncing and (otherwise or len(files) > 1 or STDIN in files):
+def _refuse_sync(files: tuple[str, ...], syncing: bool, has_other_mode: bool, has_sync_options: bool) -> None:
+    """Raise `click.UsageError` for options that do not go with --sync, and for options that need it."""
+    if syncing and (has_other_mode or len(files) > 1 or STDIN in files):
         raise click.UsageError("--sync compares one whole file with what was imported under its name before")
-    if explained and not syncing:
+    if has_sync_options and not syncing:
         raise click.UsageError("--reason and --yes go with --sync")
 
 
 def _follow(how: WriteContext, files: tuple[str, ...], for_files: bool) -> int:
-    """Take lines as they arrive. Raises `click.UsageError` for what goes with files alone."""
+    """Take lines as they arrive. Raises `click.UsageError` for options that only files take."""
     if files != (STDIN,) or for_files:
-        raise click.UsageError("--follow takes events from standard input, -, and nothing that is for files")
-    from ratings_ledger.cli.commands.follow import follow  # the only way in that handles signals
+        raise click.UsageError(
+            "--follow takes events from standard input, as in ratings import --follow -, and no options for files"
+        )
+    from ratings_ledger.cli.commands.follow import follow  # the only input that handles signals
 
     return follow(how.db, how.policy._replace(refusing="", keep_going=True))
 
 
-def _proposed(files: tuple[str, ...], how: WriteContext, options: TableOptions, **hooks: Any) -> Proposal:
-    """Return what the files hold, checked; the hooks are those of `FileIntake`."""
+def _propose_files(files: tuple[str, ...], how: WriteContext, options: TableOptions, **hooks: Any) -> Proposal:
+    """Check what the files hold; the hooks are those of `FileIntake`."""
     items = (item for name in files for item in read_items(name, options))
-    done, last = dict.fromkeys(files, 0), files[0]
+    bytes_read, last = dict.fromkeys(files, 0), files[0]
     sizes = [size(name) or 0 for name in files]
-    with _bar("checking", sum(sizes)) as completed:
+    with _progress_bar("checking", sum(sizes)) as completed:
 
-        def reading(progress: Progress) -> None:
+        def show_progress(progress: Progress) -> None:
             nonlocal last
             last = progress.file
-            done[last] = progress.read
-            completed(sum(done.values()))
+            bytes_read[last] = progress.read
+            completed(sum(bytes_read.values()))
 
         try:
             return how.propose_files(
-                items, league_notes=LeagueNotes(), reading=reading, cores=available_cores(), batches=True, **hooks
+                items, league_notes=LeagueNotes(), reading=show_progress, cores=available_cores(), batches=True, **hooks
             )  # fmt: skip
         except MemoryError:
             raise MemoryError(f"{last}: {TOO_LARGE}") from None
 
 
 def _touches_lists(plan: Proposal) -> bool:
-    """Tell whether published lists may come out differently, as far as that is worked out for so many games."""
+    """Tell whether published lists may come out differently; False for too many games to work it out."""
     with plan.ledger.reading() as connection:
         published = published_lists(connection, head(connection).position)
     return bool(published) and plan.is_small()
 
 
 def _restore(how: WriteContext, backup: BackupFiles) -> int:
-    """Take a backup into the ledger, and say which players it has, who are all new to it."""
+    """Restore a backup into the ledger, and report its players, who are all new to the ledger."""
     refuse_unreadable_twice(backup.files, "--restore")
     if backup.head is not None and backup.incomplete:
-        raise click.UsageError("--head says where the backup ends, --incomplete that it need not; choose one")
+        raise click.UsageError(
+            "--head names the end of the backup, --incomplete takes one that was cut off; choose one"
+        )
     result = restore(how.ledger, backup, RecordedChecks)
     if not result.rejected_count:
         with how.ledger.reading() as connection:
-            result.new_players = sorted(known_players(decoded(connection)))
+            result.new_players = sorted(known_players(decode_for_command(connection)))
         result.close = {
             name: CloseName(name, None, dict.fromkeys(others))
             for name, others in find_close_names(result.new_players, ())
@@ -189,17 +187,18 @@ def _restore(how: WriteContext, backup: BackupFiles) -> int:
 
 
 @contextmanager
-def _rejects(wanted: bool) -> Iterator[Reject]:
-    """Writes refusals with their input to FILE.rejects.jsonl, or to the next free name if that exists; one file for
-    each input that has any. No existing file is touched: it may be an input."""
+def _reject_files(is_enabled: bool) -> Iterator[Reject]:
+    """Write refusals with their input to FILE.rejects.jsonl, or to the next free name if that exists; one file for each
+    input with refusals. Existing files stay untouched, because they may be inputs.
+    """
     files: dict[str, Any] = {}
 
     def write(rejection: Rejection, source: Any) -> None:
-        if not wanted:
+        if not is_enabled:
             return
         name = "stdin" if rejection.file in (None, STDIN) else str(rejection.file)
         if name not in files:
-            files[name] = _new_file(name)
+            files[name] = _create_reject_file(name)
         line = {"line": rejection.line, "code": rejection.code, "message": rejection.message, "input": source}
         with name_file_in_errors(files[name].name):
             files[name].write(render.json_text(line) + "\n")
@@ -213,8 +212,8 @@ def _rejects(wanted: bool) -> Iterator[Reject]:
             render.note(f"refused lines are in {file.name}")
 
 
-def _new_file(name: str) -> Any:
-    """Return a file for an input's refusals that does not exist yet."""
+def _create_reject_file(name: str) -> Any:
+    """Create a file for the refusals of an input, under the first free name."""
     for number in count(1):
         with suppress(FileExistsError):
             numbered = f".{number}" if number > 1 else ""
@@ -223,8 +222,8 @@ def _new_file(name: str) -> Any:
 
 
 @contextmanager
-def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show progress on stderr if that is a terminal: what is done, and how much of it, as the function is told."""
+def _progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show progress on stderr if that is a terminal; the provided function takes how much is done."""
     if not sys.stderr.isatty():
         yield lambda completed: None
         return

@@ -1,4 +1,4 @@
-"""`init` and `zone`: creating a ledger, and its home zone."""
+"""Implement `init` and `zone`: create a ledger, and set its home zone."""
 
 import textwrap
 
@@ -7,7 +7,13 @@ import click
 from ratings_ledger.cli.arguments.asking import can_ask
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.machine_zone import find_machine_zone
-from ratings_ledger.cli.arguments.options import by_option, elo_games, ignore_clock_option, result_format, zone_name
+from ratings_ledger.cli.arguments.options import (
+    by_option,
+    ignore_clock_option,
+    read_elo_games,
+    read_zone_name,
+    result_format,
+)
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
@@ -21,25 +27,25 @@ from ratings_ledger.projections.rulesets.shipped_rulesets import read_rated_game
 from ratings_ledger.projections.rulesets.versions import ELO
 
 
-def _system(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Return the name of a system that rates any game, on the ladders that Elo has."""
+def _read_system(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Return the name of a system that rates any game, on ladders like those of Elo."""
     if value is None or value in systems():
         return value
     known = shipped_rulesets()
     if value in known:
         games = " --game GAME" if known[value].takes_game else ""
-        where = f"it has ladders of its own: ratings rules publish --shipped {value}{games}"
+        where = f"publish its own ladders: ratings rules publish --shipped {value}{games}"
         raise click.BadParameter(f"{value} is not for --system; {where}")
     raise click.BadParameter(f"no system is called {quote(value)}; there are {joined(systems())}"
                              f"{did_you_mean(value, systems())}")  # fmt: skip
 
 
 @command()
-@click.option("--for", "games", metavar="GAME", multiple=True, callback=elo_games,
+@click.option("--for", "games", metavar="GAME", multiple=True, callback=read_elo_games,
               help="Publish Elo for this game, such as chess, and nothing else; repeatable.")  # fmt: skip
-@click.option("--system", metavar="NAME", callback=_system, help=f"With --for: another system than {ELO}, such as "
+@click.option("--system", metavar="NAME", callback=_read_system, help=f"With --for: another system than {ELO}, such as "
               "glicko; ratings rules list --shipped has them.")  # fmt: skip
-@click.option("--zone", metavar="NAME", callback=zone_name,
+@click.option("--zone", metavar="NAME", callback=read_zone_name,
               help="The home zone, such as Europe/Berlin: times are shown and read there.  [default: at a "
               "terminal, the machine's]")  # fmt: skip
 @click.option("--no-rules", is_flag=True, help="Publish no shipped rulesets, for example before a restore.")
@@ -48,13 +54,13 @@ def _system(context: click.Context, parameter: click.Parameter, value: str | Non
 def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, no_rules: bool, by: str) -> None:
     """Create or upgrade the ledger. The shipped rulesets that it lacks are published.
 
-    With --for chess it gets textbook Elo for that game alone: the ladders elo-chess, elo-chess/2, elo-chess/3-4 and
+    With --for chess, it gets textbook Elo for that game alone: the ladders elo-chess, elo-chess/2, elo-chess/3-4 and
     so on by number of players. With --system glicko the ladders are glicko-chess and so on.
     """
     from ratings_ledger.ledger.store.upgrading import upgrade
 
     if games and no_rules:
-        raise click.UsageError("--for publishes rules, --no-rules does not; choose one")
+        raise click.UsageError("--for publishes rules, --no-rules publishes none; choose one")
     if system is not None and not games:
         raise click.UsageError("--system needs --for GAME, the game that it rates")
     try:
@@ -63,7 +69,7 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
     except Refused as problem:
         raise click.BadParameter(problem.message, param_hint="--for") from None
     ledger = upgrade(db)
-    zone = zone or _zone_of_new(ledger)
+    zone = zone or _find_zone_for_new(ledger)
     if zone is not None:
         set_home_zone(open_ledger(db), zone, ImportPolicy(by))
     texts = () if no_rules else shipped_texts(ledger, system or EVERY, games)
@@ -79,27 +85,27 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
         )
 
 
-def _zone_of_new(ledger: Ledger) -> str | None:
-    """Return the machine's zone for a new ledger that somebody makes at a terminal, and say which zone it gets."""
+def _find_zone_for_new(ledger: Ledger) -> str | None:
+    """Return the machine's zone for a new ledger that is created at a terminal, and note which zone it gets."""
     with ledger.reading() as connection:
         if head(connection).position:
             return None
-    found = find_machine_zone() if can_ask() else None
-    if found is None:
+    zone = find_machine_zone() if can_ask() else None
+    if zone is None:
         render.note("note: no home zone is set: dates are days, times are in UTC; set it with: ratings zone NAME")
     else:
-        render.note(f"note: the home zone is {found}, as on this machine; another: ratings zone NAME")
-    return found
+        render.note(f"note: the home zone is {zone}, as on this machine; another: ratings zone NAME")
+    return zone
 
 
 @command(name="zone")
-@click.argument("name", required=False, callback=zone_name)
+@click.argument("name", required=False, callback=read_zone_name)
 @ignore_clock_option
 @by_option
 @result_format
 @click.pass_obj
 def zone_(db: str, name: str | None, ignore_clock: bool, by: str, form: str) -> None:
-    """The home zone of the ledger, or NAME from now on: times are shown there, and dates and times are read there.
+    """Show or set the home zone, in which times are shown and read.
 
     Rulesets keep their own zone for their months, years and seasons.
     """

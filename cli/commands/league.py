@@ -1,4 +1,4 @@
-"""`league`: players subscribe, the last of them draws the schedule, and its games are then played."""
+"""Implement `league`: players subscribe, the last one draws the schedule, and its games are then played."""
 
 from functools import partial
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from ratings_ledger.cli.arguments.command import group
-from ratings_ledger.cli.arguments.options import format_option, instant_or_now, zone_option
-from ratings_ledger.cli.arguments.views import open_for_command, view_of
+from ratings_ledger.cli.arguments.options import format_option, read_instant_or_now, zone_option
+from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.leagues import (
@@ -31,13 +31,15 @@ from ratings_ledger.projections.admission.leagues import refuse_unscored, schedu
 
 @group()
 def league() -> None:
-    """Leagues of eight players: create, subscribe, see what remains to be played."""
+    """Manage leagues of eight players, and see what is left to play."""
 
 
 @league.command()
 @click.argument("name", metavar="LEAGUE", type=to_nfc)
 @click.option("--game", required=True, metavar="NAME", help="Which game is played, such as cartagena.")
-@click.option("--players-per-game", "size", required=True, type=click.IntRange(2, 8), help="How many in each game.")
+@click.option(
+    "--players-per-game", "size", required=True, type=click.IntRange(2, 8), help="The number of players in each game."
+)
 @click.option("--version", metavar="TEXT", help="The version of the game.")
 @click.option("--at", metavar="TIME", help="When it begins.  [default: now]")
 @zone_option
@@ -53,29 +55,29 @@ def create(
             refuse_unscored(connection, game)
         except Refused as problem:
             return how.report(Imported.refused(problem, newest))
-    created = {"type": "league.created", "occurred_at": _instant(how, at, zone), "data": data}
-    return how.report(_take(how, [created]))
+    created = {"type": "league.created", "occurred_at": _format_at(how, at, zone), "data": data}
+    return how.report(_append_steps(how, [created]))
 
 
 @league.command()
 @click.argument("name", metavar="LEAGUE", type=to_nfc)
 @click.argument("player", type=to_nfc)
 @click.option("--seed", metavar="TEXT", help="Draw the schedule with this seed, if this is the last seat.")
-@click.option("--at", metavar="TIME", help="When they subscribed.  [default: now]")
+@click.option("--at", metavar="TIME", help="When PLAYER subscribed.  [default: now]")
 @zone_option
 @write_command
 def join(how: WriteContext, name: str, player: str, seed: str | None, at: str | None, zone: str | None) -> int:
-    """PLAYER subscribes to LEAGUE. The eighth draws the schedule of its games."""
-    instant = _instant(how, at, zone)
+    """Subscribe PLAYER to LEAGUE. The eighth player draws the schedule of its games."""
+    instant = _format_at(how, at, zone)
     try:
-        done = subscribe(how.ledger, name, player, instant, seed, partial(_take, how))
+        subscription = subscribe(how.ledger, name, player, instant, seed, partial(_append_steps, how))
     except Refused as problem:
         with how.ledger.reading() as connection:
             return how.report(Imported.refused(problem, head(connection)))
-    if how.form == "json" or not done.result.appended:
-        return how.report(done.result)
-    render.echo(f"{render.plain(player)} is in {name}: {done.players + 1} of {PLAYERS} players.")
-    if done.is_last:
+    if how.form == "json" or not subscription.result.appended:
+        return how.report(subscription.result)
+    render.echo(f"{render.plain(player)} is in {name}: {subscription.players + 1} of {PLAYERS} players.")
+    if subscription.is_last:
         render.echo(f"The schedule is drawn; see: ratings league show {name}")
     return 0
 
@@ -87,21 +89,21 @@ def join(how: WriteContext, name: str, player: str, seed: str | None, at: str | 
 def schedule(how: WriteContext, name: str, seed: str | None) -> int:
     """Draw the schedule of a LEAGUE whose players were imported without one."""
     with how.ledger.reading() as connection:
-        there = require_league(Log(connection), name)
-    if len(there.players) != PLAYERS:
-        raise click.ClickException(f"the league {name} has {len(there.players)} of {PLAYERS} players")
-    return how.report(_take(how, [schedule_event(there, _instant(how, None, None), seed)]))
+        known = known_league(Log(connection), name)
+    if len(known.players) != PLAYERS:
+        raise click.ClickException(f"the league {name} has {len(known.players)} of {PLAYERS} players")
+    return how.report(_append_steps(how, [schedule_event(known, _format_at(how, None, None), seed)]))
 
 
-def _instant(how: WriteContext, at: str | None, zone: str | None) -> str:
-    return format_instant(instant_or_now(how.ledger, at, zone))
+def _format_at(how: WriteContext, at: str | None, zone: str | None) -> str:
+    return format_instant(read_instant_or_now(how.ledger, at, zone))
 
 
-def _take(
+def _append_steps(
     how: WriteContext, events: list[dict[str, Any]], precondition: Precondition = lambda connection: None
 ) -> Imported:
-    """Append some steps of a league in one transaction; one refusal is told."""
-    result = how.done(how.propose(events, precondition=precondition))
+    """Append some steps of a league in one transaction; report only one refusal."""
+    result = how.finish(how.propose(events, precondition=precondition))
     result.rejected = result.rejected[:1]
     return result
 
@@ -110,8 +112,8 @@ def _take(
 @format_option
 @click.pass_obj
 def list_(db: str, form: str) -> None:
-    """The leagues, what they wait for, and who won."""
-    emit(view_of(open_for_command(db), None, None, None).leagues(), form, print_leagues, print_leagues_csv)
+    """List the leagues, what they wait for, and who won."""
+    emit(open_view(open_for_command(db), None, None, None).leagues(), form, print_leagues, print_leagues_csv)
 
 
 @league.command()
@@ -119,8 +121,8 @@ def list_(db: str, form: str) -> None:
 @format_option
 @click.pass_obj
 def show(db: str, name: str, form: str) -> None:
-    """The players of LEAGUE, its schedule with what has been played and what is open, and its table so far."""
-    emit(view_of(open_for_command(db), None, None, None).league(name), form, print_league, print_league_csv)
+    """Show the players of LEAGUE, its schedule with played and open games, and its table so far."""
+    emit(open_view(open_for_command(db), None, None, None).league(name), form, print_league, print_league_csv)
 
 
 @league.command()
@@ -128,14 +130,14 @@ def show(db: str, name: str, form: str) -> None:
 @format_option
 @click.pass_obj
 def table(db: str, name: str, form: str) -> None:
-    """The table of LEAGUE: the standings of its ladder."""
-    view = view_of(open_for_command(db), None, None, None)
-    found = view.league(name)
-    if found.ladder is None:
-        raise click.ClickException(f"no ruleset scores leagues of {found.game}; see: ratings rules list")
-    emit(view.standings(found.ladder), form, print_standings, print_standings_csv)
-    if found.winners and form == "table":
-        render.echo(f"\nFinished: won by {render.plain(' and '.join(found.winners))}.")
+    """Show the table of LEAGUE: the standings of its ladder."""
+    view = open_view(open_for_command(db), None, None, None)
+    state = view.league(name)
+    if state.ladder is None:
+        raise click.ClickException(f"no ruleset scores leagues of {state.game}; see: ratings rules list")
+    emit(view.standings(state.ladder), form, print_standings, print_standings_csv)
+    if state.winners and form == "table":
+        render.echo(f"\nFinished: won by {render.plain(' and '.join(state.winners))}.")
 
 
 @league.command(name="unmet")
@@ -144,8 +146,8 @@ def table(db: str, name: str, form: str) -> None:
 @format_option
 @click.pass_obj
 def unmet_(db: str, ladder: str, player: str, form: str) -> None:
-    """Whom PLAYER has not yet played in a league, or on LADDER, such as b5-league/2010-1.
+    """List the opponents whom PLAYER has not met in a league, or on LADDER, such as b5-league/2010-1.
 
-    A season of Babylon 5 has league ids (LID). In a league of eight, everybody who subscribed counts.
+    A season of Babylon 5 has league ids (LID). In a league of eight, all subscribers count.
     """
-    emit(view_of(open_for_command(db), None, None, None).unmet(ladder, player), form, print_unmet, print_unmet_csv)
+    emit(open_view(open_for_command(db), None, None, None).unmet(ladder, player), form, print_unmet, print_unmet_csv)

@@ -4,7 +4,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import axes, format_option
-from ratings_ledger.cli.arguments.views import open_for_command, view_of
+from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.survey import (
     print_all_lists,
@@ -22,8 +22,8 @@ from ratings_ledger.ledger.events.fields import to_nfc
 @format_option
 @click.pass_obj
 def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
-    """The ladders that have games or adjustments."""
-    emit(view_of(open_for_command(db), as_of, known_at, rules).ladders(), form, print_ladders, print_ladders_csv)
+    """List the ladders that have games or adjustments."""
+    emit(open_view(open_for_command(db), as_of, known_at, rules).ladders(), form, print_ladders, print_ladders_csv)
 
 
 @command(name="lists")
@@ -32,13 +32,16 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
 @format_option
 @click.pass_obj
 def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
-    """The lists of months and years, whether they are closed, and how many players are on them.
+    """Show the lists of months and years, their state and their size.
 
     Then the lists that were published, of other ladders as well: each is shown by ratings standings LADDER
     --as-published. Of the coordinates only --known-at matters to them.
     """
     emit(
-        view_of(open_for_command(db), as_of, known_at, rules).lists(period), form, print_all_lists, print_all_lists_csv
+        open_view(open_for_command(db), as_of, known_at, rules).lists(period),
+        form,
+        print_all_lists,
+        print_all_lists_csv,
     )
 
 
@@ -51,9 +54,9 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
 def statistics_(
     db: str, player: str, game: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str
 ) -> int:
-    """What PLAYER started and finished, their stars, and their gold over all lists.
+    """Show PLAYER's games, stars and gold over all lists.
 
     A list that cannot be replayed is reported and left out; the exit code is then 1.
     """
-    statistics = view_of(open_for_command(db), as_of, known_at, rules).statistics(player, game)
+    statistics = open_view(open_for_command(db), as_of, known_at, rules).statistics(player, game)
     return emit(statistics, form, print_statistics, print_statistics_csv)

@@ -1,10 +1,10 @@
-"""`log`, `games`: the events as they were recorded, and the games as they stand."""
+"""Implement `log` and `games`: the events as they were recorded, and the games as they stand."""
 
 import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import as_of_option, format_option, known_at_option
-from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
+from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
 from ratings_ledger.cli.output.recorded import print_events, print_events_csv, print_games, print_games_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import to_nfc
@@ -27,8 +27,8 @@ def log(
     db: str, subject: str | None, since: str | None, by: str | None, types: tuple[str, ...], batch: str | None,
     limit: int, known_at: str | None, form: str,
 ) -> None:  # fmt: skip
-    """The raw events, who recorded them, and why. All, or those about one game or player."""
-    view = view_of(open_for_command(db), None, known_at, None)
+    """List the raw events, with who recorded them and why. It lists all of them, or those about one game or player."""
+    view = open_view(open_for_command(db), None, known_at, None)
     events = view.events(subject, since=since, by=by, types=types, batch=batch, limit=limit)
     emit(events, form, print_events, print_events_csv)
 
@@ -50,8 +50,8 @@ def games(
     db: str, game_id: str | None, game: str | None, player: str | None, since: str | None, by: str | None, limit: int,
     as_of: str | None, known_at: str | None, form: str,
 ) -> None:  # fmt: skip
-    """The recorded games as they now stand, by the time they were played; or only the one named."""
-    view = view_of(open_for_command(db), as_of, known_at, None)
-    found = view.games(game_id, game=game, player=player, since=since, by=by, limit=limit)
-    note_left_out(found.left_out)
-    emit(found, form, print_games, print_games_csv)
+    """List the recorded games as they stand now, or show one."""
+    view = open_view(open_for_command(db), as_of, known_at, None)
+    game_list = view.games(game_id, game=game, player=player, since=since, by=by, limit=limit)
+    note_left_out(game_list.left_out)
+    emit(game_list, form, print_games, print_games_csv)

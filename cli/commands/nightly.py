@@ -10,12 +10,12 @@ import click
 from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.engines import rule_seconds_option, work_elsewhere, workers_options
+from ratings_ledger.cli.arguments.engines import open_work_on_engine, rule_seconds_option, workers_options
 from ratings_ledger.cli.arguments.options import read_duration, result_format
 from ratings_ledger.cli.arguments.views import note_left_out
 from ratings_ledger.cli.commands.backup import keep_option, note_problems
 from ratings_ledger.cli.commands.rebuild import note_failures
-from ratings_ledger.cli.interrupts import ending_soon
+from ratings_ledger.cli.interrupts import end_soon_after_interrupt
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_night
@@ -67,7 +67,7 @@ def nightly(
     db: str, folder: Path | None, keep: dict[str, int] | None, retry: int, rule_seconds: float, on: str | None,
     segments: str | None, form: str,
 ) -> int:  # fmt: skip
-    """Store the standings, verify the ledger, and make a backup: each of them, whatever becomes of the others.
+    """Store the standings, verify the ledger, and make a backup.
 
     Prints one line with the date, and on standard error what is wrong. The exit code is the lowest of those of the
     parts that failed. Exit 4, with nothing done, while another night of the same ledger is in progress.
@@ -76,10 +76,10 @@ def nightly(
         raise click.UsageError("--keep is for the backups that --backup DIR makes")
     started, began = clock.now(), time.monotonic()
     until = began + retry
-    with ending_soon(lambda: "\nratings: interrupted"):
+    with end_soon_after_interrupt(lambda: "\nratings: interrupted"):
         ledger = _open(db, ["nightly", "rebuild", "verify", *["backup"] * (folder is not None)], until)
-        with record_run(ledger, "nightly", clock.now, only_one=True) as run:
-            at = cache(partial(work_elsewhere, ledger, on, segments, rule_seconds))
+        with running(ledger, "nightly", clock.now, only_one=True) as run:
+            at = cache(partial(open_work_on_engine, ledger, on, segments, rule_seconds))
             jobs = [
                 Job("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds, at)),
                 Job("verify", lambda: None, partial(_verify, ledger, rule_seconds, at)),

@@ -1,11 +1,11 @@
-"""`serve`, `site`: the pages of a ledger, from a server or as files."""
+"""Implement `serve` and `site`: the pages of a ledger, from a server or as files."""
 
 from pathlib import Path
 
 import click
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.sites import names_option, site_of
+from ratings_ledger.cli.arguments.sites import build_site, names_option
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.web.addresses import GAME_PAGES, RULE_SECONDS
@@ -16,9 +16,9 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 @command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65_535))
-@click.option("--host-name", "hosts", metavar="NAME", multiple=True, help="A name that the site has; repeatable.")
+@click.option("--host-name", "hosts", metavar="NAME", multiple=True, help="A host name of the site; repeatable.")
 @click.option("--frame", "frames", metavar="URL", multiple=True, help="A site that may show the pages in a frame.")
-@click.option("--title", default="Ratings", show_default=True, help="What the pages are headed with.")
+@click.option("--title", default="Ratings", show_default=True, help="The title of the pages.")
 @names_option
 @click.option("--rule-seconds", metavar="N", type=click.FloatRange(min=0.1), default=RULE_SECONDS, show_default=True,
               help="Processor time that a rule from a package may take for a page.")  # fmt: skip
@@ -31,32 +31,32 @@ def serve(
 
     It listens to this machine alone unless --host says otherwise; behind a proxy, name the site with --host-name.
     """
-    site = site_of(title, names, "")
-    open_ledger(db).close()  # which is then refused here
+    site = build_site(title, names, "")
+    open_ledger(db).close()  # refuse a missing ledger before the server starts
     from ratings_ledger.web.server import Pages, serve_pages
 
     allowed = {*LOOPBACK, host, *hosts}
-    shown = f"[{host}]" if ":" in host else host
+    shown_host = f"[{host}]" if ":" in host else host
     with_frames = " ".join(frames) or "'none'"
     pages = Pages(db, site, allowed, with_frames, rule_seconds)
-    serve_pages(pages, host, port, lambda at: render.note(f"Serving pages at http://{shown}:{at}/"))
+    serve_pages(pages, host, port, lambda at: render.note(f"Serving pages at http://{shown_host}:{at}/"))
 
 
 @command(name="site")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--title", show_default="that of the pages in FOLDER, or Ratings", help="What the pages are headed with.")
+@click.option("--title", show_default="the title of the pages in FOLDER, or Ratings", help="The title of the pages.")
 @names_option
 @click.option("--game-pages", metavar="N", type=click.IntRange(min=0), default=GAME_PAGES, show_default=True,
-              help="Up to so many games, each has a page of its own.")  # fmt: skip
+              help="Give each game a page, up to this many games.")  # fmt: skip
 @click.pass_obj
 def site_(db: str, folder: Path, title: str | None, names: Path | None, game_pages: int) -> int:
     """Write the pages as files into FOLDER, for any web host.
 
-    A folder that this command wrote is brought up to date: only what changed is written again. Of a ledger with more
+    A folder that this command wrote before is updated: only changed pages are written again. In a ledger with more
     games than --game-pages, a game is a line on the pages of its players. A ladder that cannot be replayed has a page
     that says so; the exit code is then 1.
     """
-    site = site_of(title or "", names, ".html")
+    site = build_site(title or "", names, ".html")
     from ratings_ledger import open as open_pages
     from ratings_ledger.web.site import title_of, write_site
 

@@ -7,7 +7,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import axes, close_now_option, format_option
-from ratings_ledger.cli.arguments.views import open_for_command, view_of
+from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output.prediction import print_prediction, print_prediction_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import to_nfc
@@ -51,7 +51,7 @@ def predict(
     close_now: bool,
     form: str,
 ) -> None:
-    """The chances of a game between SIDEs on LADDER, and the points at stake. Nothing is recorded.
+    """Predict a game between SIDEs on LADDER: chances and stakes. Nothing is recorded.
 
     \b
         ratings predict elo-chess anna ben
@@ -59,7 +59,7 @@ def predict(
 
     Players come with what they bring to a game on the day of the ladder's last game, or of --as-of.
     """
-    view = view_of(open_for_command(db), as_of, known_at, rules, close_now=close_now)
+    view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     teams = [split_side(side, separator) for side in sides]
     at_home = None if home is None else split_side(home, separator)
     emit(view.predict(ladder, teams, home=at_home, numbers=numbers), form, print_prediction, print_prediction_csv)

@@ -6,8 +6,7 @@ from typing import Any
 import click
 
 from ratings_ledger.cli.arguments.command import OneOf, command
-from ratings_ledger.cli.arguments.options import as_of_option
-from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.views import open_view
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import print_due_published, print_list_published
@@ -42,7 +41,7 @@ SCHEDULED = "list.scheduled"
 )
 @write_command
 def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> int:
-    """Publish LADDER as it stands: its rows are recorded, and stay as published whatever comes later.
+    """Publish LADDER as it stands; the list never changes afterwards.
 
     A list of a month or year is published when that is over; any other ladder as it stands now, or as it stood at the
     end of a day with --as-of. The same content is not published twice in a row.
@@ -63,7 +62,7 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
         raise click.UsageError("--every schedules a LADDER, without --due and --as-of")
     if ladder is None:
         return emit(publish_due(how), how.form, print_due_published)
-    now, view = clock.now(), view_of(how.ledger, as_of, None, None, cached=False)
+    now, view = clock.now(), open_view(how.ledger, as_of, None, None, cached=False)
     if every is not None:
         with view.query(ladder) as query:
             data = {"ladder": query.ladder, "every": every}
@@ -91,7 +90,7 @@ def publish_due(how: WriteContext) -> DuePublished:
 
     What another process publishes at the same time is left to it.
     """
-    now, view = clock.now(), view_of(how.ledger, None, None, None, cached=False)
+    now, view = clock.now(), open_view(how.ledger, None, None, None, cached=False)
     rows = []
     with view.survey() as survey:
         months = missed_months(survey, now)
@@ -129,7 +128,7 @@ def _published(
     occurred_at = format_instant(now)
     still = {} if end is None else {"precondition": partial(refuse_published, ladder=found.ladder, end=end)}
     drafts = [{"type": name, "occurred_at": occurred_at, "data": data} for name, data in events]
-    done = how.done(how.propose(drafts, **still))
+    done = how.finish(how.propose(drafts, **still))
     return PublishedOutcome(
         found.ladder, found.ruleset, at, found.games, found.digest, len(found.rows),
         head_of(done) if done.appended else None, done.appended, done.existing, how.dry_run, refusals(done.rejected),

@@ -1,4 +1,4 @@
-"""`rebuild`: the standings of all ladders, or of some, stored for other programs."""
+"""Implement `rebuild`: store the standings of all ladders, or of some, for other programs."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ import click
 from click.core import ParameterSource
 
 from ratings_ledger.cli.arguments.command import NOTHING_LOST, OneOf, command
-from ratings_ledger.cli.arguments.engines import rule_seconds_option, work_elsewhere, workers_options
+from ratings_ledger.cli.arguments.engines import open_work_on_engine, rule_seconds_option, workers_options
 from ratings_ledger.cli.arguments.options import result_format
 from ratings_ledger.cli.arguments.views import note_left_out
-from ratings_ledger.cli.interrupts import INTERRUPTED, ending_soon
+from ratings_ledger.cli.interrupts import INTERRUPTED, end_soon_after_interrupt
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.progress import ProgressLog, progress
 from ratings_ledger.cli.output.render import emit
@@ -30,7 +30,9 @@ SHOWN_LADDERS = 20
 
 @command(name="rebuild")
 @click.argument("names", metavar="[LADDER|RULESET]...", nargs=-1)
-@click.option("--check", is_flag=True, help="Replay everything a second time, the plainest way, before it is promoted.")
+@click.option(
+    "--check", is_flag=True, help="Replay everything twice, the second time without shortcuts, before promoting."
+)
 @click.option(
     "--keep", metavar="N", type=click.IntRange(min=KEPT), default=KEPT, show_default=True,
     help="Generations to keep, including the live one.",
@@ -38,10 +40,10 @@ SHOWN_LADDERS = 20
 @rule_seconds_option
 @click.option(
     "--history/--no-history", "keep_history", default=None,
-    help="Keep every change and the games as they stand, for SQL.  [default: as the last time]",
+    help="Store every change and the games as they stand, for SQL.  [default: as last time]",
 )  # fmt: skip
 @workers_options
-@click.option("--rollback", is_flag=True, help="Promote the previous generation instead, and give up the live one.")
+@click.option("--rollback", is_flag=True, help="Promote the previous generation instead, and drop the live one.")
 @click.option("--log", type=OneOf(["plain", "json"]), help="Report every step on standard error, one per line.")
 @result_format
 @click.pass_context
@@ -63,89 +65,89 @@ def rebuild_(
     Ladders that are not named stay as they are. Exit 1 if a rule failed, or if a second replay differs from what is
     stored; then nothing is promoted.
     """
-    keeps = context.get_parameter_source("keep") != ParameterSource.DEFAULT or keep_history is not None
-    if rollback and (names or check or keeps):
+    has_keep_options = context.get_parameter_source("keep") != ParameterSource.DEFAULT or keep_history is not None
+    if rollback and (names or check or has_keep_options):
         raise click.UsageError("--rollback computes nothing; it takes neither names nor --check, --keep or --history")
     options = RebuildOptions(check=check, keep=keep, keep_history=keep_history, rule_seconds=rule_seconds)
-    written = ProgressLog(log or "plain")
-    asked = list(dict.fromkeys(map(to_nfc, names)))
+    steps = ProgressLog(log or "plain")
+    wanted_ladders = list(dict.fromkeys(map(composed, names)))
 
     def last_words() -> str:
-        return written.line("interrupted", {}) if log == "json" else "\nratings: interrupted"
+        return steps.line("interrupted", {}) if log == "json" else "\nratings: interrupted"
 
     try:
-        with ending_soon(last_words):
+        with end_soon_after_interrupt(last_words):
             ledger = open_ledger(context.obj)
             if rollback:
-                return _roll_back(ledger, written if log else None, form, rule_seconds)
-            with progress(written if log else None) as tell:
-                at = work_elsewhere(ledger, on, segments, rule_seconds, tell)
-                done = rebuild(ledger, clock.now, asked, options, tell=tell, at=at)
+                return _verify_and_roll_back(ledger, steps if log else None, form, rule_seconds)
+            with progress(steps if log else None) as tell:
+                at = open_work_on_engine(ledger, on, segments, rule_seconds, tell)
+                rebuilt = rebuild(ledger, clock.now, wanted_ladders, options, tell=tell, at=at)
     except (UnknownLadder, HistoryMissing) as problem:
         raise click.UsageError(str(problem)) from None
     except LedgerError as problem:
         if log != "json":
             raise
         numbers = {"message": str(problem), "exit_code": problem.exit_code, "reason": problem.reason}
-        written.write("stopped", numbers)
+        steps.write("stopped", numbers)
         return problem.exit_code
     except KeyboardInterrupt:
         if log != "json":
             raise
         render.note(last_words())
         return INTERRUPTED
-    note_left_out(done.why_left_out)
-    _report(done, written, log, form, check)
-    return int(bool(done.failures or done.differing))
+    note_left_out(rebuilt.why_left_out)
+    _print_report(rebuilt, steps, log, form, check)
+    return int(bool(rebuilt.failures or rebuilt.differing))
 
 
-def _roll_back(ledger: Ledger, log: ProgressLog | None, form: str, rule_seconds: float) -> int:
+def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, form: str, rule_seconds: float) -> int:
     try_to_load(ledger, rule_seconds)
     with ledger.reading() as connection:
-        kept = before_live(connection)
-        wrong = list(verify_standings(connection, kept, rule_seconds)) if kept is not None else []
-    if wrong:
-        for finding in wrong[:SHOWN_LADDERS]:
+        previous = before_live(connection)
+        findings = list(verify_standings(connection, previous, rule_seconds)) if previous is not None else []
+    if findings:
+        for finding in findings[:SHOWN_LADDERS]:
             render.note(f"ratings: {render.plain(str(finding))}")
-        is_unclear = all(finding.code == "rule" for finding in wrong)
+        is_unclear = all(finding.code == "rule" for finding in findings)
         what = "cannot be compared with a replay" if is_unclear else "is not as it was built"
         render.note(f"ratings: the previous generation {what}; nothing was rolled back")
         return 1
-    done = roll_back(ledger)
+    rolled_back = roll_back(ledger)
     if log is not None:
-        log.write("rolled back", _logged(done))
-    return emit(done, form, print_rolled_back)
+        log.write("rolled back", _loggable(rolled_back))
+    return emit(rolled_back, form, print_rolled_back)
 
 
-def _report(done: Rebuilt, log: ProgressLog, wanted: str | None, form: str, checked: bool) -> None:
-    """Print what a rebuild made to stdout, and what went wrong to stderr."""
+def _print_report(done: Rebuilt, log: ProgressLog, log_format: str | None, form: str, checked: bool) -> None:
+    """Print what a rebuild stored to stdout, and its failures to stderr."""
     if form == "json":
         emit(done, form)
     elif done.promoted:
-        render.echo(_summary(done, log.seconds, checked))
-    if wanted == "json":
+        render.echo(_summarize(done, log.seconds, checked))
+    if log_format == "json":
         for failure in done.failures:
             log.write("failed", failure._asdict())
         for ladder in done.differing:
             log.write("differs", {"ladder": ladder})
     else:
         note_failures(done)
-    if wanted is not None:
-        log.write("done", _logged(done) | {"failures": len(done.failures), "differing": len(done.differing)})
+    if log_format is not None:
+        log.write("done", _loggable(done) | {"failures": len(done.failures), "differing": len(done.differing)})
 
 
-def _logged(done: Result) -> dict[str, Any]:
+def _loggable(done: Result) -> dict[str, Any]:
     return {name: value for name, value in done.model_dump().items() if name != "chain_hash"}
 
 
 def note_failures(done: Rebuilt) -> None:
-    """Say on standard error which ladders failed, at which games, or came out differently."""
-    at = {position: f" (game {render.plain(game_id)})" for position, game_id in done.failed_games.items()}
-    stays = {failure.ladder: "its previous standings keep serving" for failure in done.failures}
-    stays |= dict.fromkeys(done.not_stored, "nothing is stored of it yet")
+    """Note which ladders failed, at which games, or came out differently."""
+    games = {position: f" (game {render.plain(game_id)})" for position, game_id in done.failed_games.items()}
+    consequences = {failure.ladder: "its previous standings keep serving" for failure in done.failures}
+    consequences |= dict.fromkeys(done.not_stored, "nothing is stored of it yet")
     failed = [
         f"ratings: {failure.ladder}: the rule failed at position {failure.position}"
-        f"{at.get(failure.position, '')}: {failure.message}; {stays[failure.ladder]}"
+        f"{games.get(failure.position, '')}: {failure.message}; {consequences[failure.ladder]}"
         for failure in done.failures
     ]
     differing = [f"ratings: {ladder}: a second replay comes to different standings" for ladder in done.differing]
@@ -160,7 +162,7 @@ def note_failures(done: Rebuilt) -> None:
         render.note("ratings: nothing was promoted; the previous generation keeps serving")
 
 
-def _summary(done: Rebuilt, seconds: float, checked: bool) -> str:
+def _summarize(done: Rebuilt, seconds: float, checked: bool) -> str:
     return (
         f"generation {done.generation}: {render.count(done.ladders, 'ladder')}, {render.count(done.rows, 'standing')} "
         f"from {render.count(done.games, 'game')} at position {done.position}, {'checked, ' * checked}"

@@ -1,4 +1,4 @@
-"""`record`: one game, from the command line or as JSON."""
+"""Implement `record`: one game, from the command line or as JSON."""
 
 import sys
 from typing import Any
@@ -7,9 +7,9 @@ import click
 
 from ratings_ledger.cli.arguments.asking import can_ask
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import instant_or_now, zone_option
+from ratings_ledger.cli.arguments.options import read_instant_or_now, zone_option
 from ratings_ledger.cli.arguments.tables import find_only_game, find_whole_ids, partners_option, refuse_joints
-from ratings_ledger.cli.arguments.writing import WriteContext, taking_games
+from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
@@ -37,7 +37,7 @@ from ratings_ledger.projections.diff.impact import Impact
 @click.option("--season", help="The season.")
 @partners_option
 @click.option("--quiet", "-q", is_flag=True, help="Do not say what it changed and who is new.")
-@taking_games("all")
+@with_game_options("all")
 def record(
     how: WriteContext,
     players: tuple[str, ...],
@@ -57,55 +57,55 @@ def record(
             "anna + ben" "cleo + dora"
         ratings record --game chess --game-id c-1 anna:3 ben:1
 
-    At a terminal what is missing is asked for, and what it would do is shown before a key records it. Without one, if
-    there are no PLAYERS, one event, or the data of one game, is read as JSON from standard input.
+    At a terminal, questions fill in what is missing, and the effect is shown before a key records the game. Without a
+    terminal and without PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
-    ledger, is_shown, notes = how.ledger, False, LeagueNotes()
-    game = _only_game(ledger) if game is None and (players or can_ask()) else game
-    joints = _joints_of(ledger, partners, players, asks=(asks := not (players and game and game_id) and can_ask()))
+    ledger, was_shown, notes = how.ledger, False, LeagueNotes()
+    game = _find_scored_game(ledger) if game is None and (players or can_ask()) else game
+    joints = _read_joints(ledger, partners, players, asks=(asks := not (players and game and game_id) and can_ask()))
     if asks:
-        # most games are typed whole, or by a program
-        from ratings_ledger.cli.commands.record_asking import NOW, Typed, ask_for_game
+        # most games need no questions
+        from ratings_ledger.cli.commands.record_asking import NOW, TypedGame, ask_for_game
 
-        def event_of(typed: Typed) -> dict[str, Any]:
+        def event_of(typed: TypedGame) -> dict[str, Any]:
             when = None if typed.at == NOW else typed.at
-            event = _game(joints.participants(typed.players), typed.game, typed.game_id, labels)
-            return _whole(ledger, event, when, zone, notes)[0]
+            event = _build_game(joints.participants(typed.players), typed.game, typed.game_id, labels)
+            return _complete_event(ledger, event, when, zone, notes)[0]
 
-        if (answered := ask_for_game(how, Typed(players, game, game_id, at), zone, event_of, joints)) is None:
+        if (answered := ask_for_game(how, TypedGame(players, game, game_id, at), zone, event_of, joints)) is None:
             return 1
         how, (players, game, game_id, at) = answered
         at = None if at == NOW else at
-        is_shown = how.form == "table" and not how.dry_run
+        was_shown = how.form == "table" and not how.dry_run
     undated, league = False, None
     if players:
-        event = _typed_event(joints, players, game, game_id, labels)
+        event = _build_typed_event(joints, players, game, game_id, labels)
     else:
         event = _read_event(game, game_id, *partners, *labels.values())
     if isinstance(event, dict):
         undated = at is None and "occurred_at" not in event
-        event, league = _whole(ledger, event, at, zone, notes)
-    result, found = _offered(how, event, quiet or is_shown, notes)
-    if is_shown:
+        event, league = _complete_event(ledger, event, at, zone, notes)
+    result, impact = _propose_event(how, event, quiet or was_shown, notes)
+    if was_shown:
         result.new_players, result.new_ladders, result.homeless = [], [], {}
-    if undated and isinstance(event, dict) and [one.code for one in result.rejected] == ["id-conflict"]:
-        # nobody said when it was: it is the same event if everything else is the same
-        event["occurred_at"] = _recorded_time(ledger, event)
-        result, found = _offered(how, event, quiet, notes)
+    if undated and isinstance(event, dict) and [rejection.code for rejection in result.rejected] == ["id-conflict"]:
+        # without a time of its own, it is the same event if everything else is the same
+        event["occurred_at"] = _find_recorded_time(ledger, event)
+        result, impact = _propose_event(how, event, quiet, notes)
     _note_result(result, league)
     if quiet and how.form == "table" and not result.rejected_count:
         return 0
-    return how.report(result, found)
+    return how.report(result, impact)
 
 
-def _only_game(ledger: Ledger) -> str | None:
-    """Return the game that rulesets score, if they score no other."""
+def _find_scored_game(ledger: Ledger) -> str | None:
+    """Return the game that the rulesets score, if they score only one."""
     with ledger.reading() as connection:
         return find_only_game(connection)
 
 
 def _note_result(result: Imported, league: str | None) -> None:
-    """Note what became of the game besides, and the `league` that it was put into."""
+    """Note further facts about the recorded game, and the `league` that it was put into."""
     if league is not None and not result.rejected_count:
         render.note(f"note: this is a game of the league {render.plain(league)}, and is recorded for it")
     note_homeless(result)
@@ -114,8 +114,8 @@ def _note_result(result: Imported, league: str | None) -> None:
         note_voided(result)
 
 
-def _joints_of(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, ...], *, asks: bool) -> CellSyntax:
-    """Return what joins players as they are typed, now or when they are asked for. Raises `click.UsageError`."""
+def _read_joints(ledger: Ledger, partners: str | None, players: tuple[str, ...], *, asks: bool) -> Joints:
+    """Return the texts that join players in a cell, both typed now and in answers. Raises `click.UsageError`."""
     refuse_joints(partners)
     if not partners and not asks and not any(":" in cell for cell in players):
         return CellSyntax()  # without reading which ids there are
@@ -123,75 +123,79 @@ def _joints_of(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, ..
         return CellSyntax(partners, find_whole_ids(connection, partners))
 
 
-def _typed_event(
-    joints: CellSyntax,
+def _build_typed_event(
+    joints: Joints,
     players: tuple[str, ...],
     game: str | None,
     game_id: str | None,
     labels: dict[str, str | None],
 ) -> dict[str, Any] | Refused:
-    """Return the event of a game as it was typed whole, or what is wrong with its players."""
+    """Return the event of a game that was typed whole, or the error in its players."""
     try:
-        return _game(joints.participants(players), game, game_id, labels)
+        return _build_game(joints.participants(players), game, game_id, labels)
     except Refused as problem:
         return problem
 
 
-def _game(
+def _build_game(
     participants: list[dict[str, Any]], game: str | None, game_id: str | None, labels: dict[str, str | None]
 ) -> dict[str, Any]:
     """Return the event of a game as it was typed. Raises `click.UsageError`."""
     if game is None or game_id is None:
-        own = "--game, such as --game catan" if game is None else f"--game-id, its own name, such as {game}-0042"
-        raise click.UsageError(f"a game needs {own}, too")
-    told = {name: label for name, label in labels.items() if label is not None}
-    data = {"game_id": game_id, "game": game, **told, "participants": participants}
+        option = "--game, such as --game catan" if game is None else f"--game-id, its own name, such as {game}-0042"
+        raise click.UsageError(f"a game needs {option}, too")
+    typed_labels = {name: label for name, label in labels.items() if label is not None}
+    data = {"game_id": game_id, "game": game, **typed_labels, "participants": participants}
     return {"type": "game.recorded", "data": data}
 
 
-def _whole(
+def _complete_event(
     ledger: Ledger, event: dict[str, Any], at: str | None, zone: str | None, notes: LeagueNotes
 ) -> tuple[dict[str, Any], str | None]:
-    """Return an event with its time, in the league that scheduled it if one did, which is told. Raises `Refused`."""
+    """Return an event with its time, and the league that scheduled it, if any. Raises `Refused`."""
     event = whole_event(event)
     if at is not None:
-        event["occurred_at"] = format_instant(instant_or_now(ledger, at, zone))
+        event["occurred_at"] = format_instant(read_instant_or_now(ledger, at, zone))
     return event, _put_into_league(ledger, event, notes)
 
 
 def _read_event(*options: str | None) -> dict[str, Any] | Refused:
-    """Return the event on standard input, or what is wrong with it; a game alone will do. Raises `click.UsageError`."""
+    """Return the event on standard input, or the error in it; the data of a game is enough. Raises
+    `click.UsageError`.
+    """
     if any(option is not None for option in options):
         raise click.UsageError("these options describe a game with PLAYERS; JSON on standard input has its own")
-    if not (given := sys.stdin.buffer.read(1 << 20)).strip():
-        told = "there is no event on standard input; name the PLAYERS, with --game and --game-id, or give one as JSON"
-        return Refused("bad-json", told)
+    if not (content := sys.stdin.buffer.read(1 << 20)).strip():
+        message = (
+            "there is no event on standard input; name the PLAYERS, with --game and --game-id, or give one as JSON"
+        )
+        return Refused("bad-json", message)
     try:
-        return parse_object(given)
+        return parse_object(content)
     except Refused as problem:
         return problem
 
 
-def _offered(
+def _propose_event(
     how: WriteContext, event: dict[str, Any] | Refused, quiet: bool, notes: LeagueNotes
 ) -> tuple[Imported, Impact | None]:
-    """Return what became of an event, and what it changes if that is wanted and soon worked out."""
+    """Return the result of recording an event, and its impact if that is wanted and quick to work out."""
     plan = how.propose([event], league_notes=notes)
-    wanted = how.dry_run or (not quiet and plan.is_small())
-    found = plan.impact() if wanted and not plan.is_refused else None
-    return how.done(plan), found
+    is_wanted = how.dry_run or (not quiet and plan.is_small())
+    impact = plan.impact() if is_wanted and not plan.is_refused else None
+    return how.finish(plan), impact
 
 
-def _recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:
-    """Return when the recorded event with this one's id occurred."""
+def _find_recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:
+    """Return when the recorded event with the id of this one occurred."""
     draft, _ = read_event(event)
     with ledger.reading() as connection:
-        there = Log(connection).event(draft.event_id)
-    return format_instant(draft.occurred_at if there is None else there.occurred_at)
+        recorded = Log(connection).event(draft.event_id)
+    return format_instant(draft.occurred_at if recorded is None else recorded.occurred_at)
 
 
 def _put_into_league(ledger: Ledger, event: dict[str, Any], notes: LeagueNotes) -> str | None:
-    """Put a game that a league has scheduled into the league, although it does not say so; returns the league."""
+    """Put a game that a league has scheduled into that league; return the league."""
     data = event.get("data")
     if event.get("type") != "game.recorded" or not isinstance(data, dict) or data.get("league") is not None:
         return None

@@ -1,4 +1,4 @@
-"""`record` at a terminal: what is missing is asked for, and what it will do is shown before a key records it."""
+"""Ask at a terminal for what `record` lacks, and show the effect before a key records the game."""
 
 import sys
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from ratings_ledger.cli.arguments.asking import ask, ask_key, ask_line
-from ratings_ledger.cli.arguments.views import decoded
+from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.arguments.who_is_who import Answers, ask_who
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
@@ -37,12 +37,12 @@ KEYS = {
     RECORD: "record it", PLAYERS: "change players", GAME: "game", TIME: "time", GAME_ID: "id", LEAVE: "leave",
 }  # fmt: skip
 NOW = "now"
-# refusals of players as they were typed, who are then asked for again
+# refusals of typed players, after which the players are asked for again
 OF_PLAYERS = ("bad-identifier", "score-missing", "score-contradicts-place")
 
 
-class Typed(NamedTuple):
-    """A game as it was typed, as far as it was: players in cells by their places; `at` may be `NOW`."""
+class TypedGame(NamedTuple):
+    """The parts of a game that were typed so far: players in cells by their places; `at` may be `NOW`."""
 
     players: tuple[str, ...] = ()
     game: str | None = None
@@ -51,7 +51,7 @@ class Typed(NamedTuple):
 
 
 class Suggestions(NamedTuple):
-    """What the ledger knows: its players, what is played, and what was played last; and how times are shown."""
+    """The names that the ledger knows, the game that was played last, and how to show times."""
 
     players: list[str]
     games: list[str]
@@ -61,20 +61,21 @@ class Suggestions(NamedTuple):
 
 def ask_for_game(
     how: WriteContext,
-    typed: Typed,
+    typed: TypedGame,
     zone: str | None,
-    event_of: Callable[[Typed], dict[str, Any]],
-    joints: CellSyntax,
-) -> tuple[WriteContext, Typed] | None:
-    """Return a whole game, once somebody has seen what recording it does and pressed the key for that, and how it is
-    recorded; None if they leave. Times are read in a zone, by default the ledger's; `joints` join players in a cell.
+    event_of: Callable[[TypedGame], dict[str, Any]],
+    joints: Joints,
+) -> tuple[WriteContext, TypedGame] | None:
+    """Return a whole game, once the user has seen its effect and pressed the key to record it, and the context to
+    record it in; None if they leave. Times are read in a zone, by default the ledger's; `joints` join players in a
+    cell.
 
     Raises `click.Abort` after Ctrl-C and Ctrl-D, `Refused`.
     """
-    known = _known(how)
+    known = _load_suggestions(how)
     zone = zone or known.times.home
     while True:
-        typed = _completed(how, typed, known, zone, joints)
+        typed = _ask_for_missing(how, typed, known, zone, joints)
         try:
             event = event_of(typed)
         except Refused as problem:
@@ -84,15 +85,15 @@ def ask_for_game(
             typed = typed._replace(players=())
             continue
         plan = how.propose([event])
-        if {one.code for one in plan.result.rejected} == {"close-name"}:
-            how, typed = _named(how, typed, ask_who(plan.result.close.values(), {}), joints)
+        if {rejection.code for rejection in plan.result.rejected} == {"close-name"}:
+            how, typed = _replace_names(how, typed, ask_who(plan.result.close.values(), {}), joints)
             plan.close()
             continue
         if how.dry_run and not plan.is_refused:
             return how, typed
         with redirect_stdout(sys.stderr):
-            _show(plan, event, known.times)
-        key = ask_key({key: told for key, told in KEYS.items() if key != RECORD or not plan.is_refused})
+            _print_proposal(plan, event, known.times)
+        key = ask_key({key: meaning for key, meaning in KEYS.items() if key != RECORD or not plan.is_refused})
         plan.close()
         if key == RECORD:
             return how, typed
@@ -102,14 +103,16 @@ def ask_for_game(
         typed = typed._replace(**CHANGED[key])
 
 
-def _named(how: WriteContext, typed: Typed, answers: Answers | None, joints: CellSyntax) -> tuple[WriteContext, Typed]:
-    """Return the same with the players who are meant, or without players if somebody wants to type them again."""
+def _replace_names(
+    how: WriteContext, typed: TypedGame, answers: Answers | None, joints: Joints
+) -> tuple[WriteContext, TypedGame]:
+    """Return the game with the players who are meant, or without players if the user wants to type them again."""
     if answers is None:
         return how, typed._replace(players=())
-    meant = answers.aliases
+    aliases = answers.aliases
     players = tuple(
         joints.join(
-            side._replace(players=[meant.get(name, name) for name in map(to_nfc, side.players)])
+            side._replace(players=[aliases.get(name, name) for name in map(composed, side.players)])
             for side in joints.split(cell)
         )
         for cell in typed.players
@@ -118,10 +121,12 @@ def _named(how: WriteContext, typed: Typed, answers: Answers | None, joints: Cel
     return replace(how, policy=how.policy._replace(accepted=accepted)), typed._replace(players=players)
 
 
-def _known(how: WriteContext) -> Suggestions:
+def _load_suggestions(how: WriteContext) -> Suggestions:
     with how.ledger.reading() as connection:
-        facts, times = decoded(connection), load_times(connection)
-    rated = {game for every in facts.rulesets.values() for version in every for game in version.ruleset.scope.game}
+        facts, times = decode_for_command(connection), times_of(connection)
+    rated = {
+        game for versions in facts.rulesets.values() for version in versions for game in version.ruleset.scope.game
+    }
     games = sorted(game_names(facts) | rated)
     last = games[0] if len(games) == 1 else None
     if len(facts.start):
@@ -129,29 +134,31 @@ def _known(how: WriteContext) -> Suggestions:
     return Suggestions(sorted(known_players(facts)), games, last, times)
 
 
-def _completed(how: WriteContext, typed: Typed, known: Suggestions, zone: str | None, joints: CellSyntax) -> Typed:
-    """Return the same with all that is missing."""
+def _ask_for_missing(
+    how: WriteContext, typed: TypedGame, known: Suggestions, zone: str | None, joints: Joints
+) -> TypedGame:
+    """Return the game with everything that was missing."""
     if typed.game is None:
-        typed = typed._replace(game=_game(known))
+        typed = typed._replace(game=_ask_for_game_name(known))
     if not typed.players:
-        typed = typed._replace(players=_players(known, joints))
+        typed = typed._replace(players=_ask_for_players(known, joints))
     if typed.at is None:
-        typed = typed._replace(at=_when(how, zone))
+        typed = typed._replace(at=_ask_for_time(how, zone))
     if typed.game_id is None:
-        typed = typed._replace(game_id=_game_id(how, typed.at or NOW, known))
+        typed = typed._replace(game_id=_ask_for_game_id(how, typed.at or NOW, known))
     return typed
 
 
-def _game(known: Suggestions) -> str:
-    """Return which game it was."""
+def _ask_for_game_name(known: Suggestions) -> str:
+    """Return the name of the game."""
     default = f" [{known.last}]" if known.last is not None else ""
     while True:
         name = ask_line(f"game{default}: ", known.games) or known.last or ""
         if not name:
             render.note(f"such as {', '.join(known.games[:10]) or 'catan'}")
-        elif (wrong := _why_no_game(name)) is not None:
-            render.note(wrong)
-        elif name in known.games or (meant := find_closest(name, known.games)) is None:
+        elif (problem := _why_bad_game_name(name)) is not None:
+            render.note(problem)
+        elif name in known.games or (meant := closest(name, known.games)) is None:
             return name
         elif ask(f"{quote(name)} was never played: did you mean {quote(meant)}?", ("yes", "new")) == "yes":
             return meant
@@ -159,8 +166,8 @@ def _game(known: Suggestions) -> str:
             return name
 
 
-def _why_no_game(name: str) -> str | None:
-    """Return why no game can be called so, or None."""
+def _why_bad_game_name(name: str) -> str | None:
+    """Return why a game cannot have this name, or None."""
     try:
         read_slug(name)
     except Refused as problem:
@@ -168,8 +175,8 @@ def _why_no_game(name: str) -> str | None:
     return None
 
 
-def _when(how: WriteContext, zone: str | None) -> str:
-    """Return when it was played, as an import reads it from a cell of its own; `NOW` for an empty line."""
+def _ask_for_time(how: WriteContext, zone: str | None) -> str:
+    """Return when the game ended, read as an import reads a cell of its own; `NOW` for an empty line."""
     while True:
         text = ask_line(f"when [{NOW}]: ", [])
         if text.casefold() in ("", NOW):
@@ -185,33 +192,33 @@ def _when(how: WriteContext, zone: str | None) -> str:
         render.note(why)
 
 
-def _players(known: Suggestions, joints: CellSyntax) -> tuple[str, ...]:
-    """Return who was first, second and so on, until an empty line."""
-    partners = f", partners by {' or '.join(joints.partners)}" if joints.partners else ""
+def _ask_for_players(known: Suggestions, joints: Joints) -> tuple[str, ...]:
+    """Return the players in the order of their places, until an empty line."""
+    partners = "" if joints.partners is None else f", partners by {joints.partners}"
     render.note(f"players by places, tied ones joined by ={partners}, scores as anna:3; an empty line ends")
-    cells, there = list[str](), list[str]()
+    cells, placed = list[str](), list[str]()
     while True:
-        left = [name for name in known.players if name not in there]
-        cell = ask_line(f"place {len(there) + 1}: ", left)
+        remaining = [name for name in known.players if name not in placed]
+        cell = ask_line(f"place {len(placed) + 1}: ", remaining)
         try:
             sides = [side._replace(players=[*map(to_nfc, side.players)]) for side in joints.split(cell)]
         except Refused as problem:
             render.note(problem.message)
             continue
         names = [name for side in sides for name in side.players]
-        if not cell and len(there) > 1:
+        if not cell and len(placed) > 1:
             return tuple(cells)
         if not all(names):
             render.note("a game has at least two players" if not cell else "a name is missing beside =")
-        elif twice := next((name for name in names if (there + names).count(name) > 1), None):
-            render.note(f"{quote(twice)} is there already")
+        elif twice := next((name for name in names if (placed + names).count(name) > 1), None):
+            render.note(f"{shown(twice)} has a place already")
         else:
             cells.append(joints.join(sides))
-            there += names
+            placed += names
 
 
-def _game_id(how: WriteContext, at: str, known: Suggestions) -> str:
-    """Return the game's own id; by default its date and a number of the day, as in a table without ids."""
+def _ask_for_game_id(how: WriteContext, at: str, known: Suggestions) -> str:
+    """Return the id of the game; by default its date and a number of the day, as in a table without ids."""
     played = clock.now() if at == NOW else read_instant(at, known.times.zone)
     day = f"{local_time(played, known.times.zone):%Y-%m-%d}"
     with how.ledger.reading() as connection:
@@ -219,8 +226,8 @@ def _game_id(how: WriteContext, at: str, known: Suggestions) -> str:
     return ask_line(f"its own id [{free}]: ", []) or free
 
 
-def _show(plan: Proposal, event: dict[str, Any], times: Times) -> None:
-    """What the game is, and what it changes; or why it is refused."""
+def _print_proposal(plan: Proposal, event: dict[str, Any], times: Times) -> None:
+    """Print the game and its impact, or why it is refused."""
     data = event["data"]
     for rejection in plan.result.rejected:
         render.note(rejection_line(rejection))

@@ -1,4 +1,4 @@
-"""`report`: what was decided between two positions, for members; and how a player's number came about, for auditors."""
+"""Implement `report`: the decisions between two positions, for members; the origin of points, for auditors."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from ratings_ledger.cli.arguments.command import group, print_note
-from ratings_ledger.cli.arguments.options import as_of_option, known_at_option, new_path
-from ratings_ledger.cli.arguments.sites import names_option, site_of
-from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, view_of
+from ratings_ledger.cli.arguments.options import as_of_option, known_at_option, read_new_path
+from ratings_ledger.cli.arguments.sites import build_site, names_option
+from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
 from ratings_ledger.cli.commands.export import output_file
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.decisions import concerned, decisions_page
@@ -19,12 +19,12 @@ from ratings_ledger.ledger.events.fields import to_nfc
 WRITERS = {".html": as_html, ".htm": as_html, ".md": as_markdown}
 
 
-def _output(context: click.Context, parameter: click.Parameter, value: str) -> Path:
-    return new_path(value, WRITERS, ".html or .md, which decides the format")
+def _read_output(context: click.Context, parameter: click.Parameter, value: str) -> Path:
+    return read_new_path(value, WRITERS, ".html or .md, which decides the format")
 
 
-def _page(context: click.Context, parameter: click.Parameter, value: str) -> Path:
-    return new_path(value, (".html", ".htm"), ".html")
+def _read_page(context: click.Context, parameter: click.Parameter, value: str) -> Path:
+    return read_new_path(value, (".html", ".htm"), ".html")
 
 
 @group()
@@ -35,33 +35,33 @@ def report() -> None:
 @report.command(name="changes")
 @click.option("--from", "begin", metavar="TIME|POSITION", required=True, help="What was recorded after that.")
 @click.option("--to", "end", metavar="TIME|POSITION", help="And up to then.  [default: the head]")
-@click.option("--output", "-o", metavar="FILE", required=True, callback=_output,
+@click.option("--output", "-o", metavar="FILE", required=True, callback=_read_output,
               help="A new file, FILE.html or FILE.md.")  # fmt: skip
 @click.pass_obj
 def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
-    """What was decided between two positions, by whom and why, and who gained or lost by what.
+    """Report what was decided between two positions, by whom and why. It shows who gained or lost by what.
 
     \b
         ratings report changes --from 2026-03-01 --to 2026-03-31 -o march.html
 
-    For the members: one file, which can be printed. It shows the points of everybody affected by a decision; those
-    changed by games alone are counted. A date means its end. A ladder that cannot be replayed is reported and left out;
-    the exit code is then 1.
+    For members: one file to print. It shows the points of all players whom a decision affected, and counts those whom
+    only games changed. A date means its end. A ladder that cannot be replayed is reported and left out; the exit code
+    is then 1.
     """
     try:
-        found = view_of(open_for_command(db), None, end, None).decisions(begin)
+        changes = open_view(open_for_command(db), None, end, None).decisions(begin)
     except BadArgument as problem:
         hint = {"after": "--from", "known_at": "--to"}.get(str(problem.argument))
         raise click.BadParameter(str(problem), param_hint=hint) if hint else problem from None
-    note_left_out(found.left_out)
-    for reason in found.failed:
+    note_left_out(changes.left_out)
+    for reason in changes.failed:
         render.note(f"ratings: {reason}")
-    page = WRITERS[output.suffix.lower()](decisions_page(found))
+    page = WRITERS[output.suffix.lower()](decisions_page(changes))
     with output_file(str(output)) as file:
         file.write(page.encode())
-    decisions = render.count(len(found.decisions), "decision")
-    render.note(f"{decisions}, {render.count(concerned(found), 'player')} in {output}")
-    return int(bool(found.failed))
+    decisions = render.count(len(changes.decisions), "decision")
+    render.note(f"{decisions}, {render.count(concerned(changes), 'player')} in {output}")
+    return int(bool(changes.failed))
 
 
 @report.command(name="player")
@@ -71,22 +71,22 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
 @known_at_option
 @click.option("--to", "end", metavar="TIME|POSITION", help="And as known up to then.  [default: the head]")
 @names_option
-@click.option("--output", "-o", metavar="FILE", required=True, callback=_page, help="A new file, FILE.html.")
+@click.option("--output", "-o", metavar="FILE", required=True, callback=_read_page, help="A new file, FILE.html.")
 @click.pass_obj
 def report_player(
     db: str, player: str, ladder: str | None, as_of: str | None, known_at: str | None, end: str | None,
     names: Path | None, output: Path,
 ) -> None:  # fmt: skip
-    """How a PLAYER's number on LADDER came about, as known then and as known now.
+    """Report how PLAYER's points on LADDER came about. It shows them as known then and as known now.
 
     \b
         ratings report player mira elo-catan --as-of 2024-12-31 --known-at 92 -o mira.html
 
-    For auditors: one file, which can be printed. It shows every game with its terms, each cause of the difference, who
-    decided what and why, the rules, and the commands that check each number. The same ledger gives the same bytes.
-    LADDER may be left out if PLAYER is on no other.
+    For auditors: one file to print. It shows every game with its terms, each cause of the difference, who decided what
+    and why, the rules, and the commands that check each number. The same ledger gives the same bytes. LADDER may be
+    left out if PLAYER is on no other.
     """
-    site = site_of("", names, "")
+    site = build_site("", names, "")
     from ratings_ledger import open as open_pages
     from ratings_ledger.web.page import as_file
     from ratings_ledger.web.report import report_page
@@ -94,13 +94,13 @@ def report_player(
 
     axes = [{"as_of": as_of, "known_at": position} for position in (known_at or end, end)]
     with open_pages(db) as ledger:
-        then, now = (Visit(ledger, {name: value for name, value in one.items() if value}) for one in axes)
+        then, now = (Visit(ledger, {name: value for name, value in spec.items() if value}) for spec in axes)
         player, ladder = now.view.with_ladder(player, ladder)
         try:
             page = report_page(then, now, player, ladder)
         finally:
-            for told in dict.fromkeys([*then.view.notes, *now.view.notes]):
-                print_note(told)
+            for note in dict.fromkeys([*then.view.notes, *now.view.notes]):
+                print_note(note)
         content = as_file(page, site)
     note_left_out(page.answer.left_out)
     with output_file(str(output)) as file:

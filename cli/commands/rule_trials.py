@@ -1,4 +1,4 @@
-"""Trying a ruleset file before it is published: in a process of its own, with a time limit."""
+"""Try a ruleset file before it is published: in a process of its own, with a time limit."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +23,8 @@ columns_option = click.option(
 )  # fmt: skip
 
 
-class Tried(NamedTuple):
-    """The outcome for a file: the version's name if nothing is wrong with it, what is wrong, and other remarks.
+class RuleTrial(NamedTuple):
+    """The outcome for a file: the version's name if nothing is wrong with it, its problems, and other remarks.
 
     `checked`: whether the trial says anything about the rule.
     """
@@ -33,62 +33,62 @@ class Tried(NamedTuple):
     name: str | None
     assumed: list[str]
     problems: list[RulesetProblem]
-    told: list[str]
+    remarks: list[str]
     checked: bool
 
 
-def tried(files: Sequence[str], seconds: float, seed: int = SEED, columns: Sequence[str] = ()) -> list[Tried]:
+def try_files(files: Sequence[str], seconds: float, seed: int = SEED, columns: Sequence[str] = ()) -> list[RuleTrial]:
     """Read some files and try their rules on drawn games, in another process, which may take `seconds` for each.
 
-    `columns` are given for the games, such as `seat=1..2`.
+    `columns` restrict the drawn games, such as `seat=1..2`.
     """
-    found: list[Tried] = []
-    while rest := files[len(found) :]:
-        made = (json.dumps(_try(name, seed, columns)).encode() for name in rest)
+    trials: list[RuleTrial] = []
+    while rest := files[len(trials) :]:
+        attempts = (json.dumps(_try_file(name, seed, columns)).encode() for name in rest)
         try:
-            for message in run_ahead(made, seconds, closes_files=True):
-                outcome = Tried(*json.loads(message))
-                found.append(outcome._replace(problems=[RulesetProblem(*problem) for problem in outcome.problems]))
-        except (TimeLimitExceeded, WorkerLost) as error:
-            found.append(Tried(files[len(found)], None, [], [RulesetProblem("rule", why_lost(error))], [], False))
-    return found
+            for message in ahead(attempts, seconds, apart=True):
+                outcome = RuleTrial(*json.loads(message))
+                trials.append(outcome._replace(problems=[RulesetProblem(*problem) for problem in outcome.problems]))
+        except (TooSlow, WorkerLost) as error:
+            trials.append(RuleTrial(files[len(trials)], None, [], [RulesetProblem("rule", why_lost(error))], [], False))
+    return trials
 
 
-def why_not_in_time(work: Callable[[], Any], seconds: float) -> str | None:
-    """Do some work in another process; why that gave no result, or None."""
+def why_failed(work: Callable[[], Any], seconds: float) -> str | None:
+    """Do some work in another process; return why that gave no result, or None."""
 
-    def worked() -> Iterator[bytes]:
+    def run_work() -> Iterator[bytes]:
         work()
         yield from ()
 
     try:
-        for _ in run_ahead(worked(), seconds, closes_files=True):
+        for _ in ahead(run_work(), seconds, apart=True):
             pass
     except (TimeLimitExceeded, WorkerLost) as error:
         return why_lost(error)
     return None
 
 
-def _try(file: str, seed: int, columns: Sequence[str]) -> Tried:
+def _try_file(file: str, seed: int, columns: Sequence[str]) -> RuleTrial:
     ruleset, problems = read_file(file)
     if ruleset is None:
-        return Tried(file, None, [], problems, [], False)
+        return RuleTrial(file, None, [], problems, [], False)
     version, _ = bind(ruleset)
     assert version is not None
     try:
-        given = read_given_columns(columns, version.rule)
+        given_columns = read_given_columns(columns, version.rule)
     except BadArgument as problem:
-        return Tried(file, None, [], [RulesetProblem("rule", f"--column: {problem}")], [], False)
-    trial = try_rule(version, seed, given=given)
+        return RuleTrial(file, None, [], [RulesetProblem("rule", f"--column: {problem}")], [], False)
+    trial = try_rule(version, seed, given=given_columns)
     problems = [RulesetProblem("rule", f"{ruleset.rule}: {problem}") for problem in trial.problems]
     if ruleset.rule in (known := find_contested_rules()):
         problems.append(RulesetProblem("rule", known[ruleset.rule]))
     name = None if problems else ruleset.name
-    return Tried(file, name, sorted(ruleset.assumed), problems, [*trial_lines(trial)], not trial.is_empty)
+    return RuleTrial(file, name, sorted(ruleset.assumed), problems, [*trial_lines(trial)], not trial.is_empty)
 
 
-def rule_of_package(file: str) -> bool:
-    """Tell whether a file names a rule of a package, even if it ships with this program, too."""
+def names_package_rule(file: str) -> bool:
+    """Tell whether a file names a rule from a package, even if this program ships one of that name, too."""
     data, _ = read_tables(file)
-    named = None if data is None else data.get("rule")
-    return isinstance(named, str) and (named not in BUILT_IN or named in find_contested_rules())
+    rule_id = None if data is None else data.get("rule")
+    return isinstance(rule_id, str) and (rule_id not in BUILT_IN or rule_id in contested())

@@ -1,4 +1,4 @@
-"""`rules`: which rulesets there are, what they say, publishing and checking them."""
+"""Implement `rules`: list rulesets, show what they say, check and publish them."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -7,10 +7,22 @@ import click
 
 from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.engines import rule_seconds_option
-from ratings_ledger.cli.arguments.options import elo_games, format_of, format_option, known_at_option, zone_name
-from ratings_ledger.cli.arguments.views import open_for_command, view_of
+from ratings_ledger.cli.arguments.options import (
+    format_of,
+    format_option,
+    known_at_option,
+    read_elo_games,
+    read_zone_name,
+)
+from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
-from ratings_ledger.cli.commands.rule_trials import columns_option, rule_of_package, seed_option, tried, why_not_in_time
+from ratings_ledger.cli.commands.rule_trials import (
+    columns_option,
+    names_package_rule,
+    seed_option,
+    try_files,
+    why_failed,
+)
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import print_rulesets_published
 from ratings_ledger.cli.output.render import emit
@@ -57,7 +69,7 @@ def rules() -> None:
 NEW_RULE = "pairwise-elo/1"
 
 
-def _slug(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def _read_slug_option(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     try:
         return None if value is None else read_slug(value)
     except Refused as problem:
@@ -65,33 +77,37 @@ def _slug(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 @rules.command(name="list")
-@click.option("--shipped", "of_program", is_flag=True, help="Those that come with this program, templates included.")
+@click.option(
+    "--shipped", "of_program", is_flag=True, help="List those that come with this program, templates included."
+)
 @known_at_option
 @format_option
 @click.pass_obj
 def list_(db: str, of_program: bool, known_at: str | None, form: str) -> None:
-    """The published versions; in force: scores games that end now."""
+    """List the published versions, and which are in force for games that end now."""
     if of_program and known_at is not None:
         raise click.UsageError("--shipped is about this program, --known-at about the ledger; choose one")
     if of_program:
         emit(list_shipped(), form, print_shipped, print_shipped_csv)
         return
-    emit(view_of(open_for_command(db), None, known_at, None).rulesets(), form, print_rulesets, print_rulesets_csv)
+    emit(open_view(open_for_command(db), None, known_at, None).rulesets(), form, print_rulesets, print_rulesets_csv)
 
 
 @rules.command()
 @click.argument("file", required=False, type=click.Path())
 @click.option("--rule", "rule_id", metavar="RULE",
               help=f"The rule that it uses, with its number.  [default: {NEW_RULE}]")  # fmt: skip
-@click.option("--package", metavar="NAME", callback=_slug,
+@click.option("--package", metavar="NAME", callback=_read_slug_option,
               help="Write a Python package with a rule of this name and its test, into the folder FILE.")  # fmt: skip
-@click.option("--game", metavar="NAME", default="chess", show_default=True, callback=_slug, help="The game it scores.")
+@click.option(
+    "--game", metavar="NAME", default="chess", show_default=True, callback=_read_slug_option, help="The game it scores."
+)
 @click.pass_obj
 def new(db: str, file: str | None, rule_id: str | None, package: str | None, game: str) -> None:
     """Write a commented ruleset to start from. To FILE, which must not exist yet, or to standard output.
 
-    With --package it is a package with a rule of its own that keeps two numbers about a player, its test and a ruleset;
-    by default in the folder NAME, which must not exist yet.
+    With --package, it is a package in the new folder NAME or FILE: a rule that keeps two numbers about a player, its
+    test and a ruleset.
     """
     zone = "UTC"
     with suppress(LedgerError), open_ledger(db).reading() as connection:
@@ -101,30 +117,30 @@ def new(db: str, file: str | None, rule_id: str | None, package: str | None, gam
             raise click.UsageError("--package writes a rule of its own, --rule names one; choose one")
         _write_package(package, file or package, game, zone)
         return
-    text = _write_template(rule_id or NEW_RULE, game, zone)
+    text = _build_template(rule_id or NEW_RULE, game, zone)
     if file is None:
         render.echo(text, nl=False)
         return
     try:
-        with create_file(file) as written:
-            written.write(text.encode())
+        with new_file(file) as template_file:
+            template_file.write(text.encode())
     except FileExistsError:
         raise click.UsageError(f"{file} exists; nothing was written") from None
     render.echo(f"{file} is written; next: ratings rules check {file}")
 
 
-def _write_template(rule_id: str, game: str, zone: str) -> str:
+def _build_template(rule_id: str, game: str, zone: str) -> str:
     """Return a commented ruleset with a rule."""
     from ratings_ledger.projections.rulesets.templates import template
 
     try:
-        found = rule(rule_id)
+        found_rule = rule(rule_id)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    if found is None:
+    if found_rule is None:
         hint = did_you_mean(rule_id, rule_names())
-        raise click.UsageError(f"no rule is called {quote(rule_id)}; the rules are {', '.join(rule_names())}{hint}")
-    return template(found, game, zone)
+        raise click.UsageError(f"no rule is called {shown(rule_id)}; the rules are {', '.join(rule_names())}{hint}")
+    return template(found_rule, game, zone)
 
 
 def _write_package(name: str, folder: str, game: str, zone: str) -> None:
@@ -147,17 +163,17 @@ def _write_package(name: str, folder: str, game: str, zone: str) -> None:
 @format_of("table", "json", "csv", "toml", meaning="Output format; toml is a file that says the same.")
 @click.pass_obj
 def show(db: str, name: str, of_program: bool, known_at: str | None, form: str) -> None:
-    """What a version says, and from when until when each version of its ruleset scores.
+    """Show what a version says, and from when until when each version of its ruleset scores.
 
-    Every assumed value is marked. Without a VERSION, it is the newest in force. In a template, GAME and ZONE stand for
-    the game and the time zone for which rules publish --shipped publishes it.
+    Every assumed value is marked. Without VERSION, it is the newest in force. In a template, GAME and ZONE are
+    placeholders, which `rules publish --shipped` fills in.
     """
     if of_program:
         if known_at is not None or form not in ("table", "toml"):
             raise click.UsageError("--shipped prints the file, and takes neither --known-at nor --format json or csv")
         render.echo(find_shipped_text(name), nl=False)
         return
-    ruleset = view_of(open_for_command(db), None, known_at, None).ruleset(name)
+    ruleset = open_view(open_for_command(db), None, known_at, None).ruleset(name)
     emit(ruleset, form, print_ruleset, print_ruleset_csv, toml=print_ruleset_toml)
 
 
@@ -167,23 +183,23 @@ def show(db: str, name: str, of_program: bool, known_at: str | None, form: str) 
 @columns_option
 @rule_seconds_option
 def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seconds: float) -> int:
-    """Say what is wrong with ruleset FILES, by line and key; publish nothing. Exit 1 if something is.
+    """Check ruleset FILES, report problems by line and key, publish nothing. Exit 1 if there are any.
 
-    The rule of each is tried on drawn games of the types that it scores. Exit 1 as well if it scores none of them: then
-    nothing was checked. Where a rule demands what drawn games lack, it draws its own with Rule.sample, or --column
-    gives it, such as --column seat=1..2.
+    Each rule is tried on randomly drawn games of the types that it scores. Exit 1 as well if it scores none of them:
+    then nothing was checked. A rule that needs columns which drawn games lack draws its own games with Rule.sample,
+    or gets the columns from --column, such as --column seat=1..2.
     """
-    found = tried(files, rule_seconds, seed, columns)
-    for one in found:
-        for problem in one.problems:
-            render.echo(problem_line(one.file, problem))
-        if one.name is not None:
-            assumed = f"; assumed: {', '.join(one.assumed)}" if one.assumed else ""
-            verdict = "can be published" if one.checked else "is not checked: no drawn game was scored"
-            render.echo(f"{one.file}: {one.name} {verdict}{assumed}")
-        for line in one.told:
+    trials = try_files(files, rule_seconds, seed, columns)
+    for trial in trials:
+        for problem in trial.problems:
+            render.echo(problem_line(trial.file, problem))
+        if trial.name is not None:
+            assumed = f"; assumed: {', '.join(trial.assumed)}" if trial.assumed else ""
+            verdict = "can be published" if trial.checked else "is not checked: no drawn game was scored"
+            render.echo(f"{trial.file}: {trial.name} {verdict}{assumed}")
+        for line in trial.remarks:
             render.hanging(f"  {render.plain(line)}", 4)
-    return int(not all(one.checked and not one.problems for one in found))
+    return int(not all(trial.checked and not trial.problems for trial in trials))
 
 
 @rules.command()
@@ -192,9 +208,9 @@ def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seco
     "--shipped", "from_shipped", is_flag=False, flag_value=EVERY, metavar="[ID]",
     help="Publish the shipped versions that the ledger lacks: all, or those of ID.",
 )  # fmt: skip
-@click.option("--game", "games", metavar="NAME", multiple=True, callback=elo_games,
+@click.option("--game", "games", metavar="NAME", multiple=True, callback=read_elo_games,
               help="With --shipped ID for a template: the game that it rates, such as chess; repeatable.")  # fmt: skip
-@click.option("--zone", metavar="NAME", callback=zone_name,
+@click.option("--zone", metavar="NAME", callback=read_zone_name,
               help="With --shipped ID for a template: its time zone.  [default: the home zone]")  # fmt: skip
 @rule_seconds_option
 @write_command
@@ -202,9 +218,9 @@ def publish(
     how: WriteContext, files: tuple[str, ...], from_shipped: str | None, games: tuple[str, ...], zone: str | None,
     rule_seconds: float,
 ) -> int:  # fmt: skip
-    """Publish ruleset FILES (TOML), and show what that changes. Versions already published like this are left alone.
+    """Publish ruleset FILES (TOML), and show what that changes. Versions already published like this stay as they are.
 
-    A version scores games from its effective_from on: a day in the past corrects history, a future one leaves it alone.
+    A version scores games from its effective_from on: a past day corrects history, a future one leaves it as it is.
     --shipped elo --game chess publishes textbook Elo for a game, as elo-chess; rules list --shipped names other
     templates. A rule from a package is first tried as in rules check.
     """
@@ -217,27 +233,27 @@ def publish(
             raise click.UsageError("--shipped takes neither --dry-run nor --format")
         render.echo(f"published: {', '.join(_publish_shipped(how, from_shipped, games, zone)) or 'nothing new'}")
         return 0
-    if wrong := _tried_first(how.db, files, rule_seconds):
-        for name, problem in wrong:
+    if problems_found := _try_first(how.db, files, rule_seconds):
+        for name, problem in problems_found:
             render.echo(problem_line(name, problem), err=True)
         return 1
-    read = [(name, *read_file(name)) for name in files]
-    for name, _, problems in read:
+    parsed = [(name, *read_file(name)) for name in files]
+    for name, _, problems in parsed:
         for problem in problems:
             render.echo(problem_line(name, problem), err=True)
-    rulesets = [(name, ruleset) for name, ruleset, _ in read if ruleset is not None]
+    rulesets = [(name, ruleset) for name, ruleset, _ in parsed if ruleset is not None]
     if len(rulesets) < len(files):
         return 1
     plan = how.propose(ruleset_items(how.ledger, rulesets))
-    found = Impact() if plan.is_refused else plan.impact()
+    impact = Impact() if plan.is_refused else plan.impact()
     names = [ruleset.name for _, ruleset in rulesets]
-    outcome = rulesets_published(how.done(plan), names, how.dry_run, found)
+    outcome = rulesets_published(how.finish(plan), names, how.dry_run, impact)
     return emit(outcome, how.form, print_rulesets_published)
 
 
 def _publish_shipped(how: WriteContext, name: str, games: tuple[str, ...], zone: str | None) -> list[str]:
     """Publish the shipped versions of this name, or all that `init` publishes; return those that are new."""
-    templates = joined([one.id for one in shipped_rulesets().values() if one.takes_game])
+    templates = joined([template.id for template in shipped_rulesets().values() if template.takes_game])
     ruleset = None if name == EVERY else find_shipped(name)
     if games and not (ruleset and ruleset.takes_game):
         raise click.UsageError(f"--game goes with --shipped {templates}")
@@ -252,25 +268,23 @@ def _publish_shipped(how: WriteContext, name: str, games: tuple[str, ...], zone:
     return publish_missing(how.ledger, how.policy.by, texts)
 
 
-def _tried_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:
-    """Return what is wrong with the files that name rules from packages, tried on drawn games and on the ledger's
-    games.
-    """
-    foreign = [name for name in files if rule_of_package(name)]
-    trials = tried(foreign, seconds)
-    wrong = [(one.file, problem) for one in trials for problem in one.problems]
-    for one in trials:
-        if not one.checked and not one.problems:
-            told = f"{one.file}: the rule was not tried on drawn games: {'; '.join(one.told)}"
-            render.note(f"ratings: {render.plain(told)}")
-    if wrong or not foreign:
-        return wrong
+def _try_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:
+    """Return the problems of files that name rules from packages, tried on drawn games and on the ledger's games."""
+    foreign = [name for name in files if names_package_rule(name)]
+    trials = try_files(foreign, seconds)
+    problems_found = [(trial.file, problem) for trial in trials for problem in trial.problems]
+    for trial in trials:
+        if not trial.checked and not trial.problems:
+            message = f"{trial.file}: the rule was not tried on drawn games: {'; '.join(trial.remarks)}"
+            render.note(f"ratings: {render.plain(message)}")
+    if problems_found or not foreign:
+        return problems_found
 
     def preview() -> None:
-        read = [(name, read_file(name)[0]) for name in files]
+        parsed = [(name, read_file(name)[0]) for name in files]
         ledger = open_ledger(db)
-        items = ruleset_items(ledger, [(name, ruleset) for name, ruleset in read if ruleset is not None])
+        items = ruleset_items(ledger, [(name, ruleset) for name, ruleset in parsed if ruleset is not None])
         propose(ledger, items, ImportPolicy("preview", ignore_clock=True)).impact()
 
-    reason = why_not_in_time(preview, seconds)
+    reason = why_failed(preview, seconds)
     return [(foreign[0], RulesetProblem("rule", f"on the games of the ledger {reason}"))] if reason else []

@@ -1,9 +1,9 @@
-"""`seed`: with what a player begins on a ladder, for one player or for many in a file."""
+"""Implement `seed`: set how players begin on a ladder, one player or many in a file."""
 
 import click
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.views import view_of
+from ratings_ledger.cli.arguments.views import open_view
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.commands.correct import reason_option
 from ratings_ledger.ledger import clock
@@ -21,7 +21,9 @@ TYPE = "player.seeded"
 @click.argument("ladder", type=to_nfc)
 @click.argument("player", type=to_nfc, required=False)
 @click.argument("values", metavar="[COLUMN=VALUE]...", nargs=-1)
-@click.option("--games", metavar="N", type=int, help="How many games PLAYER has played elsewhere.  [default: 0]")
+@click.option(
+    "--games", metavar="N", type=int, help="The number of games that PLAYER has played elsewhere.  [default: 0]"
+)
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
@@ -38,18 +40,18 @@ def seed(
     file: str | None,
     reason: str,
 ) -> int:
-    """Say with what PLAYER begins on LADDER, such as rating=1650 deviation=80. It replaces the usual start.
+    """Set PLAYER's start on LADDER, such as rating=1650 deviation=80. It replaces the usual start.
 
     \b
         ratings seed glicko-chess anna rating=1650 deviation=80 --games 12 --reason "rated elsewhere"
         ratings seed glicko-chess --file ratings.csv --reason "from the old list"
 
-    Columns without a value begin as usual. A seed comes before the player's first counted game there; `adjust` changes
-    points later. From a file, all rows are recorded or none. Players who already begin like that are left alone.
+    Columns without a value start as usual. A seed comes before the player's first counted game there; `adjust` changes
+    points later. From a file, all rows are recorded or none. Players who already start like that stay as they are.
     """
     if (player is None) == (file is None) or (file is None) != bool(values) or (file is not None and games is not None):
         raise click.UsageError("name a PLAYER and values such as rating=1650, or many players with --file")
-    view = view_of(how.ledger, None, None, None)
+    view = open_view(how.ledger, None, None, None)
     ladder = view.full_name(ladder)
     try:
         if file is None:
@@ -60,17 +62,18 @@ def seed(
     except Refused as problem:
         return how.refuse(TYPE, problem)
     if not new:
-        who = quote(rows[0].player) if file is None else "everybody"
+        who = shown(rows[0].player) if file is None else "every player"
         return how.refuse(
-            TYPE, Refused("nothing-to-correct", f"{who} already begins like that on {short_name(ladder)}")
+            TYPE, Refused("nothing-to-correct", f"{who} already starts like that on {short_name(ladder)}")
         )
     now = format_instant(clock.now())
     items = [
-        Item(row.file, row.line, {"type": TYPE, "occurred_at": now, "data": _data(ladder, row)}, None) for row in new
+        Item(row.file, row.line, {"type": TYPE, "occurred_at": now, "data": _seed_data(ladder, row)}, None)
+        for row in new
     ]
     return how.enter(TYPE, how.propose(items))
 
 
-def _data(ladder: str, row: SeedRow) -> dict[str, object]:
+def _seed_data(ladder: str, row: SeedRow) -> dict[str, object]:
     games = {"games": row.games} if row.games else {}
     return {"ladder": ladder, "player": row.player, "state": row.state, "reason": row.reason, **games}

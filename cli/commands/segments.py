@@ -1,4 +1,4 @@
-"""`segments`: what workers of an engine read instead of the log."""
+"""Implement `segments`: what the workers of an engine read instead of the log."""
 
 import click
 
@@ -13,7 +13,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 
 @group()
 def segments() -> None:
-    """Seal old events for the workers of an engine, list what is sealed, check it, delete what is of no use."""
+    """Seal old events for workers; list, check and prune segments."""
 
 
 @segments.command()
@@ -24,7 +24,7 @@ def segments() -> None:
 def seal(db: str, on: str | None, segments: str | None, form: str) -> int:
     """Seal the events that are not sealed yet, a million at a time.
 
-    A rebuild with --on does the same first. What is sealed is never changed.
+    A rebuild with --on does the same first. Sealed segments never change.
     """
     from ratings_ledger.projections.cluster.inventory import seal_all
 
@@ -38,7 +38,7 @@ def seal(db: str, on: str | None, segments: str | None, form: str) -> int:
 @format_option
 @click.pass_obj
 def list_(db: str, segments: str | None, form: str) -> int:
-    """Which events are sealed, and which segments are missing, damaged, or of another history."""
+    """List the sealed segments, and those that are missing, damaged, or of another history."""
     from ratings_ledger.projections.cluster.inventory import inventory
 
     return emit(inventory(open_ledger(db), segments), form, print_segments, print_segments_csv)
@@ -49,8 +49,8 @@ def list_(db: str, segments: str | None, form: str) -> int:
 @format_option
 @click.pass_obj
 def check(db: str, segments: str | None, form: str) -> int:
-    """Make all segments again from the log, and compare. Those that differ are named and deleted; the next seal or
-    rebuild makes them again.
+    """Check all segments against the log. Those that differ are named and deleted; the next seal or rebuild makes them
+    again.
 
     Exit 1 if one differs.
     """
@@ -60,15 +60,15 @@ def check(db: str, segments: str | None, form: str) -> int:
 
 
 @segments.command()
-@click.option("--dry-run", is_flag=True, help="Show what it would delete, delete nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what it would delete, and delete nothing.")
 @segments_option
 @format_option
 @click.pass_obj
 def prune(db: str, dry_run: bool, segments: str | None, form: str) -> int:
-    """Delete segments of another history, as of a ledger that was restored, or of another version's format, and what
-    was left by computations that were killed.
+    """Delete segments that no computation can use. These are segments of another history, such as of a restored ledger,
+    of another version's format, and remains of killed computations.
 
-    What is younger than a day is kept. Exit 4, with nothing deleted, while a computation of the ledger goes on.
+    Segments younger than a day are kept. Exit 4, with nothing deleted, while a computation of the ledger goes on.
     """
     from ratings_ledger.projections.cluster.inventory import pruned
 

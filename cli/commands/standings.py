@@ -1,4 +1,4 @@
-"""`standings`, `history`, `books`: what the facts mean on one ladder."""
+"""Implement `standings`, `history` and `books`: the points, their changes and the accounts of one ladder."""
 
 import sys
 
@@ -6,7 +6,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import axes, close_now_option, format_option
-from ratings_ledger.cli.arguments.views import open_for_command, view_of
+from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.history import print_history, print_history_csv
 from ratings_ledger.cli.output.render import emit
@@ -16,7 +16,7 @@ from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.queries.standings import Standings
 from ratings_ledger.projections.snapshot import Snapshot
 
-# of more rows no courses are shown
+# with more rows than this, sparklines are left out
 SPARKED_ROWS = 200
 
 
@@ -41,7 +41,7 @@ def standings_(
     close_now: bool,
     form: str,
 ) -> None:
-    """Who stands where on LADDER, such as elo-chess. A terminal also shows how everybody's last points went.
+    """Show the standings of LADDER, such as elo-chess. A terminal also draws the course of each player's last points.
 
     LADDER may be left out if there is only one. The digest covers all rows, however many are shown.
     """
@@ -49,23 +49,23 @@ def standings_(
         raise click.UsageError("a published list has its own version: --as-published takes no --rules")
     if as_published and close_now:
         raise click.UsageError("a published list stays as it is: --as-published takes no --close-now")
-    view = view_of(open_for_command(db), as_of, known_at, rules, close_now=close_now)
+    view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     ladder = ladder or view.only_ladder()
-    found = (view.published if as_published else view.standings)(ladder, players, limit)
-    is_short = 0 < len(found.rows) <= SPARKED_ROWS
-    if form == "table" and not as_published and is_short and sys.stdout.isatty() and render.shows_sparks():
-        found = view.overview(ladder, players=[row.player for row in found.rows])
-    emit(found, form, print_standings, print_standings_csv)
-    if form == "table" and not (as_published or players) and found.rows and found.rows[0].rank is None:
+    standings = (view.published if as_published else view.standings)(ladder, players, limit)
+    fits = 0 < len(standings.rows) <= SPARKED_ROWS
+    if form == "table" and not as_published and fits and sys.stdout.isatty() and render.shows_sparks():
+        standings = view.overview(ladder, players=[row.player for row in standings.rows])
+    emit(standings, form, print_standings, print_standings_csv)
+    if form == "table" and not (as_published or players) and standings.rows and standings.rows[0].rank is None:
         _note_unranked(view, view.standings(ladder))
 
 
-def _note_unranked(view: Snapshot, found: Standings) -> None:
-    """Say why nobody on a ladder has a rank, by whoever played most."""
-    most = max(found.rows, key=lambda row: row.games).player
-    why = next((term.detail for term in view.account(found.ladder, most).terms if term.term == "no rank"), None)
+def _note_unranked(view: Snapshot, standings: Standings) -> None:
+    """Note why no player on a ladder has a rank, by the example of the player with the most games."""
+    most = max(standings.rows, key=lambda row: row.games).player
+    why = next((term.detail for term in view.account(standings.ladder, most).terms if term.term == "no rank"), None)
     if why is not None:
-        render.note(f"note: nobody has a rank; {render.plain(quote(most))}, who played most: {render.plain(why)}")
+        render.note(f"note: no player has a rank; {render.plain(shown(most))}, who played most: {render.plain(why)}")
 
 
 @command(name="history")
@@ -85,11 +85,11 @@ def history_(
     close_now: bool,
     form: str,
 ) -> None:
-    """Every change of PLAYER's points on LADDER. Game by game and adjustment by adjustment.
+    """Show every change of PLAYER's points on LADDER. It lists games and adjustments in turn.
 
     LADDER may be left out if PLAYER is on no other.
     """
-    view = view_of(open_for_command(db), as_of, known_at, rules, close_now=close_now)
+    view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     player, ladder = view.with_ladder(player, ladder)
     emit(view.history(ladder, player), form, print_history, print_history_csv)
 
@@ -109,11 +109,11 @@ def books_(
     close_now: bool,
     form: str,
 ) -> int:
-    """The trial balance of LADDER: its accounts, which sum to zero. What players have, against where it came from.
+    """Show the trial balance of LADDER; its accounts sum to zero. It sets what players have against where it came from.
 
     LADDER may be left out if there is only one.
     """
-    view = view_of(open_for_command(db), as_of, known_at, rules, close_now=close_now)
-    found = view.balance(ladder or view.only_ladder())
-    emit(found, form, print_balance, print_balance_csv)
-    return int(found.sum != 0)
+    view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
+    balance = view.balance(ladder or view.only_ladder())
+    emit(balance, form, print_balance, print_balance_csv)
+    return int(balance.sum != 0)

@@ -1,10 +1,10 @@
-"""`import --sync`: an edited sheet is compared with what it gave before, and what differs is recorded."""
+"""Implement `import --sync`: compare an edited sheet with what it gave before, and record the differences."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 from ratings_ledger.cli.arguments.asking import ask, can_ask
-from ratings_ledger.cli.arguments.who_is_who import agreed_names
+from ratings_ledger.cli.arguments.who_is_who import propose_with_answers
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
@@ -24,48 +24,48 @@ def sync(
     reason: str | None,
     yes: bool,
 ) -> int:
-    """Bring the ledger to what a sheet says now, once somebody agrees; `save` keeps how it is read."""
+    """Bring the ledger to what a sheet says now, once the user agrees; `save` keeps how it is read."""
     compared: list[Sync] = []
 
     def propose(how: WriteContext, options: TableOptions) -> Proposal:
         with how.ledger.reading() as connection:
-            compared.append(compare_sheet(connection, file, options, reason, clock.now()))
-        found = compared[-1]
+            compared.append(synced(connection, file, options, reason, clock.now()))
+        comparison = compared[-1]
         return how.propose_files(
-            found.entries,
+            comparison.entries,
             league_notes=LeagueNotes(),
-            based_on=found.looked_at,
-            precondition=found.precondition,
+            based_on=comparison.looked_at,
+            precondition=comparison.precondition,
             batches=True,
             whole=True,
-            compared=found.name,
+            compared=comparison.name,
         )
 
-    plan, options = agreed_names(how, options, [file], propose)
-    found = compared[-1]
+    plan, options = propose_with_answers(how, options, [file], propose)
+    comparison = compared[-1]
     with how.ledger.reading() as connection:
-        differences = sheet_differences(connection, found)
+        differences = sheet_differences(connection, comparison)
     save(plan, options)
     result = plan.result
-    result.existing += found.same
+    result.existing += comparison.same
     is_shown = how.dry_run or (result.would_append > 0 and plan.is_small())
     impact = plan.impact() if is_shown and not plan.is_refused else None
     note_homeless(result)
     note_voided(result)
-    waits = found.is_decision and not (how.dry_run or plan.is_refused)
-    if waits and not yes and how.form == "table" and can_ask():
+    needs_consent = comparison.is_decision and not (how.dry_run or plan.is_refused)
+    if needs_consent and not yes and how.form == "table" and can_ask():
         replace(how, dry_run=True).report(result, impact, sync=differences)
-        if found.doubt is not None:
-            render.hanging(f"\n{found.doubt.message}", 0)
+        if comparison.doubt is not None:
+            render.hanging(f"\n{comparison.doubt.message}", 0)
         if ask("\nRecord this?", ("yes", "no")) == "no":
             render.note("nothing was recorded")
             return 1
-        # who is new, and what was recognised, has been told
-        result = how.done(plan)
+        # the preview has reported new names and how the file was read
+        result = how.finish(plan)
         note_leagues(result)
         return how.report(replace(result, notes=[], new_players=[], new_ladders=[], close={}))
-    if waits and (found.doubt is not None or not yes):
-        plan.refuse(found.doubt or unconfirmed_refusal(found), file)
-    result = how.done(plan)
+    if needs_consent and (comparison.doubt is not None or not yes):
+        plan.refuse(comparison.doubt or unconfirmed(comparison), file)
+    result = how.finish(plan)
     note_leagues(result)
     return how.report(result, None if plan.is_refused else impact, sync=differences)

@@ -1,4 +1,4 @@
-"""`undo`: taking back what somebody recorded last, after showing it."""
+"""Implement `undo`: take back what was recorded last, after showing it."""
 
 from dataclasses import replace
 
@@ -20,36 +20,36 @@ from ratings_ledger.projections.diff.impact import Impact
 @command()
 @click.argument("position", type=click.IntRange(min=1), required=False)
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.  [default: what is taken back]")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Undo without asking.")
 @write_command
 def undo(how: WriteContext, position: int | None, reason: str | None, yes: bool) -> int:
-    """Take back what you recorded last, whatever it was; or what stands at POSITION.
+    """Undo the last thing you recorded, or what stands at POSITION.
 
-    An import, a game, a correction, a void, an adjustment, a rename, a list, a step of a league: it is shown first,
-    with what that changes, and asked about. Nothing is deleted: the opposite is recorded, so undo takes that back as
-    well. What was changed since is taken back first. --by NAME takes back what NAME recorded last.
+    It takes back an import, a game, a correction, a void, an adjustment, a rename, a list or a step of a league. It
+    shows the effect and asks first. Nothing is deleted: the opposite is recorded, so undo takes that back as well.
+    Later changes of the same game are taken back first. --by NAME takes back what NAME recorded last.
     """
-    asking = not yes and not how.dry_run
-    if asking and (how.form != "table" or not can_ask()):
-        raise click.UsageError("nobody can be asked here; --yes takes it back unasked, --dry-run shows it")
-    # what was taken once may count again
+    asks = not yes and not how.dry_run
+    if asks and (how.form != "table" or not can_ask()):
+        raise click.UsageError("there is no terminal to ask at; --yes undoes it without asking, --dry-run shows it")
+    # the log accepted these games once, so they may count again
     how = replace(how, policy=how.policy._replace(any_date=True, allow_uncounted=True))
     try:
         with how.ledger.reading() as connection:
             act = last_act(connection, how.policy.by) if position is None else act_at(connection, position)
-            found = undoing(connection, act, reason, clock.now())
+            undoing_plan = undoing(connection, act, reason, clock.now())
             if position is None:
-                found = found._replace(newer=newer_than(connection, act))
+                undoing_plan = undoing_plan._replace(newer=newer_than(connection, act))
     except Refused as problem:
         return how.refuse("undo", problem)
-    plan = how.propose(found.items, based_on=found.looked_at)
+    plan = how.propose(undoing_plan.items, based_on=undoing_plan.looked_at)
     impact = Impact() if plan.is_refused else plan.impact()
-    if plan.is_refused or how.dry_run or not asking:
-        return emit(undone(found, how.done(plan), impact, how.dry_run), how.form, print_undone)
-    emit(undone(found, plan.result, impact, dry_run=True), how.form, print_undone)
+    if plan.is_refused or how.dry_run or not asks:
+        return emit(undone(undoing_plan, how.finish(plan), impact, how.dry_run), how.form, print_undone)
+    emit(undone(undoing_plan, plan.result, impact, dry_run=True), how.form, print_undone)
     if ask("\nTake it back?", ["yes", "no"]) == "no":
         render.note("nothing was recorded")
         return 1
-    told = undone(found, plan.append(), impact, dry_run=False)
-    print_taken_back(told)
-    return int(told.is_refused)
+    result = undone(undoing_plan, plan.append(), impact, dry_run=False)
+    print_taken_back(result)
+    return int(result.is_refused)

@@ -1,4 +1,4 @@
-"""`upgrade`: bringing a ledger to a newer schema."""
+"""Implement `upgrade`: bring a ledger to a newer schema."""
 
 import click
 
@@ -11,14 +11,14 @@ from ratings_ledger.projections.stored.schema_upgrades import LedgerUpgrade, upg
 
 
 @command()
-@click.option("--dry-run", is_flag=True, help="Say what would be done and who must run it, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the steps and who must run them, and do nothing.")
 @result_format
 @click.pass_obj
 def upgrade(db: str, dry_run: bool, form: str) -> int:
     """Bring the ledger to the schema that this program needs.
 
-    Nothing is published, and no event changes. It is done in one transaction, while no rebuild is running. First stop
-    whatever records, and keep a backup and the head: docs/upgrading.md. Exit 3 if somebody else must run it.
+    It publishes nothing and changes no event. It runs in one transaction, while no rebuild is running. First stop all
+    programs that record, and keep a backup and the head: docs/upgrading.md. Exit 3 if another role must run it.
     """
     result = upgrade_ledger(db, dry_run=dry_run)
     emit(result, form, _print_upgrade)
@@ -26,7 +26,7 @@ def upgrade(db: str, dry_run: bool, form: str) -> int:
 
 
 def _print_upgrade(upgrade: LedgerUpgrade) -> None:
-    """Print what is done, or would be."""
+    """Print the steps that are done, or would be."""
     where, done = f"The ledger {upgrade.ledger}", upgrade.upgraded
     if not upgrade.is_needed:
         render.echo(f"{where} has schema {upgrade.from_}, which this program needs: there is nothing to do.")

@@ -1,4 +1,4 @@
-"""`verify`: what auditors run, and cron."""
+"""Implement `verify`, for auditors and cron."""
 
 import os
 import sys
@@ -6,8 +6,13 @@ import sys
 import click
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.engines import refuse_unfit, rule_seconds_option, work_elsewhere, workers_options
-from ratings_ledger.cli.arguments.options import head_value, result_format
+from ratings_ledger.cli.arguments.engines import (
+    open_work_on_engine,
+    refuse_unfit_engine,
+    rule_seconds_option,
+    workers_options,
+)
+from ratings_ledger.cli.arguments.options import read_head, result_format
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_verification
@@ -19,11 +24,11 @@ from ratings_ledger.projections.stored.verification import verify_all
 
 @command()
 @click.option(
-    "--head", "expected", metavar="POSITION:CHAINHASH", callback=head_value, help="A history that must be contained."
+    "--head", "expected", metavar="POSITION:CHAINHASH", callback=read_head, help="A head that the log must contain."
 )
 @click.option(
-    "--since", metavar="POSITION:CHAINHASH", callback=head_value,
-    help="Check only what was recorded and computed since this head, which must be contained.",
+    "--since", metavar="POSITION:CHAINHASH", callback=read_head,
+    help="Check only what was recorded and computed since this head, which the log must contain.",
 )  # fmt: skip
 @rule_seconds_option
 @workers_options
@@ -35,19 +40,19 @@ def verify(
 ) -> int:  # fmt: skip
     """Recompute every hash from the records. Everything stored is compared with them. Silent when all is well.
 
-    On a terminal it says how much it looked at. Exit 3 if something, such as a lock, kept it from looking.
+    On a terminal it says how much it checked. Exit 3 if something, such as a lock, kept it from checking.
     """
-    tell = _tell if form == "table" else lambda finding: None
+    tell = _print_finding if form == "table" else lambda finding: None
     ledger = open_ledger(db)
-    refuse_unfit(ledger, on, segments)
-    at = work_elsewhere(ledger, on, segments, rule_seconds)
-    found = verify_all(ledger, expected, rule_seconds, tell, at, since)
-    emit(found, form, print_verification)
-    return int(bool(found.findings))
+    refuse_unfit_engine(ledger, on, segments)
+    at = open_work_on_engine(ledger, on, segments, rule_seconds)
+    verification = verify_all(ledger, expected, rule_seconds, tell, at, since)
+    emit(verification, form, print_verification)
+    return int(bool(verification.findings))
 
 
-def _tell(finding: Finding) -> None:
-    """Print a finding; even if nobody is reading any more, the exit code still tells."""
+def _print_finding(finding: Finding) -> None:
+    """Print a finding; after the reader has gone, the exit code still reports it."""
     try:
         render.echo(render.plain(str(finding)))
         sys.stdout.flush()

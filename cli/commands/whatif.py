@@ -1,4 +1,4 @@
-"""`whatif`: all games under an unpublished ruleset, compared with the ledger as it is. Nothing is written."""
+"""Implement `whatif`: score all games by an unpublished ruleset, and compare with the ledger. Nothing is written."""
 
 import math
 import os.path
@@ -8,8 +8,8 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.engines import workers_options
-from ratings_ledger.cli.arguments.options import as_of_option, format_option
-from ratings_ledger.cli.arguments.views import open_for_command, view_of
+from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output.progress import progress
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.rulesets import problem_line
@@ -26,24 +26,24 @@ from ratings_ledger.projections.snapshot import Snapshot
 VARIANTS_MAX = 100
 
 
-def _settings(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+def _read_settings(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, list[str]]:
+    settings: dict[str, list[str]] = {}
     for value in values:
         key, equals, choices = value.partition("=")
         if not equals or not all(part.strip() for part in key.split(".")):
             raise click.BadParameter(f"{quote(value)} is not KEY=VALUE, such as params.k_total=16,32,64")
         if key.count(".") > NESTED_MAX:
-            raise click.BadParameter(f"{quote(value)} names a key of more than {NESTED_MAX} parts")
-        found.setdefault(key.strip(), []).extend(choice.strip() for choice in choices.split(","))
-    return found
+            raise click.BadParameter(f"{shown(value)} names a key of more than {NESTED_MAX} parts")
+        settings.setdefault(key.strip(), []).extend(choice.strip() for choice in choices.split(","))
+    return settings
 
 
 @command()
 @click.argument("file", metavar="FILE|RULESET", type=click.Path())
-@click.option("--ladder", "ladders", metavar="LADDER", multiple=True, type=to_nfc, help="Only this one; repeatable.")
-@click.option("--set", "settings", metavar="KEY=V1,V2...", multiple=True, callback=_settings,
-              help="Other values for a key of it, each tried; without a value the key is left out.")  # fmt: skip
-@as_of_option
+@click.option("--ladder", "ladders", metavar="LADDER", multiple=True, type=composed, help="Only this one; repeatable.")
+@click.option("--set", "settings", metavar="KEY=V1,V2...", multiple=True, callback=_read_settings,
+              help="Try other values for a key of the ruleset; without a value, drop the key.")  # fmt: skip
+@click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
 @click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
 @workers_options
 @format_option
@@ -52,45 +52,45 @@ def whatif(
     db: str, file: str, ladders: tuple[str, ...], settings: dict[str, list[str]], as_of: str | None,
     known_at: str | None, on: str | None, segments: str | None, form: str,
 ) -> int:  # fmt: skip
-    """What if the ruleset in FILE had scored all its games from the start? Nothing is recorded.
+    """Score all games by the ruleset in FILE, and record nothing.
 
     \b
         ratings whatif club-catan-elo-2.toml
         ratings whatif club-catan-elo-2.toml --set params.k_total=16,32,64
         ratings whatif elo-chess --set params.k_total=16,24
 
-    Instead of FILE, a published RULESET, which is then its newest version in force, or one version, ID@VERSION.
+    Instead of FILE, name a published RULESET, for its newest version in force, or one version, ID@VERSION.
 
-    Who would have different points or a different rank, who enters or leaves the top ten, which published lists would
-    come out differently, and how well both predict results. Its effective_from is ignored; for what publishing it would
-    change, see rules publish --dry-run. A ladder that cannot be replayed is reported and left out; the exit code is
-    then 1.
+    It shows who would have different points or a different rank, who enters or leaves the top ten, which published
+    lists would come out differently, and how well both predict results. It ignores effective_from; `rules publish
+    --dry-run` shows what publishing would change. A ladder that cannot be replayed is reported and left out; the exit
+    code is then 1.
     """
     ledger = open_for_command(db)
-    view = view_of(ledger, as_of, known_at, None)
-    rulesets = _rulesets(view, file, settings)
+    view = open_view(ledger, as_of, known_at, None)
+    rulesets = _load_variants(view, file, settings)
     if on is None:
-        found = view.simulate(rulesets, ladders)
+        simulation = view.simulate(rulesets, ladders)
     else:
-        # only here: nobody else needs an engine
+        # only engines need these modules
         from ratings_ledger.projections.cluster.coordinating import cluster_for
         from ratings_ledger.projections.cluster.simulating import simulated_on
 
         with progress(None) as tell:
             workers = cluster_for(ledger, on, segments, tell)
-            named = [*map(view.full_name, ladders)]
-            found = simulated_on(ledger, workers, rulesets, named, as_of, known_at, view.note)
-    emit(found, form, print_simulation, print_simulation_csv)
-    return int(any(variant.left_out for variant in found.variants))
+            names = [*map(view.full_name, ladders)]
+            simulation = simulated_on(ledger, workers, rulesets, names, as_of, known_at, view.note)
+    emit(simulation, form, print_simulation, print_simulation_csv)
+    return int(any(variant.left_out for variant in simulation.variants))
 
 
-def _rulesets(view: Snapshot, file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
+def _load_variants(view: Snapshot, file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
     """Return the ruleset of a file, or a published one, with each combination of other values.
 
     A `click.ClickException` says what is wrong. Raises as `Snapshot.ruleset` does.
     """
     if not os.path.isfile(file):
-        return _combined(file, _published(view, file).data, settings)
+        return _combine_settings(file, _find_published(view, file).data, settings)
     if not settings:
         ruleset, problems = read_file(file)
         if ruleset is None:
@@ -99,25 +99,29 @@ def _rulesets(view: Snapshot, file: str, settings: dict[str, list[str]]) -> list
     data, problems = read_tables(file)
     if data is None:
         raise click.ClickException("\n".join(problem_line(file, problem) for problem in problems))
-    return _combined(file, data, settings)
+    return _combine_settings(file, data, settings)
 
 
-def _published(view: Snapshot, name: str) -> RulesetState:
-    """Return what a published ruleset says. Raises `click.UsageError` for what may have been meant as a file."""
+def _find_published(view: Snapshot, name: str) -> RulesetState:
+    """Return a published ruleset. Raises `click.UsageError` for a name that was probably meant as a file."""
     if os.path.isdir(name) or "/" in name or name.endswith((".toml", ".json")):
         raise click.UsageError(f"{quote(name)} is {'a folder' if os.path.isdir(name) else 'no file'}")
     return view.ruleset(name)
 
 
-def _combined(name: str, data: dict[str, Any], settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
-    """Return the ruleset that some tables say, with each combination of other values."""
+def _combine_settings(
+    name: str, data: dict[str, Any], settings: dict[str, list[str]]
+) -> list[tuple[dict[str, str], Ruleset]]:
+    """Return the ruleset in some tables, with each combination of other values."""
     if (count := math.prod(map(len, settings.values()))) > VARIANTS_MAX:
         raise click.UsageError(f"{count:,} combinations of values; at most {VARIANTS_MAX} are tried at once")
-    return [(told, _ruleset(name, told, given)) for told, given in variants(data, settings)]
+    return [(combination, _read_variant(name, combination, tables)) for combination, tables in variants(data, settings)]
 
 
-def _ruleset(file: str, told: dict[str, str], data: dict[str, Any]) -> Ruleset:
+def _read_variant(file: str, combination: dict[str, str], data: dict[str, Any]) -> Ruleset:
     ruleset, problems = read_ruleset(data)
     if ruleset is None:
-        raise click.ClickException(problem_line(file, problems[0]) + (f" (with {settings_told(told)})" if told else ""))
+        raise click.ClickException(
+            problem_line(file, problems[0]) + (f" (with {settings_told(combination)})" if combination else "")
+        )
     return ruleset
