@@ -230,7 +230,7 @@ def run_program(arguments: list[str] | None = None) -> None:
             stream.reconfigure(errors="backslashreplace")
     for argument in sys.argv[1:] if arguments is None else arguments:
         if any("\ud800" <= character <= "\udfff" for character in argument):
-            _print_failure(f"the argument {shown(argument)} is not valid UTF-8")
+            _print_failure(f"the argument {quote(argument)} is not valid UTF-8")
             sys.exit(2)
     _silence_memory_errors()
     try:
@@ -244,8 +244,8 @@ def run_program(arguments: list[str] | None = None) -> None:
 def _silence_memory_errors() -> None:
     """Leave reports of lacking memory to `failure_of`, also where objects are dropped and threads end."""
     unraisable, of_thread = sys.unraisablehook, threading.excepthook
-    sys.unraisablehook = lambda event: None if is_lack_of_memory(event.exc_value) else unraisable(event)
-    threading.excepthook = lambda event: None if is_lack_of_memory(event.exc_value) else of_thread(event)
+    sys.unraisablehook = lambda event: None if is_out_of_memory(event.exc_value) else unraisable(event)
+    threading.excepthook = lambda event: None if is_out_of_memory(event.exc_value) else of_thread(event)
 
 
 def _open_closed_streams() -> None:
@@ -307,4 +307,4 @@ def _print_failure(message: str) -> None:
 def _print_to_stderr(text: str) -> None:
     """Print lines to stderr; file names, arguments and file contents cannot affect a terminal."""
     with suppress(OSError):  # without a stderr, the exit code still reports the failure
-        click.echo(escaped(text, kept="\n\t"), err=True, nl=False)
+        click.echo(escape_unprintable(text, kept="\n\t"), err=True, nl=False)

@@ -77,7 +77,7 @@ def open_work_on_engine(
         refuse_unfit_engine(ledger, on, segments)
         render.note(
             f"note: {render.count(events, 'event')} are fewer than a segment of {coordinating.SEGMENT_EVENTS:,}: "
-            f"nothing is sealed, and this process does the work instead of --on {render.plain(hidden(on))}"
+            f"nothing is sealed, and this process does the work instead of --on {render.plain(redact_password(on))}"
         )
         return None
     return work_on_at(ledger, on, segments, rule_seconds, tell)

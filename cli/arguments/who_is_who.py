@@ -33,7 +33,7 @@ def ask_who(close: Collection[CloseName], aliases: Mapping[str, str]) -> Answers
     answers, accepted = dict[str, str](), set[str]()
     known = ChainMap(answers, {**aliases})
     several = len({close_name.first.file for close_name in close if close_name.first is not None}) > 1
-    render.note(f"{close_told(close)}; who is it?")
+    render.note(f"{describe_close_names(close)}; who is it?")
     for close_name in close:
         players = dict.fromkeys(
             known.get(name, name) for name in close_name.others if known.get(name, name) != close_name.name

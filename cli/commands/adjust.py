@@ -69,7 +69,7 @@ def adjust(
     except Refused as problem:
         return how.refuse(TYPE, problem)
     if not changes:
-        who = shown(rows[0].player) if file is None else "every player"
+        who = quote(rows[0].player) if file is None else "every player"
         return how.refuse(
             TYPE, Refused("nothing-to-correct", f"{who} already has these points on {short_name(ladder)}")
         )

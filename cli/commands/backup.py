@@ -52,7 +52,7 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
     return int(note_problems(folder, done))
 
 
-def note_problems(folder: Path, done: Made) -> bool:
+def note_problems(folder: Path, done: BackupResult) -> bool:
     """Note missing or changed backups, and problems that prevent dropping any; return whether there are such
     problems.
     """

@@ -313,6 +313,6 @@ def _enter_many(how: WriteContext, type_name: str, state: str, read: Callable[[i
     except Refused as problem:
         return how.refuse(type_name, problem)
     if how.form == "table" and batch.unchanged:
-        games = render.first_of([*map(render.in_list, batch.unchanged)], SHOWN_GAMES)
+        games = render.first_of([*map(render.csv_item, batch.unchanged)], SHOWN_GAMES)
         render.note(render.plain(f"note: {render.count(len(batch.unchanged), 'game')} already {state}: {games}"))
     return how.enter(type_name, how.propose(batch.items, based_on=batch.looked_at), batch.unchanged)

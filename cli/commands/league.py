@@ -89,7 +89,7 @@ def join(how: WriteContext, name: str, player: str, seed: str | None, at: str | 
 def schedule(how: WriteContext, name: str, seed: str | None) -> int:
     """Draw the schedule of a LEAGUE whose players were imported without one."""
     with how.ledger.reading() as connection:
-        known = known_league(Log(connection), name)
+        known = require_league(Log(connection), name)
     if len(known.players) != PLAYERS:
         raise click.ClickException(f"the league {name} has {len(known.players)} of {PLAYERS} players")
     return how.report(_append_steps(how, [schedule_event(known, _format_at(how, None, None), seed)]))

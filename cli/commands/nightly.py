@@ -78,7 +78,7 @@ def nightly(
     until = began + retry
     with end_soon_after_interrupt(lambda: "\nratings: interrupted"):
         ledger = _open(db, ["nightly", "rebuild", "verify", *["backup"] * (folder is not None)], until)
-        with running(ledger, "nightly", clock.now, only_one=True) as run:
+        with record_run(ledger, "nightly", clock.now, only_one=True) as run:
             at = cache(partial(open_work_on_engine, ledger, on, segments, rule_seconds))
             jobs = [
                 Job("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds, at)),

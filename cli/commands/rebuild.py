@@ -70,7 +70,7 @@ def rebuild_(
         raise click.UsageError("--rollback computes nothing; it takes neither names nor --check, --keep or --history")
     options = RebuildOptions(check=check, keep=keep, keep_history=keep_history, rule_seconds=rule_seconds)
     steps = ProgressLog(log or "plain")
-    wanted_ladders = list(dict.fromkeys(map(composed, names)))
+    wanted_ladders = list(dict.fromkeys(map(to_nfc, names)))
 
     def last_words() -> str:
         return steps.line("interrupted", {}) if log == "json" else "\nratings: interrupted"

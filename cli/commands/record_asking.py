@@ -112,7 +112,7 @@ def _replace_names(
     aliases = answers.aliases
     players = tuple(
         joints.join(
-            side._replace(players=[aliases.get(name, name) for name in map(composed, side.players)])
+            side._replace(players=[aliases.get(name, name) for name in map(to_nfc, side.players)])
             for side in joints.split(cell)
         )
         for cell in typed.players
@@ -158,7 +158,7 @@ def _ask_for_game_name(known: Suggestions) -> str:
             render.note(f"such as {', '.join(known.games[:10]) or 'catan'}")
         elif (problem := _why_bad_game_name(name)) is not None:
             render.note(problem)
-        elif name in known.games or (meant := closest(name, known.games)) is None:
+        elif name in known.games or (meant := find_closest(name, known.games)) is None:
             return name
         elif ask(f"{quote(name)} was never played: did you mean {quote(meant)}?", ("yes", "new")) == "yes":
             return meant
@@ -211,7 +211,7 @@ def _ask_for_players(known: Suggestions, joints: Joints) -> tuple[str, ...]:
         if not all(names):
             render.note("a game has at least two players" if not cell else "a name is missing beside =")
         elif twice := next((name for name in names if (placed + names).count(name) > 1), None):
-            render.note(f"{shown(twice)} has a place already")
+            render.note(f"{quote(twice)} has a place already")
         else:
             cells.append(joints.join(sides))
             placed += names

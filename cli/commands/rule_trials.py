@@ -46,10 +46,10 @@ def try_files(files: Sequence[str], seconds: float, seed: int = SEED, columns: S
     while rest := files[len(trials) :]:
         attempts = (json.dumps(_try_file(name, seed, columns)).encode() for name in rest)
         try:
-            for message in ahead(attempts, seconds, apart=True):
+            for message in run_ahead(attempts, seconds, closes_files=True):
                 outcome = RuleTrial(*json.loads(message))
                 trials.append(outcome._replace(problems=[RulesetProblem(*problem) for problem in outcome.problems]))
-        except (TooSlow, WorkerLost) as error:
+        except (TimeLimitExceeded, WorkerLost) as error:
             trials.append(RuleTrial(files[len(trials)], None, [], [RulesetProblem("rule", why_lost(error))], [], False))
     return trials
 
@@ -62,7 +62,7 @@ def why_failed(work: Callable[[], Any], seconds: float) -> str | None:
         yield from ()
 
     try:
-        for _ in ahead(run_work(), seconds, apart=True):
+        for _ in run_ahead(run_work(), seconds, closes_files=True):
             pass
     except (TimeLimitExceeded, WorkerLost) as error:
         return why_lost(error)

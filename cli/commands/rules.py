@@ -122,7 +122,7 @@ def new(db: str, file: str | None, rule_id: str | None, package: str | None, gam
         render.echo(text, nl=False)
         return
     try:
-        with new_file(file) as template_file:
+        with create_file(file) as template_file:
             template_file.write(text.encode())
     except FileExistsError:
         raise click.UsageError(f"{file} exists; nothing was written") from None
@@ -139,7 +139,7 @@ def _build_template(rule_id: str, game: str, zone: str) -> str:
         raise click.UsageError(str(error)) from None
     if found_rule is None:
         hint = did_you_mean(rule_id, rule_names())
-        raise click.UsageError(f"no rule is called {shown(rule_id)}; the rules are {', '.join(rule_names())}{hint}")
+        raise click.UsageError(f"no rule is called {quote(rule_id)}; the rules are {', '.join(rule_names())}{hint}")
     return template(found_rule, game, zone)
 
 

@@ -62,7 +62,7 @@ def seed(
     except Refused as problem:
         return how.refuse(TYPE, problem)
     if not new:
-        who = shown(rows[0].player) if file is None else "every player"
+        who = quote(rows[0].player) if file is None else "every player"
         return how.refuse(
             TYPE, Refused("nothing-to-correct", f"{who} already starts like that on {short_name(ladder)}")
         )

@@ -65,7 +65,7 @@ def _note_unranked(view: Snapshot, standings: Standings) -> None:
     most = max(standings.rows, key=lambda row: row.games).player
     why = next((term.detail for term in view.account(standings.ladder, most).terms if term.term == "no rank"), None)
     if why is not None:
-        render.note(f"note: no player has a rank; {render.plain(shown(most))}, who played most: {render.plain(why)}")
+        render.note(f"note: no player has a rank; {render.plain(quote(most))}, who played most: {render.plain(why)}")
 
 
 @command(name="history")

@@ -33,14 +33,14 @@ def _read_settings(context: click.Context, parameter: click.Parameter, values: t
         if not equals or not all(part.strip() for part in key.split(".")):
             raise click.BadParameter(f"{quote(value)} is not KEY=VALUE, such as params.k_total=16,32,64")
         if key.count(".") > NESTED_MAX:
-            raise click.BadParameter(f"{shown(value)} names a key of more than {NESTED_MAX} parts")
+            raise click.BadParameter(f"{quote(value)} names a key of more than {NESTED_MAX} parts")
         settings.setdefault(key.strip(), []).extend(choice.strip() for choice in choices.split(","))
     return settings
 
 
 @command()
 @click.argument("file", metavar="FILE|RULESET", type=click.Path())
-@click.option("--ladder", "ladders", metavar="LADDER", multiple=True, type=composed, help="Only this one; repeatable.")
+@click.option("--ladder", "ladders", metavar="LADDER", multiple=True, type=to_nfc, help="Only this one; repeatable.")
 @click.option("--set", "settings", metavar="KEY=V1,V2...", multiple=True, callback=_read_settings,
               help="Try other values for a key of the ruleset; without a value, drop the key.")  # fmt: skip
 @click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")

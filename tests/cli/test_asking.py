@@ -42,7 +42,7 @@ def test_answer_is_chosen_by_its_beginning(answer: str, chosen: str, tmp_path: P
 @pytest.mark.parametrize("answer", ["\r", "perhaps\r", "y\r", "\udcff\r", "x" * 300 + "\r"])
 def test_other_answers_are_asked_again(answer: str, tmp_path: Path) -> None:
     """What is no answer, or the beginning of several, is asked for again."""
-    again = [(QUESTION, answer), ("one of: yes, yesterday, no ", "n\r")]
+    again = [(QUESTION, answer), ("type one of: yes, yesterday, no ", "n\r")]
     code, stdout, _ = typed([], again, folder=tmp_path)
     assert (code, stdout) == (0, "no\n")
 

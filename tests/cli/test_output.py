@@ -181,7 +181,7 @@ def test_closed_pipe_ends_the_command_quietly(command: str, db: str) -> None:
     """If the reader of its output goes away, a command ends quietly with exit code 0."""
     reader, writer = os.pipe()
     os.close(reader)
-    code = "from ratings_ledger.cli.main import program; program()"
+    code = "from ratings_ledger.cli.main import run_program; run_program()"
     done = subprocess.run(
         [sys.executable, "-c", code, "--db", db, *command.split()],
         stdout=writer,
@@ -197,7 +197,7 @@ def test_closed_pipe_ends_the_command_quietly(command: str, db: str) -> None:
 @pytest.mark.slow
 def test_terminal_without_unicode_prints_names(db: str) -> None:
     """Names are printed as UTF-8 without failure even if the terminal's encoding is ASCII."""
-    code = "from ratings_ledger.cli.main import program; program()"
+    code = "from ratings_ledger.cli.main import run_program; run_program()"
     done = subprocess.run(
         [sys.executable, "-c", code, "--db", db, "standings", ALL],
         capture_output=True, cwd=ROOT, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii"},

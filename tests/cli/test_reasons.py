@@ -118,7 +118,7 @@ def test_standings_say_why_nobody_has_a_rank(ratings: Ratings, filled: Callable[
     for more in ((), ("--limit", "1")):
         told = ratings("standings", "youplay-league/L", *more, db=db)
         assert (told.exit_code, told.stderr) == (
-            0, "note: nobody has a rank; 'ben', who played most: 2 of 3 games; 1 is missing\n",
+            0, "note: no player has a rank; 'ben', who played most: 2 of 3 games; 1 is missing\n",
         )  # fmt: skip
     for more in (("--format", "json"), ("--format", "csv"), ("--player", "anna")):
         assert ratings("standings", "youplay-league/L", *more, db=db).stderr == ""

@@ -103,7 +103,7 @@ WRONG = {
     "no such system": (["init", "--for", "go", "--system", "eol"], "no system is called 'eol'; there are elo"),
     "a near system": (["init", "--for", "go", "--system", "eol"], "did you mean elo?"),
     "other ladders": (["init", "--for", "go", "--system", "diplomacy"],
-                      "it has ladders of its own: ratings rules publish --shipped diplomacy"),
+                      "publish its own ladders: ratings rules publish --shipped diplomacy"),
     "a game name too long": (["init", "--for", "x" * 61, "--system", "elo"], "is not a name like"),
     "no game": (["rules", "publish", "--shipped", "elo"], "name it, as in --shipped elo --game chess"),
     "a game that is fixed": (["rules", "publish", "--shipped", "diplomacy", "--game", "go"],

@@ -187,7 +187,9 @@ def test_long_name_is_folded(db: str, ratings: Ratings) -> None:
     """In a narrow terminal a long name is folded, and no digit is lost."""
     name = "n" * 60
     take_in(ratings, db, club("c-2", name, "anna", at="2010-01-02T12:00:00Z"))
-    program = "import sys; sys.stdout.isatty = lambda: True; from ratings_ledger.cli.main import program; program()"
+    program = (
+        "import sys; sys.stdout.isatty = lambda: True; from ratings_ledger.cli.main import run_program; run_program()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program, "--db", db, "diff", "3", "now", CLUB],
         capture_output=True, text=True, check=True, env={"PATH": "", "TERM": "dumb"},

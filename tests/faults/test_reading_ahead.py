@@ -119,7 +119,7 @@ def test_another_process_reads_standard_input(ledger_url: str, tmp_path: Path) -
     code = (
         "from ratings_ledger.cli.commands import import_\n"
         "from ratings_ledger.ledger.intake import parsing\n"
-        "from ratings_ledger.cli.main import program\n"
+        "from ratings_ledger.cli.main import run_program\n"
         "parsing.BLOCK_ITEMS, parsing.ALONE_BLOCKS, import_.available_cores = 7, 2, lambda: 2\n"
         f"program(['--db', {ledger_url!r}, 'import', {str(tmp_path / 'games.jsonl')!r}, '-'])"
     )

@@ -55,7 +55,7 @@ ENDLESS = {
 def test_endless_stream_is_refused(what: str, db: str) -> None:
     """A stream that never ends is refused promptly, whatever it repeats."""
     start, again, told = ENDLESS[what]
-    script = f"from ratings_ledger.cli.main import program; program(['--db', {db!r}, 'import', '-'])"
+    script = f"from ratings_ledger.cli.main import run_program; run_program(['--db', {db!r}, 'import', '-'])"
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as importing:
@@ -127,7 +127,7 @@ def test_lack_of_memory_is_no_bug(db: str) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (180_000_000, 180_000_000))
 
     text = "x = 1\n" * 20_000_000
-    script = f"from ratings_ledger.cli.main import program; program(['--db', {db!r}, 'import', '-'])"
+    script = f"from ratings_ledger.cli.main import run_program; run_program(['--db', {db!r}, 'import', '-'])"
     done = subprocess.run(
         [sys.executable, "-c", script], input=text, preexec_fn=little, capture_output=True, text=True, check=False
     )

@@ -180,7 +180,7 @@ def test_closed_output_keeps_exit_code(copied_file: Callable[..., str]) -> None:
     """`verify` of a forged log exits with 1 even if its output is closed early."""
     db = f"sqlite:///{copied_file(made)}"
     do(db, "DROP TRIGGER events_refuse_update", "UPDATE events SET recorded_by = 'eve'")
-    script = "from ratings_ledger.cli.main import program; program()"
+    script = "from ratings_ledger.cli.main import run_program; run_program()"
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run([sys.executable, "-c", script, "--db", db, "verify"], stdout=writing, check=False)

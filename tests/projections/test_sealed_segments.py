@@ -253,8 +253,9 @@ def test_short_log_is_rebuilt_here(ledger: str, ratings: Ratings, tmp_path: Path
     monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", 1_000_000)
     told = ratings("rebuild", *elsewhere, db=ledger)
     assert (told.exit_code, files(tmp_path)) == (0, [])
-    assert "are fewer than a segment of 1,000,000: nothing is sealed, and the work is done here instead of --on" in (
-        told.stderr
+    assert (
+        "are fewer than a segment of 1,000,000: nothing is sealed, and this process does the work instead of --on"
+        in (told.stderr)
     )
     assert ratings("rebuild", "--on", "nonsense", db=ledger).exit_code == 2
     monkeypatch.setattr(coordinating, "SEGMENT_EVENTS", 20)
