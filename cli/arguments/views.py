@@ -110,5 +110,5 @@ def open_view(
     With `close_now`, games in open rating periods are scored as if these closed now. Pass `cached=False` for what is
     written to the log: it is computed from the records alone.
     """
-    ladders = KeptLadders(partial(decode_for_command, cached=cached))
-    return Snapshot(ledger, as_of, known_at, rules, close_now=close_now, note=print_note, kept=ladders)
+    cache = LadderCache(partial(decode_for_command, cached=cached))
+    return Snapshot(ledger, as_of, known_at, rules, close_now=close_now, note=print_note, cache=cache)

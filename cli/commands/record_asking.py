@@ -123,7 +123,7 @@ def _replace_names(
 
 def _load_suggestions(how: WriteContext) -> Suggestions:
     with how.ledger.reading() as connection:
-        facts, times = decode_for_command(connection), times_of(connection)
+        facts, times = decode_for_command(connection), load_times(connection)
     rated = {
         game for versions in facts.rulesets.values() for version in versions for game in version.ruleset.scope.game
     }

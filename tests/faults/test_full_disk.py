@@ -208,7 +208,10 @@ def test_full_output_is_named(command: str, copied_file: Callable[..., str]) -> 
     program = [sys.executable, "-m", "ratings_ledger", "--db", db, *command.split()]
     with open("/dev/full", "w") as full:
         done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    told = f"ratings: standard output: {FULL} there, or send the output elsewhere; ratings log lists what is recorded by now\n"
+    told = (
+        f"ratings: standard output: {FULL} there, or send the output elsewhere; "
+        "ratings log lists what is recorded by now\n"
+    )
     assert (done.returncode, done.stderr) == (3, told)
 
 

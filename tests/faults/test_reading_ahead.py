@@ -121,7 +121,7 @@ def test_another_process_reads_standard_input(ledger_url: str, tmp_path: Path) -
         "from ratings_ledger.ledger.intake import parsing\n"
         "from ratings_ledger.cli.main import run_program\n"
         "parsing.BLOCK_ITEMS, parsing.ALONE_BLOCKS, import_.available_cores = 7, 2, lambda: 2\n"
-        f"program(['--db', {ledger_url!r}, 'import', {str(tmp_path / 'games.jsonl')!r}, '-'])"
+        f"run_program(['--db', {ledger_url!r}, 'import', {str(tmp_path / 'games.jsonl')!r}, '-'])"
     )
     done = subprocess.run([sys.executable, "-c", code], input="".join(lines[100:]), text=True, capture_output=True)
     assert (done.returncode, done.stdout) == (0, "200 appended; the head is 202.\n"), done.stderr
