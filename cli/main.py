@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.completion.names import named_ledger
+from ratings_ledger.cli.completion.names import default_ledger
 from ratings_ledger.cli.interrupts import INTERRUPTED
 from ratings_ledger.ledger.failures import describe_failure, is_out_of_memory
 from ratings_ledger.ledger.rejections import did_you_mean, escape_unprintable, quote
@@ -107,17 +107,48 @@ COMMANDS = {
 # the headings of `ratings --help`
 HEADINGS = {
     "Every day": (
-        "import", "record", "correct", "void", "reinstate", "undo", "player", "club", "adjust", "seed", "league",
-        "clock", "standings", "history", "chart", "explain", "predict", "statistics", "games", "log", "ladders",
-        "books", "diff",
+        "import",
+        "record",
+        "correct",
+        "void",
+        "reinstate",
+        "undo",
+        "player",
+        "club",
+        "adjust",
+        "seed",
+        "league",
+        "clock",
+        "standings",
+        "history",
+        "chart",
+        "explain",
+        "predict",
+        "statistics",
+        "games",
+        "log",
+        "ladders",
+        "books",
+        "diff",
     ),
     "Publishing": ("publish", "lists", "report", "serve", "site", "export"),
     "Rules": ("rules", "whatif"),
     "Operating": (
-        "init", "zone", "status", "nightly", "backup", "rebuild", "verify", "doctor", "segments", "grants", "upgrade",
-        "completion", "demo",
+        "init",
+        "zone",
+        "status",
+        "nightly",
+        "backup",
+        "rebuild",
+        "verify",
+        "doctor",
+        "segments",
+        "grants",
+        "upgrade",
+        "completion",
+        "demo",
     ),
-}  # fmt: skip
+}
 
 NO_ROOM = "free some space there, or send the output elsewhere; ratings log lists what is recorded by now"
 WITHOUT_MEMORY = b"ratings: there is not enough memory for this; the command changed nothing\n"
@@ -209,11 +240,17 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
 @click.option(
     "--db",
     metavar="URL",
-    default=named_ledger,
+    default=default_ledger,
     help="The ledger: a file path or a database URL.  [default: RATINGS_DB, else sqlite:///ratings.db]",
 )
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
-              help="Show the version, and the schema that ledgers need.")  # fmt: skip
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version, and the schema that ledgers need.",
+)
 @click.pass_context
 def ratings(context: click.Context, db: str) -> None:
     """Keep the results of games as immutable events; replay ratings and lists from them, exactly."""
@@ -294,9 +331,9 @@ def invoke(arguments: list[str] | None = None) -> int:
 def _print_stop(arguments: Sequence[str], reason: str, message: str, exit_code: int) -> int:
     """Print why a command stopped, for readers of JSON; return the exit code."""
     if "--format=json" in arguments or ("--format", "json") in pairwise(arguments):
-        from ratings_ledger.cli.output.render import json_text  # only here: most commands do not stop
+        from ratings_ledger.cli.output.render import to_json  # only here: most commands do not stop
 
-        _print_to_stderr(json_text({"reason": reason, "message": message, "exit_code": exit_code}) + "\n")
+        _print_to_stderr(to_json({"reason": reason, "message": message, "exit_code": exit_code}) + "\n")
     return exit_code
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from benchmarks.measuring import PROGRAM, ROOT, Call, in_turn, measure
 from benchmarks.results import Bar, Line, series
 from benchmarks.setting import Setting
-from ratings_ledger.cli.completion.names import keep_names
+from ratings_ledger.cli.completion.names import write_names
 
 NAMES = 20_000  # as many of a kind as are kept
 ASKED = ("env", "_RATINGS_COMPLETE=zsh_complete")  # by a shell that completes
@@ -44,7 +44,7 @@ def start(setting: Setting) -> Iterator[Line]:
 def _completions(setting: Setting, url: str) -> Iterator[Line]:
     """Yield what a shell completes: a ladder, and one of many players."""
     crowded = str(setting.folder / "crowded.db")
-    keep_names(crowded, bytes(32), {"players": [f"player {number}" for number in range(NAMES)]})
+    write_names(crowded, bytes(32), {"players": [f"player {number}" for number in range(NAMES)]})
     for what, of, words in (
         ("a ladder of a small ledger", url, ["standings", "club-"]),
         (f"a player among {NAMES:,}", crowded, ["history", "player 1234"]),

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import click
 
-from ratings_ledger.cli.completion.names import beginning_so
+from ratings_ledger.cli.completion.names import match_prefix
 from ratings_ledger.cli.output import render
 
 LINE_BYTES_MAX = 4_096
@@ -79,7 +79,7 @@ def _completing_words(known: Sequence[str]) -> Iterator[None]:
     import readline
 
     def complete(text: str, number: int) -> str | None:
-        matches = beginning_so(known, text)
+        matches = match_prefix(known, text)
         return matches[number] if number < len(matches) else None
 
     is_libedit = "libedit" in (readline.__doc__ or "")

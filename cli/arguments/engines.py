@@ -21,13 +21,19 @@ if TYPE_CHECKING:
 
 
 on_option = click.option(
-    "--on", metavar="ENGINE", envvar="RATINGS_ENGINE", show_envvar=True,
+    "--on",
+    metavar="ENGINE",
+    envvar="RATINGS_ENGINE",
+    show_envvar=True,
     help="Whose workers replay: a Dask scheduler, tls://HOST:PORT, or processes:N here.",
-)  # fmt: skip
+)
 segments_option = click.option(
-    "--segments", metavar="URL", envvar="RATINGS_SEGMENTS", show_envvar=True,
+    "--segments",
+    metavar="URL",
+    envvar="RATINGS_SEGMENTS",
+    show_envvar=True,
     help="The folder or object store of what workers share.  [default: the cache]",
-)  # fmt: skip
+)
 
 
 def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,9 +64,12 @@ def refuse_unfit_engine(ledger: Ledger, on: str | None, segments: str | None) ->
 
 
 def open_work_on_engine(
-    ledger: Ledger, on: str | None, segments: str | None, rule_seconds: float,
+    ledger: Ledger,
+    on: str | None,
+    segments: str | None,
+    rule_seconds: float,
     tell: Tell = lambda what, numbers: None,
-) -> "WorkAt | None":  # fmt: skip
+) -> "WorkAt | None":
     """Return the work as the workers of an engine do it; None without an engine, and for a log shorter than a segment,
     which this process replays in a fraction of the time.
 
@@ -84,6 +93,10 @@ def open_work_on_engine(
 
 
 rule_seconds_option = click.option(
-    "--rule-seconds", metavar="N", type=click.FloatRange(min=0.1), default=RULE_SECONDS, show_default=True,
+    "--rule-seconds",
+    metavar="N",
+    type=click.FloatRange(min=0.1),
+    default=RULE_SECONDS,
+    show_default=True,
     help="Processor time that a rule from a package may take.",
-)  # fmt: skip
+)

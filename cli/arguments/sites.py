@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 MISSING = "pages need the extra web: pip install 'ratings-ledger[web]'"
 
 names_option = click.option(
-    "--names", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    "--names",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A CSV file with the columns id and name; pages show these names instead of ids.",
-)  # fmt: skip
+)
 
 
 def build_site(title: str, names: Path | None, ending: str) -> "Site":

@@ -79,29 +79,64 @@ partners_option = click.option(
 )
 # by member of `TableOptions`, for every command that reads a table; other commands have the zone, too
 OPTIONS = {
-    "renamed": click.option("--map", "renamed", metavar="THEIRS=OURS", multiple=True, type=_read_mapping,
-                            help="Say what a column holds, such as Wer=player; THEIRS= drops it."),
-    "fixed": click.option("--set", "fixed", metavar="MEMBER=VALUE", multiple=True, type=_read_fixed,
-                          help="The same value for all rows of a table."),
+    "renamed": click.option(
+        "--map",
+        "renamed",
+        metavar="THEIRS=OURS",
+        multiple=True,
+        type=_read_mapping,
+        help="Say what a column holds, such as Wer=player; THEIRS= drops it.",
+    ),
+    "fixed": click.option(
+        "--set",
+        "fixed",
+        metavar="MEMBER=VALUE",
+        multiple=True,
+        type=_read_fixed,
+        help="The same value for all rows of a table.",
+    ),
     "sheet": click.option("--sheet", metavar="NAME", help="Which sheet of a spreadsheet."),
-    "layout": click.option("--layout", type=OneOf(LAYOUTS), metavar="NAME",
-                           help=f"What a table has in its rows and columns: {', '.join(LAYOUTS)}."),
+    "layout": click.option(
+        "--layout",
+        type=OneOf(LAYOUTS),
+        metavar="NAME",
+        help=f"What a table has in its rows and columns: {', '.join(LAYOUTS)}.",
+    ),
     "dates": click.option("--dates", type=OneOf(ORDERS), help="The order of day, month and year."),
-    "ties": click.option("--ties", metavar="TEXT", multiple=True,
-                         help="What joins tied players in a cell besides =, such as /; may be repeated."),
+    "tie": click.option(
+        "--ties", "tie", metavar="TEXT", help="What joins tied players in a cell besides =, such as /."
+    ),
     "partners": partners_option,
     "forfeits": click.option("--forfeits", type=OneOf(FORFEITS), help="Rate games that were not played, or not."),
-    "others": click.option("--others", type=OneOf(OTHERS),
-                           help="The places of the players who did not win, where a table names only the winner."),
-    "encoding": click.option("--encoding", metavar="NAME", type=_read_encoding,
-                             help="The encoding of a CSV file that is not UTF-8."),
-    "alias_file": click.option("--aliases", "alias_file", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
-                               help="Which ids the names in a table stand for: lines such as ana = anna."),
-    "profile": click.option("--profile", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
-                            help="Read a table as this profile says; other options count first."),
-}  # fmt: skip
-save_option = click.option("--save-profile", "save_as", metavar="FILE", type=click.Path(dir_okay=False),
-                           help="Keep how the table was read, with all answers, for --profile.")  # fmt: skip
+    "others": click.option(
+        "--others",
+        type=OneOf(OTHERS),
+        help="The places of the players who did not win, where a table names only the winner.",
+    ),
+    "encoding": click.option(
+        "--encoding", metavar="NAME", type=_read_encoding, help="The encoding of a CSV file that is not UTF-8."
+    ),
+    "alias_file": click.option(
+        "--aliases",
+        "alias_file",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Which ids the names in a table stand for: lines such as ana = anna.",
+    ),
+    "profile": click.option(
+        "--profile",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Read a table as this profile says; other options count first.",
+    ),
+}
+save_option = click.option(
+    "--save-profile",
+    "save_as",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Keep how the table was read, with all answers, for --profile.",
+)
 
 
 class TableFiles(NamedTuple):

@@ -8,7 +8,7 @@ import click
 from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import print_note
-from ratings_ledger.cli.completion.names import are_kept, keep_names
+from ratings_ledger.cli.completion.names import is_up_to_date, write_names
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.store.log import Head, head, newest_games
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
@@ -30,7 +30,7 @@ def decode_for_command(
     facts = decode(connection, known_at, cached=cached, lazily=lazily)
     note_left_out(facts.left_out)
     db = click.get_current_context().find_root().obj
-    if not are_kept(db, facts.chain_hash) and (known_at is None or facts.position == head(connection).position):
+    if not is_up_to_date(db, facts.chain_hash) and (known_at is None or facts.position == head(connection).position):
         games = newest_games(connection, facts.position)
         _keep_names_at_end(partial(_keep_names, db, facts, games))
     return facts
@@ -41,7 +41,7 @@ def _keep_names(db: str, facts: Facts, newest: list[str]) -> None:
     from ratings_ledger.projections.queries.known_names import known_names  # needed once after each change of the log
 
     with suppress(OSError, Damaged, Unreadable):
-        keep_names(db, facts.chain_hash, known_names(facts, newest))
+        write_names(db, facts.chain_hash, known_names(facts, newest))
 
 
 def open_for_command(db: str) -> Ledger:

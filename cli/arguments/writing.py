@@ -25,9 +25,12 @@ Writing = Callable[..., int]
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
 new_names_option = click.option(
-    "--new-names", type=OneOf(["refuse", "accept"]), default="refuse", show_default=True,
+    "--new-names",
+    type=OneOf(["refuse", "accept"]),
+    default="refuse",
+    show_default=True,
     help="Refuse or accept a new name that is close to another, looks like two names, or means no player.",
-)  # fmt: skip
+)
 any_date_option = click.option(
     "--any-date", is_flag=True, help="Take games dated more than a day ahead of the clock, or before 1900."
 )

@@ -25,8 +25,11 @@ TYPE = "points.adjusted"
 @click.argument("player", type=to_nfc, required=False)
 @click.argument("points", required=False)
 @click.option("--to", metavar="VALUE", help="Adjust to this many points at that time.")
-@click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-              help="Many at once: CSV with player, and points or to; reason and at, if they differ.")  # fmt: skip
+@click.option(
+    "--file",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help="Many at once: CSV with player, and points or to; reason and at, if they differ.",
+)
 @OPTIONS["dates"]
 @reason_option
 @click.option("--at", metavar="TIME", help="When it takes effect.  [default: now]")
@@ -74,10 +77,18 @@ def adjust(
             TYPE, Refused("nothing-to-correct", f"{who} already has these points on {short_name(ladder)}")
         )
     items = [
-        Item(row.file, row.line, {"type": TYPE, "occurred_at": format_instant(row.instant), "data": {
-            "ladder": ladder, "player": row.player, "points": units, "reason": row.reason}}, None)
+        Item(
+            row.file,
+            row.line,
+            {
+                "type": TYPE,
+                "occurred_at": format_instant(row.instant),
+                "data": {"ladder": ladder, "player": row.player, "points": units, "reason": row.reason},
+            },
+            None,
+        )
         for row, units in changes
-    ]  # fmt: skip
+    ]
 
     def refuse_if_changed(connection: Connection) -> None:
         if any(row.to is not None for row in rows) and head(connection).position != position:

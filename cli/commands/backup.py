@@ -30,9 +30,11 @@ def _read_keep_policy(context: click.Context, parameter: click.Parameter, value:
 
 
 keep_option = click.option(
-    "--keep", metavar="14d,8w,12m", callback=_read_keep_policy,
+    "--keep",
+    metavar="14d,8w,12m",
+    callback=_read_keep_policy,
     help="Afterwards, keep only the last backup of each of so many days, weeks and months.  [default: keep all]",
-)  # fmt: skip
+)
 
 
 @backup.command(name="make")
@@ -66,8 +68,13 @@ def note_problems(folder: Path, done: BackupResult) -> bool:
 
 @backup.command(name="check")
 @click.argument("files", metavar="FILE [INCREMENT]...", nargs=-1, required=True, type=click.Path(exists=True))
-@click.option("--head", "expected", metavar="POSITION:CHAINHASH", callback=read_head,
-              help="The head where it must end; for exports without a last line.")  # fmt: skip
+@click.option(
+    "--head",
+    "expected",
+    metavar="POSITION:CHAINHASH",
+    callback=read_head,
+    help="The head where it must end; for exports without a last line.",
+)
 @click.option("--replay", is_flag=True, help="Restore it into a temporary ledger, and compare all ladders with --db.")
 @result_format
 @click.pass_obj

@@ -3,7 +3,7 @@
 import click
 
 from ratings_ledger.cli.arguments.command import OneOf, command
-from ratings_ledger.cli.completion.answers import SHELLS, script
+from ratings_ledger.cli.completion.answers import SHELLS, load_script
 from ratings_ledger.cli.output import render
 
 
@@ -19,4 +19,4 @@ def completion(shell: str) -> None:
 
     It completes the names that the ledger had at the last command.
     """
-    render.echo(script(shell), nl=False)
+    render.echo(load_script(shell), nl=False)

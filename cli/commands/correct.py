@@ -49,8 +49,11 @@ expect_option = click.option(
 @command()
 @click.argument("game_id", metavar="[GAME]", type=to_nfc, required=False)
 @click.argument("players", nargs=-1)
-@click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-              help="Many at once: a table as import reads it, with the games as they should be.")  # fmt: skip
+@click.option(
+    "--file",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    help="Many at once: a table as import reads it, with the games as they should be.",
+)
 @reason_option
 @click.option("--score", metavar="SCORES", help="The scores in the order of the places, such as 3:2.")
 @click.option("--game", metavar="NAME", help="Which game it was, such as catan.")
@@ -65,9 +68,18 @@ expect_option = click.option(
 @table_options
 @with_game_options("all")
 def correct(
-    how: WriteContext, game_id: str | None, players: tuple[str, ...], file: str | None, reason: str, at: str | None,
-    zone: str | None, edit: bool, expect: int | None, score: str | None, **options: Any,
-) -> int:  # fmt: skip
+    how: WriteContext,
+    game_id: str | None,
+    players: tuple[str, ...],
+    file: str | None,
+    reason: str,
+    at: str | None,
+    zone: str | None,
+    edit: bool,
+    expect: int | None,
+    score: str | None,
+    **options: Any,
+) -> int:
     """Correct the result, date or place of GAME. PLAYERS stand in the order of their places, tied ones joined by =.
 
     \b
@@ -156,7 +168,7 @@ def _read_voids(how: WriteContext, file: str | None, batch: str | None, reason: 
 
 
 def _edit_game(game: RevisedGame) -> dict[str, Any]:
-    text = render.json_text({"occurred_at": format_instant(game.occurred_at), **game.data}, indent=2)
+    text = render.to_json({"occurred_at": format_instant(game.occurred_at), **game.data}, indent=2)
     edited = click.edit(text + "\n", extension=".json")
     if edited is None:
         raise click.ClickException("the editor was left without saving; nothing was recorded")
@@ -178,17 +190,27 @@ def _read_game() -> dict[str, Any]:
 @command()
 @click.argument("game_id", metavar="[GAME]", type=to_nfc, required=False)
 @click.option("--event", metavar="ID|POSITION", type=to_nfc, help="Withdraw an event that is not a game's.")
-@click.option("--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-              help="Many games at once: one id per line.")  # fmt: skip
-@click.option("--batch", metavar="NAME|POSITION", type=to_nfc,
-              help="All games that the imports of that name brought, or the one at a position.")  # fmt: skip
+@click.option(
+    "--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), help="Many games at once: one id per line."
+)
+@click.option(
+    "--batch",
+    metavar="NAME|POSITION",
+    type=to_nfc,
+    help="All games that the imports of that name brought, or the one at a position.",
+)
 @reason_option
 @expect_option
 @write_command
 def void(
-    how: WriteContext, game_id: str | None, event: str | None, file: str | None, batch: str | None, reason: str,
+    how: WriteContext,
+    game_id: str | None,
+    event: str | None,
+    file: str | None,
+    batch: str | None,
+    reason: str,
     expect: int | None,
-) -> int:  # fmt: skip
+) -> int:
     """Void GAME, or withdraw an event that is not a game's.
 
     A voided game counts for nothing, and can be reinstated. Adjustments, renames, accounts and rulesets are withdrawn
@@ -287,9 +309,15 @@ def rename_club(how: WriteContext, club_name: str, new_club: str, reason: str | 
 
 
 def _enter(
-    how: WriteContext, type_name: str, data: dict[str, Any], seen: str | int | None = None, *, at: str | None = None,
-    zone: str | None = None, refuse: Callable[[Draft], None] | None = None,
-) -> int:  # fmt: skip
+    how: WriteContext,
+    type_name: str,
+    data: dict[str, Any],
+    seen: str | int | None = None,
+    *,
+    at: str | None = None,
+    zone: str | None = None,
+    refuse: Callable[[Draft], None] | None = None,
+) -> int:
     """Record one event; `seen` is the id or position of the last event about its game or event that the user saw."""
     occurred_at = format_instant(read_instant_or_now(how.ledger, at, zone))
     subject = f"game:{data['game_id']}" if "game_id" in data else f"event:{data.get('id')}"
@@ -313,6 +341,6 @@ def _enter_many(how: WriteContext, type_name: str, state: str, read: Callable[[i
     except Refused as problem:
         return how.refuse(type_name, problem)
     if how.form == "table" and batch.unchanged:
-        games = render.first_of([*map(render.csv_item, batch.unchanged)], SHOWN_GAMES)
+        games = render.join_first([*map(render.csv_item, batch.unchanged)], SHOWN_GAMES)
         render.note(render.plain(f"note: {render.count(len(batch.unchanged), 'game')} already {state}: {games}"))
     return how.enter(type_name, how.propose(batch.items, based_on=batch.looked_at), batch.unchanged)

@@ -20,41 +20,72 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SEASON = "winter-league.csv"
 
 STEPS = (
-    ("A new ledger for a club in Berlin that plays Catan. The rules of its ladders\n"
-     "# are events, too.", ("init --for catan --zone Europe/Berlin",)),
-    ("Results go in: a club's season from its spreadsheet. Standings come out.",
-     (f"import {SEASON} --set game=catan", "standings elo-catan")),
-    ("A game of December turns up in spring. It counts where it was played:\n"
-     "# the table of New Year's Eve as it is now, and as it was known before.",
-     ("import late-game.jsonl", "standings elo-catan --as-of 2024-12-31",
-      "standings elo-catan --as-of 2024-12-31 --known-at {before_late_game}")),
-    ("How one player's rating moved at the tables of three and four.",
-     ("history mira elo-catan/3-4 --as-of 2024-12-31",)),
+    (
+        "A new ledger for a club in Berlin that plays Catan. The rules of its ladders\n# are events, too.",
+        ("init --for catan --zone Europe/Berlin",),
+    ),
+    (
+        "Results go in: a club's season from its spreadsheet. Standings come out.",
+        (f"import {SEASON} --set game=catan", "standings elo-catan"),
+    ),
+    (
+        "A game of December turns up in spring. It counts where it was played:\n"
+        "# the table of New Year's Eve as it is now, and as it was known before.",
+        (
+            "import late-game.jsonl",
+            "standings elo-catan --as-of 2024-12-31",
+            "standings elo-catan --as-of 2024-12-31 --known-at {before_late_game}",
+        ),
+    ),
+    (
+        "How one player's rating moved at the tables of three and four.",
+        ("history mira elo-catan/3-4 --as-of 2024-12-31",),
+    ),
     ("And why: one game, pair by pair.", ("explain wl-44 elo-catan",)),
-    ("Another evening, another rule. In Galactic Magnate everybody contributes to\n"
-     "# who is placed better. The bonus is minted, what rounding leaves is burned.",
-     ("rules publish --shipped galactic-points", "import magnate-night.jsonl --by mira",
-      "explain gm-2 galactic-points")),
-    ("The Babylon 5 league: everybody antes a tenth, two are tied for 2nd and 3rd.\n"
-     "# Who has fewer than five games has no rank yet.",
-     ("rules publish --shipped b5-league", "import b5-season.jsonl --by mira", "explain b5-5 b5-league/2025-1",
-      "standings b5-league/2025-1")),
-    ("A mistake: Åke won gm-4, not Ada. What would a correction change? Then it is\n"
-     "# made, and every game behind gm-4 follows.",
-     ("correct gm-4 Åke Ada --reason swapped --by mira --dry-run",
-      "correct gm-4 Åke Ada --reason swapped --by mira")),
-    ("Nothing was overwritten: the whole story of that game. And the books: what\n"
-     "# the players have is what they began with, what was minted and what burned.",
-     ("log gm-4", "books galactic-points")),
-    ("A rule is fixed. What would the new version change, and which predicts results\n"
-     "# better? Less log loss is better; who guesses has 0.693.",
-     ("whatif elo-catan-2.toml --ladder elo-catan",)),
-    ("The new version scores all games again; the old one can still be asked.",
-     ("rules publish elo-catan-2.toml", "standings elo-catan",
-      "standings elo-catan --rules elo-catan@1 --limit 3")),
+    (
+        "Another evening, another rule. In Galactic Magnate everybody contributes to\n"
+        "# who is placed better. The bonus is minted, what rounding leaves is burned.",
+        (
+            "rules publish --shipped galactic-points",
+            "import magnate-night.jsonl --by mira",
+            "explain gm-2 galactic-points",
+        ),
+    ),
+    (
+        "The Babylon 5 league: everybody antes a tenth, two are tied for 2nd and 3rd.\n"
+        "# Who has fewer than five games has no rank yet.",
+        (
+            "rules publish --shipped b5-league",
+            "import b5-season.jsonl --by mira",
+            "explain b5-5 b5-league/2025-1",
+            "standings b5-league/2025-1",
+        ),
+    ),
+    (
+        "A mistake: Åke won gm-4, not Ada. What would a correction change? Then it is\n"
+        "# made, and every game behind gm-4 follows.",
+        (
+            "correct gm-4 Åke Ada --reason swapped --by mira --dry-run",
+            "correct gm-4 Åke Ada --reason swapped --by mira",
+        ),
+    ),
+    (
+        "Nothing was overwritten: the whole story of that game. And the books: what\n"
+        "# the players have is what they began with, what was minted and what burned.",
+        ("log gm-4", "books galactic-points"),
+    ),
+    (
+        "A rule is fixed. What would the new version change, and which predicts results\n"
+        "# better? Less log loss is better; who guesses has 0.693.",
+        ("whatif elo-catan-2.toml --ladder elo-catan",),
+    ),
+    (
+        "The new version scores all games again; the old one can still be asked.",
+        ("rules publish elo-catan-2.toml", "standings elo-catan", "standings elo-catan --rules elo-catan@1 --limit 3"),
+    ),
     ("What cron does at night: standings stored for other programs, promoted in\n# one step.", ("rebuild",)),
     ("What an auditor does: recompute every hash. Silence means that all is well.", ("verify",)),
-)  # fmt: skip
+)
 
 NEXT = """Next, in a folder of your own:
   ratings init --for chess --zone Europe/Berlin

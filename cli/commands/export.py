@@ -13,7 +13,7 @@ from ratings_ledger.cli.arguments.command import group, print_note
 from ratings_ledger.cli.arguments.options import axes, format_of, known_at_option
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.export import CHANGES, STANDINGS, change_line, standings_lines
+from ratings_ledger.cli.output.export import CHANGES, STANDINGS, format_change, format_standings
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.own_files import create_file
 from ratings_ledger.ledger.store.exports import export_lines, open_compressed, place_at, read_place
@@ -22,9 +22,12 @@ from ratings_ledger.projections.queries.coordinates import resolve_known_at
 from ratings_ledger.projections.queries.results import Failed
 
 output_option = click.option(
-    "--output", "-o", metavar="FILE", default="-",
+    "--output",
+    "-o",
+    metavar="FILE",
+    default="-",
     help="A new file, compressed if it ends in .gz.  [default: stdout]",
-)  # fmt: skip
+)
 
 
 form_option = format_of("json", "csv", meaning="JSON Lines, or one table.")
@@ -113,9 +116,14 @@ def _start_early(results: Iterator[T]) -> Iterator[T]:
 @output_option
 @click.pass_obj
 def export_standings(
-    db: str, ladders: tuple[str, ...], as_of: str | None, known_at: str | None, rules: str | None, form: str,
+    db: str,
+    ladders: tuple[str, ...],
+    as_of: str | None,
+    known_at: str | None,
+    rules: str | None,
+    form: str,
     output: str,
-) -> int:  # fmt: skip
+) -> int:
     """Export the standings of each LADDER, by default of all that have games or adjustments.
 
     Each line is what `standings --format json` says about a ladder. The table has the same columns for all of them:
@@ -126,14 +134,14 @@ def export_standings(
     written, failed = 0, False
     with output_file(output) as file:
         if form == "csv":
-            file.write(render.csv_text([STANDINGS]).encode())
+            file.write(render.to_csv([STANDINGS]).encode())
         for result in results:
             if isinstance(result, Failed):
                 render.note(f"ratings: {result.reason}")
                 failed = failed or result.ladder is not None or not ladders
             else:
                 written += 1
-                file.write(standings_lines(result, form, to_stdout=output == "-").encode())
+                file.write(format_standings(result, form, to_stdout=output == "-").encode())
     if output != "-":
         render.note(f"{render.count(written, 'ladder')} in {output}")
     return int(failed)
@@ -156,9 +164,9 @@ def export_changes(
     written = 0
     with output_file(output) as file:
         if form == "csv":
-            file.write(render.csv_text([CHANGES]).encode())
+            file.write(render.to_csv([CHANGES]).encode())
         for change in changes:
             written += 1
-            file.write(change_line(change, form, to_stdout=output == "-").encode())
+            file.write(format_change(change, form, to_stdout=output == "-").encode())
     if output != "-":
         render.note(f"{render.count(written, 'change')} in {output}")

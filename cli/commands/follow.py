@@ -50,7 +50,7 @@ def follow(db: str, policy: ImportPolicy) -> int:
                 raise
             has_rejected |= any(reply["result"] == "rejected" for reply in replies)
             try:
-                sys.stdout.write("".join(f"{render.json_text(reply)}\n" for reply in replies))
+                sys.stdout.write("".join(f"{render.to_json(reply)}\n" for reply in replies))
                 sys.stdout.flush()
             except BrokenPipeError:
                 # output that cannot be written must not be tried again when the interpreter exits

@@ -30,10 +30,19 @@ def _read_prefix(context: click.Context, parameter: click.Parameter, value: str)
 
 @command()
 @click.option("--sql", is_flag=True, help="Print the statements that create the roles and grant their rights.")
-@click.option("--prefix", default=PREFIX, show_default=True, callback=_read_prefix,
-              help="The prefix of the roles' names; each club on a server has its own.")  # fmt: skip
-@click.option("--as", "who", type=OneOf(["administrator", "owner"]),
-              help="With --sql: only the statements that this role runs, before init or after it.")  # fmt: skip
+@click.option(
+    "--prefix",
+    default=PREFIX,
+    show_default=True,
+    callback=_read_prefix,
+    help="The prefix of the roles' names; each club on a server has its own.",
+)
+@click.option(
+    "--as",
+    "who",
+    type=OneOf(["administrator", "owner"]),
+    help="With --sql: only the statements that this role runs, before init or after it.",
+)
 @format_option
 @click.pass_obj
 def grants(db: str, sql: bool, prefix: str, who: str | None, form: str) -> None:
@@ -76,8 +85,7 @@ def _build_scripts(db: str, prefix: str, who: str | None) -> list[tuple[str, lis
 
 
 def _wrap_statement(statement: str) -> str:
-    """Return a statement on lines of readable length; statements with quoted names, which may hold spaces,
-    stay whole.
+    """Return a statement on lines of readable length; statements with quoted names, which may hold spaces, stay whole.
     """
     if '"' in statement:
         return statement

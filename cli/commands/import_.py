@@ -18,9 +18,8 @@ from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.arguments.who_is_who import propose_with_answers
 from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import note_games
-from ratings_ledger.cli.output.progress import picture
-from ratings_ledger.cli.output.ways_on import note_ways_on
+from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
+from ratings_ledger.cli.output.progress import create_bar
 from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
 from ratings_ledger.ledger.intake.intake import Imported, Reject
@@ -44,27 +43,56 @@ from ratings_ledger.projections.facts.players import known_players
 @command(name="import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, allow_dash=True))
 @with_table_options
-@click.option("--preview", "previewing", is_flag=True,
-              help="Show how the files are understood, and what they would change; write nothing.")  # fmt: skip
-@click.option("--sync", "syncing", is_flag=True,
-              help="Compare an edited table with what it gave before: correct and void games, too.")  # fmt: skip
+@click.option(
+    "--preview",
+    "previewing",
+    is_flag=True,
+    help="Show how the files are understood, and what they would change; write nothing.",
+)
+@click.option(
+    "--sync",
+    "syncing",
+    is_flag=True,
+    help="Compare an edited table with what it gave before: correct and void games, too.",
+)
 @click.option("--reason", metavar="TEXT", help="With --sync: why; it is recorded.  [default: edited in FILE]")
 @click.option("--yes", is_flag=True, help="With --sync: change recorded games without being asked.")
 @click.option("--new-game", is_flag=True, help="Take games of tables that no published ruleset scores.")
 @click.option("--keep-going", is_flag=True, help="Append what is valid, write the rest to FILE.rejects.jsonl.")
-@click.option("--follow", "following", is_flag=True,
-              help="Take lines of JSON from standard input as they arrive; answer each.")  # fmt: skip
-@click.option("--restore", "restoring", is_flag=True,
-              help="Take an export, and increments after it, into an empty ledger, byte for byte.")  # fmt: skip
-@click.option("--head", "expected", metavar="POSITION:CHAINHASH", callback=read_head,
-              help="With --restore: where it must end; for exports without a last line.")  # fmt: skip
+@click.option(
+    "--follow", "following", is_flag=True, help="Take lines of JSON from standard input as they arrive; answer each."
+)
+@click.option(
+    "--restore",
+    "restoring",
+    is_flag=True,
+    help="Take an export, and increments after it, into an empty ledger, byte for byte.",
+)
+@click.option(
+    "--head",
+    "expected",
+    metavar="POSITION:CHAINHASH",
+    callback=read_head,
+    help="With --restore: where it must end; for exports without a last line.",
+)
 @click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
 @with_game_options("tables")
 def import_(
-    how: WriteContext, files: tuple[str, ...], tables: TableOptions, table_files: TableFiles, previewing: bool,
-    syncing: bool, reason: str | None, yes: bool, keep_going: bool, new_game: bool, following: bool, restoring: bool,
-    expected: Place | None, incomplete: bool,
-) -> int:  # fmt: skip
+    how: WriteContext,
+    files: tuple[str, ...],
+    tables: TableOptions,
+    table_files: TableFiles,
+    previewing: bool,
+    syncing: bool,
+    reason: str | None,
+    yes: bool,
+    keep_going: bool,
+    new_game: bool,
+    following: bool,
+    restoring: bool,
+    expected: Place | None,
+    incomplete: bool,
+) -> int:
     """Import games from tables (.xlsx, .ods, CSV), PGN, other programs, or JSON Lines.
 
     FILES may be compressed with gzip; - is standard input. The import reports how it reads a table. Everything is
@@ -156,7 +184,7 @@ def _propose_files(files: tuple[str, ...], how: WriteContext, options: TableOpti
         try:
             return how.propose_files(
                 items, league_notes=LeagueNotes(), reading=show_progress, cores=available_cores(), batches=True, **hooks
-            )  # fmt: skip
+            )
         except MemoryError:
             raise MemoryError(f"{last}: {TOO_LARGE}") from None
 
@@ -201,7 +229,7 @@ def _reject_files(is_enabled: bool) -> Iterator[Reject]:
             files[name] = _create_reject_file(name)
         line = {"line": rejection.line, "code": rejection.code, "message": rejection.message, "input": source}
         with name_file_in_errors(files[name].name):
-            files[name].write(render.json_text(line) + "\n")
+            files[name].write(render.to_json(line) + "\n")
 
     try:
         yield write
@@ -227,6 +255,6 @@ def _progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     if not sys.stderr.isatty():
         yield lambda completed: None
         return
-    with picture() as bar:
+    with create_bar() as bar:
         task = bar.add_task(what, total=total or None)
         yield lambda completed: bar.update(task, completed=completed)

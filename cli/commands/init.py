@@ -36,18 +36,33 @@ def _read_system(context: click.Context, parameter: click.Parameter, value: str 
         games = " --game GAME" if known[value].takes_game else ""
         where = f"publish its own ladders: ratings rules publish --shipped {value}{games}"
         raise click.BadParameter(f"{value} is not for --system; {where}")
-    raise click.BadParameter(f"no system is called {quote(value)}; there are {joined(systems())}"
-                             f"{did_you_mean(value, systems())}")  # fmt: skip
+    raise click.BadParameter(
+        f"no system is called {quote(value)}; there are {joined(systems())}{did_you_mean(value, systems())}"
+    )
 
 
 @command()
-@click.option("--for", "games", metavar="GAME", multiple=True, callback=read_elo_games,
-              help="Publish Elo for this game, such as chess, and nothing else; repeatable.")  # fmt: skip
-@click.option("--system", metavar="NAME", callback=_read_system, help=f"With --for: another system than {ELO}, such as "
-              "glicko; ratings rules list --shipped has them.")  # fmt: skip
-@click.option("--zone", metavar="NAME", callback=read_zone_name,
-              help="The home zone, such as Europe/Berlin: times are shown and read there.  [default: at a "
-              "terminal, the machine's]")  # fmt: skip
+@click.option(
+    "--for",
+    "games",
+    metavar="GAME",
+    multiple=True,
+    callback=read_elo_games,
+    help="Publish Elo for this game, such as chess, and nothing else; repeatable.",
+)
+@click.option(
+    "--system",
+    metavar="NAME",
+    callback=_read_system,
+    help=f"With --for: another system than {ELO}, such as glicko; ratings rules list --shipped has them.",
+)
+@click.option(
+    "--zone",
+    metavar="NAME",
+    callback=read_zone_name,
+    help="The home zone, such as Europe/Berlin: times are shown and read there.  [default: at a "
+    "terminal, the machine's]",
+)
 @click.option("--no-rules", is_flag=True, help="Publish no shipped rulesets, for example before a restore.")
 @by_option
 @click.pass_obj

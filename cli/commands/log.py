@@ -12,21 +12,32 @@ from ratings_ledger.ledger.events.fields import to_nfc
 
 @command()
 @click.argument("subject", metavar="[GAME or PLAYER]", type=to_nfc, required=False)
-@click.option("--since", metavar="TIME|POSITION",
-              help="Only what was recorded from then on; a date or month means its start.")  # fmt: skip
+@click.option("--since", metavar="TIME|POSITION", help="Only what was recorded from then on; a date means its start.")
 @click.option("--by", metavar="NAME", help="Only what NAME recorded.")
-@click.option("--type", "types", metavar="TYPE", multiple=True,
-              help="Only events of this type, such as game.voided; repeatable.")  # fmt: skip
-@click.option("--batch", metavar="NAME|POSITION", type=to_nfc,
-              help="Only what the imports of that name brought, or the one at a position.")  # fmt: skip
+@click.option(
+    "--type", "types", metavar="TYPE", multiple=True, help="Only events of this type, such as game.voided; repeatable."
+)
+@click.option(
+    "--batch",
+    metavar="NAME|POSITION",
+    type=to_nfc,
+    help="Only what the imports of that name brought, or the one at a position.",
+)
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(min=0), help="Only the newest N; 0: all.")
 @known_at_option
 @format_option
 @click.pass_obj
 def log(
-    db: str, subject: str | None, since: str | None, by: str | None, types: tuple[str, ...], batch: str | None,
-    limit: int, known_at: str | None, form: str,
-) -> None:  # fmt: skip
+    db: str,
+    subject: str | None,
+    since: str | None,
+    by: str | None,
+    types: tuple[str, ...],
+    batch: str | None,
+    limit: int,
+    known_at: str | None,
+    form: str,
+) -> None:
     """List the raw events, with who recorded them and why. It lists all of them, or those about one game or player."""
     view = open_view(open_for_command(db), None, known_at, None)
     events = view.events(subject, since=since, by=by, types=types, batch=batch, limit=limit)
@@ -47,9 +58,17 @@ def log(
 @format_option
 @click.pass_obj
 def games(
-    db: str, game_id: str | None, game: str | None, player: str | None, since: str | None, by: str | None, limit: int,
-    as_of: str | None, known_at: str | None, form: str,
-) -> None:  # fmt: skip
+    db: str,
+    game_id: str | None,
+    game: str | None,
+    player: str | None,
+    since: str | None,
+    by: str | None,
+    limit: int,
+    as_of: str | None,
+    known_at: str | None,
+    form: str,
+) -> None:
     """List the recorded games as they stand now, or show one."""
     view = open_view(open_for_command(db), as_of, known_at, None)
     game_list = view.games(game_id, game=game, player=player, since=since, by=by, limit=limit)

@@ -51,22 +51,34 @@ class Job(NamedTuple):
 
 @command()
 @click.option(
-    "--backup", "folder", metavar="DIR", type=click.Path(path_type=Path),
+    "--backup",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
     help="Also make a backup in DIR, as `backup make` does.",
-)  # fmt: skip
+)
 @keep_option
 @click.option(
-    "--retry", metavar="TIME", callback=read_duration, default="0s",
+    "--retry",
+    metavar="TIME",
+    callback=read_duration,
+    default="0s",
     help="Retry every minute for up to TIME, such as 30m, what a lock or a lost connection stops.  [default: never]",
-)  # fmt: skip
+)
 @rule_seconds_option
 @workers_options
 @result_format
 @click.pass_obj
 def nightly(
-    db: str, folder: Path | None, keep: dict[str, int] | None, retry: int, rule_seconds: float, on: str | None,
-    segments: str | None, form: str,
-) -> int:  # fmt: skip
+    db: str,
+    folder: Path | None,
+    keep: dict[str, int] | None,
+    retry: int,
+    rule_seconds: float,
+    on: str | None,
+    segments: str | None,
+    form: str,
+) -> int:
     """Store the standings, verify the ledger, and make a backup.
 
     Prints one line with the date, and on standard error what is wrong. The exit code is the lowest of those of the
@@ -93,9 +105,13 @@ def nightly(
                 run.fail("; ".join(f"{part.part}: {part.message}" for part in parts if part.exit_code))
     seconds = time.monotonic() - began
     night = Night(
-        whole_second(started), round(seconds, 3), min(failed, default=0), _read(ledger, lambda _, it: str(head(it))),
-        tuple(parts), _read(ledger, last_comparison),
-    )  # fmt: skip
+        whole_second(started),
+        round(seconds, 3),
+        min(failed, default=0),
+        _read(ledger, lambda _, it: str(head(it))),
+        tuple(parts),
+        _read(ledger, last_comparison),
+    )
     emit(night, form, print_night)
     return night.exit_code
 

@@ -20,13 +20,25 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 @click.option("--frame", "frames", metavar="URL", multiple=True, help="A site that may show the pages in a frame.")
 @click.option("--title", default="Ratings", show_default=True, help="The title of the pages.")
 @names_option
-@click.option("--rule-seconds", metavar="N", type=click.FloatRange(min=0.1), default=RULE_SECONDS, show_default=True,
-              help="Processor time that a rule from a package may take for a page.")  # fmt: skip
+@click.option(
+    "--rule-seconds",
+    metavar="N",
+    type=click.FloatRange(min=0.1),
+    default=RULE_SECONDS,
+    show_default=True,
+    help="Processor time that a rule from a package may take for a page.",
+)
 @click.pass_obj
 def serve(
-    db: str, host: str, port: int, hosts: tuple[str, ...], frames: tuple[str, ...], title: str, names: Path | None,
+    db: str,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    frames: tuple[str, ...],
+    title: str,
+    names: Path | None,
     rule_seconds: float,
-) -> None:  # fmt: skip
+) -> None:
     """Show the ledger as pages in a browser. Nothing can be changed there.
 
     It listens to this machine alone unless --host says otherwise; behind a proxy, name the site with --host-name.
@@ -46,8 +58,14 @@ def serve(
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--title", show_default="the title of the pages in FOLDER, or Ratings", help="The title of the pages.")
 @names_option
-@click.option("--game-pages", metavar="N", type=click.IntRange(min=0), default=GAME_PAGES, show_default=True,
-              help="Give each game a page, up to this many games.")  # fmt: skip
+@click.option(
+    "--game-pages",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=GAME_PAGES,
+    show_default=True,
+    help="Give each game a page, up to this many games.",
+)
 @click.pass_obj
 def site_(db: str, folder: Path, title: str | None, names: Path | None, game_pages: int) -> int:
     """Write the pages as files into FOLDER, for any web host.

@@ -1,4 +1,4 @@
-"""`predict`: the probability of each result of a game that is not played yet, and the points at stake."""
+"""Implement `predict`: the probability of each result of a future game, and the points at stake."""
 
 import re
 from collections.abc import Sequence
@@ -31,8 +31,14 @@ def read_numbers(context: click.Context, parameter: click.Parameter, values: Seq
 @click.argument("ladder", type=to_nfc)
 @click.argument("sides", metavar="SIDE SIDE...", nargs=-1, required=True, type=to_nfc)
 @click.option("--home", metavar="SIDE", type=to_nfc, help="The side that plays at home.")
-@click.option("--set", "numbers", metavar="numbers.N=V", multiple=True, callback=read_numbers,
-              help="A custom number of the game that the rule reads; repeatable.")  # fmt: skip
+@click.option(
+    "--set",
+    "numbers",
+    metavar="numbers.N=V",
+    multiple=True,
+    callback=read_numbers,
+    help="A custom number of the game that the rule reads; repeatable.",
+)
 @click.option("--partners", "separator", metavar="SEP", help="What separates the players of a side, such as +.")
 @axes
 @close_now_option
@@ -57,7 +63,7 @@ def predict(
         ratings predict elo-chess anna ben
         ratings predict weng-lin-chess --partners + anna+ben cleo+dora
 
-    Players come with what they bring to a game on the day of the ladder's last game, or of --as-of.
+    Players have the points that they would bring to a game on the day of the ladder's last game, or of --as-of.
     """
     view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     teams = [split_side(side, separator) for side in sides]

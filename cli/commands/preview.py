@@ -12,9 +12,12 @@ from ratings_ledger.projections.admission.proposals import Proposal
 
 
 def preview(
-    how: WriteContext, files: tuple[str, ...], options: TableOptions, propose: Callable[..., Proposal],
+    how: WriteContext,
+    files: tuple[str, ...],
+    options: TableOptions,
+    propose: Callable[..., Proposal],
     save: Callable[[Proposal, TableOptions], None],
-) -> int:  # fmt: skip
+) -> int:
     """Show the preview, and save how the files were read; close names are only reported."""
     how = replace(how, policy=how.policy._replace(close_told=True))
     understanding = Understanding()
@@ -36,9 +39,12 @@ def preview(
 
 
 def _propose_without(
-    unknown: list[str], before: Proposal, how: WriteContext, options: TableOptions,
+    unknown: list[str],
+    before: Proposal,
+    how: WriteContext,
+    options: TableOptions,
     propose: Callable[[WriteContext, TableOptions], Proposal],
-) -> Proposal:  # fmt: skip
+) -> Proposal:
     """Return the proposal without unknown columns, so that the preview shows the rest; the columns stay refused."""
     before.close()
     plan = propose(how, options._replace(columns={**options.columns, **dict.fromkeys(unknown, "")}, profile=None))

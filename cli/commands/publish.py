@@ -33,9 +33,11 @@ SCHEDULED = "list.scheduled"
 @click.argument("ladder", type=to_nfc, required=False)
 @as_of_option
 @click.option(
-    "--due", "all_due", is_flag=True,
+    "--due",
+    "all_due",
+    is_flag=True,
     help="Publish all lists of months and years that are over and were never published.",
-)  # fmt: skip
+)
 @click.option(
     "--every", type=OneOf(["month"]), help="Schedule LADDER: --due then publishes it as it stood at each month's end."
 )
@@ -117,9 +119,14 @@ def publish_due(how: WriteContext) -> DuePublished:
 
 
 def _published(
-    how: WriteContext, found: Ranking, at: Coordinates, events: list[tuple[str, dict[str, Any]]], now: int,
-    times: Times, end: int | None = None,
-) -> PublishedOutcome:  # fmt: skip
+    how: WriteContext,
+    found: Ranking,
+    at: Coordinates,
+    events: list[tuple[str, dict[str, Any]]],
+    now: int,
+    times: Times,
+    end: int | None = None,
+) -> PublishedOutcome:
     """Append the events that publish a list, in one transaction, and say what became of them.
 
     Args:
@@ -130,10 +137,20 @@ def _published(
     drafts = [{"type": name, "occurred_at": occurred_at, "data": data} for name, data in events]
     done = how.finish(how.propose(drafts, **still))
     return PublishedOutcome(
-        found.ladder, found.ruleset, at, found.games, found.digest, len(found.rows),
-        head_of(done) if done.appended else None, done.appended, done.existing, how.dry_run, refusals(done.rejected),
-        told=done, times=times,
-    )  # fmt: skip
+        found.ladder,
+        found.ruleset,
+        at,
+        found.games,
+        found.digest,
+        len(found.rows),
+        head_of(done) if done.appended else None,
+        done.appended,
+        done.existing,
+        how.dry_run,
+        refusals(done.rejected),
+        told=done,
+        times=times,
+    )
 
 
 def _refused(how: WriteContext, ladder: str, at: Coordinates, problem: Refused, times: Times) -> PublishedOutcome:

@@ -34,14 +34,20 @@ SHOWN_LADDERS = 20
     "--check", is_flag=True, help="Replay everything twice, the second time without shortcuts, before promoting."
 )
 @click.option(
-    "--keep", metavar="N", type=click.IntRange(min=KEPT), default=KEPT, show_default=True,
+    "--keep",
+    metavar="N",
+    type=click.IntRange(min=KEPT),
+    default=KEPT,
+    show_default=True,
     help="Generations to keep, including the live one.",
-)  # fmt: skip
+)
 @rule_seconds_option
 @click.option(
-    "--history/--no-history", "keep_history", default=None,
+    "--history/--no-history",
+    "keep_history",
+    default=None,
     help="Store every change and the games as they stand, for SQL.  [default: as last time]",
-)  # fmt: skip
+)
 @workers_options
 @click.option("--rollback", is_flag=True, help="Promote the previous generation instead, and drop the live one.")
 @click.option("--log", type=OneOf(["plain", "json"]), help="Report every step on standard error, one per line.")
@@ -169,4 +175,4 @@ def _summarize(done: Rebuilt, seconds: float, checked: bool) -> str:
         f"in {seconds:.1f} s"
         + (f"; {render.count(done.unchanged, 'ladder')} unchanged" if done.unchanged else "")
         + (f"; {render.count(done.changes, 'change')} kept for SQL" if done.changes is not ABSENT else "")
-    )  # fmt: skip
+    )

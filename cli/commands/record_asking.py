@@ -12,7 +12,7 @@ from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.arguments.who_is_who import Answers, ask_who
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import note_homeless, note_new, rejection_line
+from ratings_ledger.cli.output.appended import format_rejection, note_homeless, note_new
 from ratings_ledger.cli.output.impact import print_impact
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
@@ -31,11 +31,19 @@ from ratings_ledger.projections.queries.known_names import game_names
 
 RECORD, PLAYERS, GAME, TIME, GAME_ID, LEAVE = "rpgtiq"
 CHANGED: dict[str, dict[str, Any]] = {
-    PLAYERS: {"players": ()}, GAME: {"game": None}, TIME: {"at": None}, GAME_ID: {"game_id": None},
-}  # fmt: skip
+    PLAYERS: {"players": ()},
+    GAME: {"game": None},
+    TIME: {"at": None},
+    GAME_ID: {"game_id": None},
+}
 KEYS = {
-    RECORD: "record it", PLAYERS: "change players", GAME: "game", TIME: "time", GAME_ID: "id", LEAVE: "leave",
-}  # fmt: skip
+    RECORD: "record it",
+    PLAYERS: "change players",
+    GAME: "game",
+    TIME: "time",
+    GAME_ID: "id",
+    LEAVE: "leave",
+}
 NOW = "now"
 # refusals of typed players, after which the players are asked for again
 OF_PLAYERS = ("bad-identifier", "score-missing", "score-contradicts-place")
@@ -230,13 +238,13 @@ def _print_proposal(plan: Proposal, event: dict[str, Any], times: Times) -> None
     """Print the game and its impact, or why it is refused."""
     data = event["data"]
     for rejection in plan.result.rejected:
-        render.note(rejection_line(rejection))
+        render.note(format_rejection(rejection))
     if plan.is_refused:
         return
     when = times.played_stated(moment(parse_instant(event["occurred_at"])))
     render.echo()
-    render.hanging(render.plain(f"{data['game']}, {when}, id {data['game_id']}"), 2)
-    render.hanging(render.plain(result_told(data)), 2)
+    render.print_hanging(render.plain(f"{data['game']}, {when}, id {data['game_id']}"), 2)
+    render.print_hanging(render.plain(result_told(data)), 2)
     note_new(plan.result)
     note_homeless(plan.result)
     if plan.is_small():

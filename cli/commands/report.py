@@ -11,12 +11,12 @@ from ratings_ledger.cli.arguments.sites import build_site, names_option
 from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
 from ratings_ledger.cli.commands.export import output_file
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.decisions import concerned, decisions_page
-from ratings_ledger.cli.output.html_pages import as_html, as_markdown
+from ratings_ledger.cli.output.decisions import build_decisions_page, count_concerned
+from ratings_ledger.cli.output.html_pages import page_to_html, page_to_markdown
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.fields import to_nfc
 
-WRITERS = {".html": as_html, ".htm": as_html, ".md": as_markdown}
+WRITERS = {".html": page_to_html, ".htm": page_to_html, ".md": page_to_markdown}
 
 
 def _read_output(context: click.Context, parameter: click.Parameter, value: str) -> Path:
@@ -35,8 +35,9 @@ def report() -> None:
 @report.command(name="changes")
 @click.option("--from", "begin", metavar="TIME|POSITION", required=True, help="What was recorded after that.")
 @click.option("--to", "end", metavar="TIME|POSITION", help="And up to then.  [default: the head]")
-@click.option("--output", "-o", metavar="FILE", required=True, callback=_read_output,
-              help="A new file, FILE.html or FILE.md.")  # fmt: skip
+@click.option(
+    "--output", "-o", metavar="FILE", required=True, callback=_read_output, help="A new file, FILE.html or FILE.md."
+)
 @click.pass_obj
 def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
     """Report what was decided between two positions, by whom and why. It shows who gained or lost by what.
@@ -56,11 +57,11 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
     note_left_out(changes.left_out)
     for reason in changes.failed:
         render.note(f"ratings: {reason}")
-    page = WRITERS[output.suffix.lower()](decisions_page(changes))
+    page = WRITERS[output.suffix.lower()](build_decisions_page(changes))
     with output_file(str(output)) as file:
         file.write(page.encode())
     decisions = render.count(len(changes.decisions), "decision")
-    render.note(f"{decisions}, {render.count(concerned(changes), 'player')} in {output}")
+    render.note(f"{decisions}, {render.count(count_concerned(changes), 'player')} in {output}")
     return int(bool(changes.failed))
 
 
@@ -74,9 +75,15 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
 @click.option("--output", "-o", metavar="FILE", required=True, callback=_read_page, help="A new file, FILE.html.")
 @click.pass_obj
 def report_player(
-    db: str, player: str, ladder: str | None, as_of: str | None, known_at: str | None, end: str | None,
-    names: Path | None, output: Path,
-) -> None:  # fmt: skip
+    db: str,
+    player: str,
+    ladder: str | None,
+    as_of: str | None,
+    known_at: str | None,
+    end: str | None,
+    names: Path | None,
+    output: Path,
+) -> None:
     """Report how PLAYER's points on LADDER came about. It shows them as known then and as known now.
 
     \b

@@ -18,9 +18,12 @@ from ratings_ledger.projections.stored.rule_processes import why_lost
 seed_option = click.option("--seed", metavar="N", type=int, default=SEED, show_default=True, help="Draw other games.")
 
 columns_option = click.option(
-    "--column", "columns", metavar="NAME=LOW..HIGH", multiple=True,
+    "--column",
+    "columns",
+    metavar="NAME=LOW..HIGH",
+    multiple=True,
     help="Numbers of a column that the rule reads, in all drawn games; repeatable.",
-)  # fmt: skip
+)
 
 
 class RuleTrial(NamedTuple):

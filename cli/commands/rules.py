@@ -27,6 +27,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import print_rulesets_published
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.rulesets import (
+    format_problem,
     print_ruleset,
     print_ruleset_csv,
     print_ruleset_toml,
@@ -34,7 +35,6 @@ from ratings_ledger.cli.output.rulesets import (
     print_rulesets_csv,
     print_shipped,
     print_shipped_csv,
-    problem_line,
 )
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.fields import read_slug
@@ -95,10 +95,15 @@ def list_(db: str, of_program: bool, known_at: str | None, form: str) -> None:
 
 @rules.command()
 @click.argument("file", required=False, type=click.Path())
-@click.option("--rule", "rule_id", metavar="RULE",
-              help=f"The rule that it uses, with its number.  [default: {NEW_RULE}]")  # fmt: skip
-@click.option("--package", metavar="NAME", callback=_read_slug_option,
-              help="Write a Python package with a rule of this name and its test, into the folder FILE.")  # fmt: skip
+@click.option(
+    "--rule", "rule_id", metavar="RULE", help=f"The rule that it uses, with its number.  [default: {NEW_RULE}]"
+)
+@click.option(
+    "--package",
+    metavar="NAME",
+    callback=_read_slug_option,
+    help="Write a Python package with a rule of this name and its test, into the folder FILE.",
+)
 @click.option(
     "--game", metavar="NAME", default="chess", show_default=True, callback=_read_slug_option, help="The game it scores."
 )
@@ -157,8 +162,12 @@ def _write_package(name: str, folder: str, game: str, zone: str) -> None:
 
 @rules.command()
 @click.argument("name", metavar="ID[@VERSION]")
-@click.option("--shipped", "of_program", is_flag=True,
-              help="The file of a ruleset that comes with this program; rules list --shipped names them.")  # fmt: skip
+@click.option(
+    "--shipped",
+    "of_program",
+    is_flag=True,
+    help="The file of a ruleset that comes with this program; rules list --shipped names them.",
+)
 @known_at_option
 @format_of("table", "json", "csv", "toml", meaning="Output format; toml is a file that says the same.")
 @click.pass_obj
@@ -192,32 +201,50 @@ def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seco
     trials = try_files(files, rule_seconds, seed, columns)
     for trial in trials:
         for problem in trial.problems:
-            render.echo(problem_line(trial.file, problem))
+            render.echo(format_problem(trial.file, problem))
         if trial.name is not None:
             assumed = f"; assumed: {', '.join(trial.assumed)}" if trial.assumed else ""
             verdict = "can be published" if trial.checked else "is not checked: no drawn game was scored"
             render.echo(f"{trial.file}: {trial.name} {verdict}{assumed}")
         for line in trial.remarks:
-            render.hanging(f"  {render.plain(line)}", 4)
+            render.print_hanging(f"  {render.plain(line)}", 4)
     return int(not all(trial.checked and not trial.problems for trial in trials))
 
 
 @rules.command()
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False))
 @click.option(
-    "--shipped", "from_shipped", is_flag=False, flag_value=EVERY, metavar="[ID]",
+    "--shipped",
+    "from_shipped",
+    is_flag=False,
+    flag_value=EVERY,
+    metavar="[ID]",
     help="Publish the shipped versions that the ledger lacks: all, or those of ID.",
-)  # fmt: skip
-@click.option("--game", "games", metavar="NAME", multiple=True, callback=read_elo_games,
-              help="With --shipped ID for a template: the game that it rates, such as chess; repeatable.")  # fmt: skip
-@click.option("--zone", metavar="NAME", callback=read_zone_name,
-              help="With --shipped ID for a template: its time zone.  [default: the home zone]")  # fmt: skip
+)
+@click.option(
+    "--game",
+    "games",
+    metavar="NAME",
+    multiple=True,
+    callback=read_elo_games,
+    help="With --shipped ID for a template: the game that it rates, such as chess; repeatable.",
+)
+@click.option(
+    "--zone",
+    metavar="NAME",
+    callback=read_zone_name,
+    help="With --shipped ID for a template: its time zone.  [default: the home zone]",
+)
 @rule_seconds_option
 @write_command
 def publish(
-    how: WriteContext, files: tuple[str, ...], from_shipped: str | None, games: tuple[str, ...], zone: str | None,
+    how: WriteContext,
+    files: tuple[str, ...],
+    from_shipped: str | None,
+    games: tuple[str, ...],
+    zone: str | None,
     rule_seconds: float,
-) -> int:  # fmt: skip
+) -> int:
     """Publish ruleset FILES (TOML), and show what that changes. Versions already published like this stay as they are.
 
     A version scores games from its effective_from on: a past day corrects history, a future one leaves it as it is.
@@ -235,12 +262,12 @@ def publish(
         return 0
     if problems_found := _try_first(how.db, files, rule_seconds):
         for name, problem in problems_found:
-            render.echo(problem_line(name, problem), err=True)
+            render.echo(format_problem(name, problem), err=True)
         return 1
     parsed = [(name, *read_file(name)) for name in files]
     for name, _, problems in parsed:
         for problem in problems:
-            render.echo(problem_line(name, problem), err=True)
+            render.echo(format_problem(name, problem), err=True)
     rulesets = [(name, ruleset) for name, ruleset, _ in parsed if ruleset is not None]
     if len(rulesets) < len(files):
         return 1

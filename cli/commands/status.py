@@ -10,7 +10,7 @@ from ratings_ledger.cli.arguments.options import format_of, read_duration
 from ratings_ledger.cli.arguments.views import open_for_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.cli.output.status import exactly, print_status, print_status_csv, print_status_prometheus
+from ratings_ledger.cli.output.status import format_age_exactly, print_status, print_status_csv, print_status_prometheus
 from ratings_ledger.ledger.store.runs import LOST
 from ratings_ledger.projections.stored.status import HealthProblem, LedgerStatus, ledger_status
 
@@ -49,7 +49,7 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
 
 def _problems(
     state: LedgerStatus, max_age: int | None, max_behind: int | None, no_failures: bool
-) -> Iterator[HealthProblem]:  # fmt: skip
+) -> Iterator[HealthProblem]:
     """Yield what is wrong, each as a stable reason and a message."""
     # no date after now can be relied on, so none passes any check
     if max_age is not None or max_behind is not None or no_failures:
@@ -58,10 +58,13 @@ def _problems(
     if (max_age is not None or max_behind is not None) and age is None:
         yield HealthProblem("nothing-stored", "no standings are stored yet; store them with: ratings rebuild")
     if max_age is not None and age is not None and age > max_age:
-        oldest = min((one for one in state.stale if one.built_at is not None), key=lambda one: one.built_at or 0,
-                     default=None)  # fmt: skip
+        oldest = min(
+            (one for one in state.stale if one.built_at is not None), key=lambda one: one.built_at or 0, default=None
+        )
         what = "the stored standings are" if oldest is None else f"{oldest.ladder}: its stored standings are"
-        yield HealthProblem("too-old", f"{what} {exactly(age)} old; --max-age allows {exactly(max_age)}")
+        yield HealthProblem(
+            "too-old", f"{what} {format_age_exactly(age)} old; --max-age allows {format_age_exactly(max_age)}"
+        )
     if max_behind is not None and behind is not None and behind > max_behind:
         last = min((one for one in state.stale), key=lambda one: one.position or 0, default=None)
         what = "the stored standings are" if last is None else f"{last.ladder}: its stored standings are"

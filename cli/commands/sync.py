@@ -56,7 +56,7 @@ def sync(
     if needs_consent and not yes and how.form == "table" and can_ask():
         replace(how, dry_run=True).report(result, impact, sync=differences)
         if comparison.doubt is not None:
-            render.hanging(f"\n{comparison.doubt.message}", 0)
+            render.print_hanging(f"\n{comparison.doubt.message}", 0)
         if ask("\nRecord this?", ("yes", "no")) == "no":
             render.note("nothing was recorded")
             return 1

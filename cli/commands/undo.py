@@ -8,7 +8,7 @@ from ratings_ledger.cli.arguments.asking import ask, can_ask
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import print_taken_back, print_undone
+from ratings_ledger.cli.output.appended import print_undo_result, print_undone
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.rejections import Refused
@@ -51,5 +51,5 @@ def undo(how: WriteContext, position: int | None, reason: str | None, yes: bool)
         render.note("nothing was recorded")
         return 1
     result = undone(undoing_plan, plan.append(), impact, dry_run=False)
-    print_taken_back(result)
+    print_undo_result(result)
     return int(result.is_refused)

@@ -35,7 +35,7 @@ def _print_upgrade(upgrade: LedgerUpgrade) -> None:
         brought = "is brought" if done else "is to be brought"
         render.echo(f"{where} {brought} from schema {upgrade.from_} to {upgrade.to}:")
     for step in upgrade.steps:
-        render.hanging(f"  {step.revision}  {step.does}", 8)
+        render.print_hanging(f"  {step.revision}  {step.does}", 8)
     for view in upgrade.views:
         render.echo(f"The view {view} is gone, and {'is' if done else 'is to be'} made anew.")
     if done:

@@ -27,17 +27,24 @@ from ratings_ledger.projections.stored.verification import verify_all
     "--head", "expected", metavar="POSITION:CHAINHASH", callback=read_head, help="A head that the log must contain."
 )
 @click.option(
-    "--since", metavar="POSITION:CHAINHASH", callback=read_head,
+    "--since",
+    metavar="POSITION:CHAINHASH",
+    callback=read_head,
     help="Check only what was recorded and computed since this head, which the log must contain.",
-)  # fmt: skip
+)
 @rule_seconds_option
 @workers_options
 @result_format
 @click.pass_obj
 def verify(
-    db: str, expected: Place | None, since: Place | None, rule_seconds: float, on: str | None, segments: str | None,
+    db: str,
+    expected: Place | None,
+    since: Place | None,
+    rule_seconds: float,
+    on: str | None,
+    segments: str | None,
     form: str,
-) -> int:  # fmt: skip
+) -> int:
     """Recompute every hash from the records. Everything stored is compared with them. Silent when all is well.
 
     On a terminal it says how much it checked. Exit 3 if something, such as a lock, kept it from checking.

@@ -12,8 +12,8 @@ from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output.progress import progress
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.cli.output.rulesets import problem_line
-from ratings_ledger.cli.output.simulation import print_simulation, print_simulation_csv, settings_told
+from ratings_ledger.cli.output.rulesets import format_problem
+from ratings_ledger.cli.output.simulation import format_settings, print_simulation, print_simulation_csv
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import quote
@@ -41,17 +41,30 @@ def _read_settings(context: click.Context, parameter: click.Parameter, values: t
 @command()
 @click.argument("file", metavar="FILE|RULESET", type=click.Path())
 @click.option("--ladder", "ladders", metavar="LADDER", multiple=True, type=to_nfc, help="Only this one; repeatable.")
-@click.option("--set", "settings", metavar="KEY=V1,V2...", multiple=True, callback=_read_settings,
-              help="Try other values for a key of the ruleset; without a value, drop the key.")  # fmt: skip
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=V1,V2...",
+    multiple=True,
+    callback=_read_settings,
+    help="Try other values for a key of the ruleset; without a value, drop the key.",
+)
 @click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
 @click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
 @workers_options
 @format_option
 @click.pass_obj
 def whatif(
-    db: str, file: str, ladders: tuple[str, ...], settings: dict[str, list[str]], as_of: str | None,
-    known_at: str | None, on: str | None, segments: str | None, form: str,
-) -> int:  # fmt: skip
+    db: str,
+    file: str,
+    ladders: tuple[str, ...],
+    settings: dict[str, list[str]],
+    as_of: str | None,
+    known_at: str | None,
+    on: str | None,
+    segments: str | None,
+    form: str,
+) -> int:
     """Score all games by the ruleset in FILE, and record nothing.
 
     \b
@@ -94,11 +107,11 @@ def _load_variants(view: Snapshot, file: str, settings: dict[str, list[str]]) ->
     if not settings:
         ruleset, problems = read_file(file)
         if ruleset is None:
-            raise click.ClickException("\n".join(problem_line(file, problem) for problem in problems))
+            raise click.ClickException("\n".join(format_problem(file, problem) for problem in problems))
         return [({}, ruleset)]
     data, problems = read_tables(file)
     if data is None:
-        raise click.ClickException("\n".join(problem_line(file, problem) for problem in problems))
+        raise click.ClickException("\n".join(format_problem(file, problem) for problem in problems))
     return _combine_settings(file, data, settings)
 
 
@@ -122,6 +135,6 @@ def _read_variant(file: str, combination: dict[str, str], data: dict[str, Any]) 
     ruleset, problems = read_ruleset(data)
     if ruleset is None:
         raise click.ClickException(
-            problem_line(file, problems[0]) + (f" (with {settings_told(combination)})" if combination else "")
+            format_problem(file, problems[0]) + (f" (with {format_settings(combination)})" if combination else "")
         )
     return ruleset

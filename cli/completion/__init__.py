@@ -1,1 +1,1 @@
-"""What a shell completes: commands, options, and the names of a ledger. Nothing here loads the rest of the program."""
+"""Complete commands, options, and the names of a ledger in a shell. Nothing here loads the rest of the program."""

@@ -1,4 +1,4 @@
-"""What a shell is told that completes a line: commands and options from a table, names from the file of names.
+"""Answer a shell that completes a line: commands and options from a table, names from the file of names.
 
 A shell waits for every answer, so nothing of the program is loaded for it.
 
@@ -6,9 +6,9 @@ A shell waits for every answer, so nothing of the program is loaded for it.
     =elo-chess/2
     =elo-chess
 
-A line of an answer is `=` and a word, with its meaning behind a tab if it has one; or `file`, or `folder`: the shell
-knows which there are. Names are data for the scripts of the shells, which evaluate nothing of an answer. Words for bash
-are quoted, since bash inserts them as they are.
+A line of an answer is `=` and a word, with its meaning behind a tab if it has one; or `file` or `folder`, for which
+the shell lists them. The shells' scripts treat names as data and evaluate nothing in an answer. Words for bash are
+quoted, since bash inserts them as they are.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import os
 import sys
 from typing import NamedTuple
 
-from ratings_ledger.cli.completion.bash import Line, quoted, typed_line
-from ratings_ledger.cli.completion.names import beginning_so, kept_names, named_ledger
+from ratings_ledger.cli.completion.bash import Line, parse_line, quote_word
+from ratings_ledger.cli.completion.names import default_ledger, match_prefix, read_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 SHELLS = ("bash", "zsh", "fish")
 HERE = os.path.dirname(__file__)
 
-Word = tuple[str, str]  # and what it means
+Word = tuple[str, str]  # with its meaning
 
 
-class Found(NamedTuple):
-    """The kinds of what completes a word, the part of the word that stays, and the words that may follow it."""
+class Completions(NamedTuple):
+    """The kinds of words that complete a word, the part of the word that stays, and the words that may follow it."""
 
     kinds: list[str]
     before: str
@@ -42,56 +42,60 @@ class Found(NamedTuple):
 Table = dict[str, tuple[str, list[str], dict[str, Word]]]
 
 
-def is_asked(asked: str) -> bool:
-    """Tell whether the variable asks for an answer or a script, as in `zsh_complete` and `zsh_source`."""
-    shell, _, what = asked.partition("_")
+def is_request(request: str) -> bool:
+    """Tell whether the variable requests an answer or a script, as in `zsh_complete` and `zsh_source`."""
+    shell, _, what = request.partition("_")
     return shell in SHELLS and what in ("complete", "source")
 
 
-def answer(asked: str, arguments: Sequence[str]) -> int:
-    """Print what a shell asks for; returns the exit code. Of bash the arguments are the line up to the cursor and the
-    characters that end a word there; of the others the words of the line, the last of which is to be completed.
+def answer(request: str, arguments: Sequence[str]) -> int:
+    """Print what a shell requests; return the exit code. For bash, the arguments are the line up to the cursor and the
+    characters that end a word there; for the others the words of the line, the last of which is to be completed.
     """
-    shell, _, what = asked.partition("_")
+    shell, _, what = request.partition("_")
     try:
-        text = script(shell) if what == "source" else "".join(f"{line}\n" for line in _lines(shell, arguments))
+        text = (
+            load_script(shell) if what == "source" else "".join(f"{line}\n" for line in _answer_lines(shell, arguments))
+        )
         sys.stdout.buffer.write(text.encode(errors="surrogateescape"))
         sys.stdout.flush()
     except (OSError, ValueError, LookupError):
-        return 1  # the shell completes nothing; a message would stand in the middle of the line that is typed
+        return 1  # the shell completes nothing; a message would appear within the typed line
     return 0
 
 
-def script(shell: str) -> str:
-    """Return the script by which a shell asks. Raises `OSError`."""
-    return _text(f"ratings.{shell}")
+def load_script(shell: str) -> str:
+    """Return the script by which a shell requests completions. Raises `OSError`."""
+    return _read_text(f"ratings.{shell}")
 
 
-def _lines(shell: str, arguments: Sequence[str]) -> list[str]:
-    line = typed_line(arguments[0], arguments[1]) if shell == "bash" else Line([*arguments[:-1]], arguments[-1])
+def _answer_lines(shell: str, arguments: Sequence[str]) -> list[str]:
+    line = parse_line(arguments[0], arguments[1]) if shell == "bash" else Line([*arguments[:-1]], arguments[-1])
     # fish says what is typed as it stands there, with its quotes
-    current = typed_line(f"ratings {line.current}", "").current if shell == "fish" else line.current
-    kinds, before, words = completions(line.words, current)
+    current = parse_line(f"ratings {line.current}", "").current if shell == "fish" else line.current
+    kinds, before, words = complete(line.words, current)
     if kinds in (["file"], ["folder"]):
         return kinds
     meaning = dict(words)
-    found = beginning_so(meaning, current[len(before) :])
+    matches = match_prefix(meaning, current[len(before) :])
     if shell == "bash":
-        return [f"={quoted((before + word)[len(line.settled) :], line.quote)}" for word in found]
-    return [f"={before}{word}\t{meaning[word]}" if meaning[word] else f"={before}{word}" for word in found]
+        return [f"={quote_word((before + word)[len(line.settled) :], line.quote)}" for word in matches]
+    return [f"={before}{word}\t{meaning[word]}" if meaning[word] else f"={before}{word}" for word in matches]
 
 
-def completions(words: Sequence[str], current: str) -> Found:
-    """Return what completes the current word behind some words."""
-    table = _table()
-    db, path, given, waiting, dashes = named_ledger(), "ratings", list[str](), "", False
+def complete(words: Sequence[str], current: str) -> Completions:
+    """Return the completions of the current word behind some words."""
+    table = _load_table()
+    db, path, arguments_so_far, waiting, dashes = default_ledger(), "ratings", list[str](), "", False
     for word in words:
         options = table[path][2]
         name, equals, value = word.partition("=")
         if waiting:
             db, waiting = word if waiting == "--db" else db, ""
         elif dashes or not word.startswith("-") or word == "-":
-            path, given = (inner, given) if (inner := f"{path} {word}") in table else (path, [*given, word])
+            path, arguments_so_far = (
+                (inner, arguments_so_far) if (inner := f"{path} {word}") in table else (path, [*arguments_so_far, word])
+            )
         elif word == "--":
             dashes = True
         elif equals:
@@ -101,50 +105,53 @@ def completions(words: Sequence[str], current: str) -> Found:
     _, arguments, options = table[path]
     name, equals, _ = current.partition("=")
     if waiting:
-        return _of_kinds(options[waiting][0], db, "", given)
+        return _complete_kinds(options[waiting][0], db, "", arguments_so_far)
     if current.startswith("-") and not dashes:
         if equals and options.get(name, ("-", ""))[0] != "-":
-            return _of_kinds(options[name][0], db, f"{name}=", given)
-        every = [*((name, told) for name, (_, told) in options.items()), ("--help", "Show this message and exit")]
-        return Found([], "", every)
+            return _complete_kinds(options[name][0], db, f"{name}=", arguments_so_far)
+        candidates = [
+            *((name, meaning) for name, (_, meaning) in options.items()),
+            ("--help", "Show this message and exit"),
+        ]
+        return Completions([], "", candidates)
     if inside := [(one[len(path) + 1 :], told) for one, (told, _, _) in table.items() if one.startswith(f"{path} ")]:
-        return Found([], "", [one for one in inside if " " not in one[0]])
-    kinds = _kinds_of(arguments, len(given))
+        return Completions([], "", [one for one in inside if " " not in one[0]])
+    kinds = _kind_of_argument(arguments, len(arguments_so_far))
     tied = current[: current.rfind("=") + 1] if kinds == "players" else ""
-    found = _of_kinds(kinds, db, tied, given)
-    return found._replace(words=[one for one in found.words if dashes or not one[0].startswith("-")])
+    words_found = _complete_kinds(kinds, db, tied, arguments_so_far)
+    return words_found._replace(words=[one for one in words_found.words if dashes or not one[0].startswith("-")])
 
 
-def _kinds_of(arguments: Sequence[str], number: int) -> str:
-    """Return what completes the argument behind a number of others."""
+def _kind_of_argument(arguments: Sequence[str], number: int) -> str:
+    """Return which kind of words completes the argument behind a number of others."""
     if arguments[-1:] == ["..."]:
         return arguments[min(number, len(arguments) - 2)]
     return arguments[number] if number < len(arguments) else ""
 
 
-def _of_kinds(kinds: str, db: str, before: str, given: Sequence[str]) -> Found:
-    """Return the words of some kinds, without those that are given."""
-    every = kinds.split()
-    names = kept_names(os.path.expanduser(db)) if any(not kind.startswith("=") for kind in every) else {}
-    found = dict.fromkeys(
-        word for kind in every for word in ([kind[1:]] if kind.startswith("=") else names.get(kind, []))
+def _complete_kinds(kinds: str, db: str, before: str, typed: Sequence[str]) -> Completions:
+    """Return the words of some kinds, without those that are typed already."""
+    all_kinds = kinds.split()
+    names = read_names(os.path.expanduser(db)) if any(not kind.startswith("=") for kind in all_kinds) else {}
+    words = dict.fromkeys(
+        word for kind in all_kinds for word in ([kind[1:]] if kind.startswith("=") else names.get(kind, []))
     )
-    return Found(every, before, [(word, "") for word in found if word not in given])
+    return Completions(all_kinds, before, [(word, "") for word in words if word not in typed])
 
 
-def _table() -> Table:
-    found: Table = {}
+def _load_table() -> Table:
+    table: Table = {}
     options: dict[str, Word] = {}
-    for line in _text("table.tsv").splitlines():
+    for line in _read_text("table.tsv").splitlines():
         first, second, third, *fourth = line.split("\t")
         if first:
             options = {}
-            found[first] = second, third.split(", ") if third else [], options
+            table[first] = second, third.split(", ") if third else [], options
         else:
             options[second] = third, fourth[0]
-    return found
+    return table
 
 
-def _text(name: str) -> str:
+def _read_text(name: str) -> str:
     with open(os.path.join(HERE, name), encoding="utf-8") as file:
         return file.read()

@@ -1,4 +1,4 @@
-r"""How bash reads a line, and how a word is quoted in it.
+r"""Read a line as bash does, and quote a word in it.
 
     standings "elo ch       the words: standings; current: elo ch, within "
     Mar\
@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 SAFE = frozenset("_-./@%+:,=")
-KEPT = "$@"  # a word may end before them, but they belong to the next one
+KEPT = "$@"  # a word may end before these characters, but they belong to the next one
 
 
 class Line(NamedTuple):
-    """The words before the cursor, and the current one as far as it is typed: `settled` is what bash leaves as it is
-    when it completes, and `quote` the quotation mark that is open, if one is.
+    """The words before the cursor, and the current one as far as it is typed: `settled` is the part that bash leaves as
+    it is when it completes, and `quote` the open quotation mark, if any.
     """
 
     words: list[str]
@@ -23,12 +23,12 @@ class Line(NamedTuple):
     quote: str = ""
 
 
-def typed_line(text: str, breaks: str) -> Line:
-    r"""Return a line up to the cursor; `breaks` are the characters behind which bash completes on their own.
+def parse_line(text: str, breaks: str) -> Line:
+    r"""Parse a line up to the cursor; `breaks` are the characters behind which bash completes on their own.
 
-    >>> typed_line('ratings record ben "María Jo', "\"'=:")
+    >>> parse_line('ratings record ben "María Jo', "\"'=:")
     Line(words=['record', 'ben'], current='María Jo', settled='', quote='"')
-    >>> typed_line(r"ratings record María\ José=be", "\"'=:").settled
+    >>> parse_line(r"ratings record María\ José=be", "\"'=:").settled
     'María José='
     """
     words: list[str] = []
@@ -58,19 +58,19 @@ def typed_line(text: str, breaks: str) -> Line:
     return Line(words[1:], word, settled, quote)
 
 
-def quoted(text: str, quote: str) -> str:
-    r"""Return a word as it is typed, within a quotation mark that is open or without one.
+def quote_word(text: str, quote: str) -> str:
+    r"""Quote a word as it is typed, within an open quotation mark or without one.
 
-    >>> print(quoted("María José", ""), quoted('$(a) "b".', '"'), quoted("it's!", "'"))
+    >>> print(quote_word("María José", ""), quote_word('$(a) "b".', '"'), quote_word("it's!", "'"))
     María\ José \$(a) \"b\". it'\''s!
     """
     if quote:
         if quote == "'":
-            told = text.replace("'", "'\\''")
+            escaped = text.replace("'", "'\\''")
         else:  # an exclamation mark would bring back an earlier line
-            told = "".join(f"\\{letter}" if letter in '"\\$`' else letter for letter in text)
-            told = told.replace("!", "\"'!'\"")
-        return told + quote * told.endswith(quote)  # bash adds the last one only where none stands already
+            escaped = "".join(f"\\{letter}" if letter in '"\\$`' else letter for letter in text)
+            escaped = escaped.replace("!", "\"'!'\"")
+        return escaped + quote * escaped.endswith(quote)  # bash adds the last one only where none stands already
     start = "\\" if text.startswith("~") else ""
     return start + "".join(
         letter if letter.isalnum() or letter > "\x7f" or letter in SAFE or (start and letter == "~") else f"\\{letter}"

@@ -1,4 +1,4 @@
-"""How the causes of a change of points look, as a table and as CSV."""
+"""Print the causes of a change of points, as a table and as CSV."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -9,45 +9,55 @@ from ratings_ledger.projections.diff.comparison import ComparedSide
 from ratings_ledger.projections.replay.ladders import short_name
 
 HEADER = (
-    "cause", "position", "event_id", "game_id", "occurred_at", "own", "ripple", "amount", "reason", "recorded_at", "by",
-)  # fmt: skip
+    "cause",
+    "position",
+    "event_id",
+    "game_id",
+    "occurred_at",
+    "own",
+    "ripple",
+    "amount",
+    "reason",
+    "recorded_at",
+    "by",
+)
 AMOUNTS = ("own", "ripple", "amount")
 
 
 def print_attribution_csv(found: PointsAttributed) -> None:
-    """One line per cause."""
-    told = [one.model_dump() for one in found.causes]
-    rows = [[render.spreadsheet(row[name]) if name in AMOUNTS else row[name] for name in HEADER] for row in told]
+    """Print one line per cause."""
+    causes = [cause.model_dump() for cause in found.causes]
+    rows = [[render.format_exact(row[name]) if name in AMOUNTS else row[name] for name in HEADER] for row in causes]
     render.print_csv(HEADER, rows)
 
 
 def print_attribution(found: PointsAttributed) -> None:
-    """The points at both ends, the causes and their sum, and who recorded each when and why."""
+    """Print the points at both ends, the causes and their sum, and who recorded each when and why."""
     player, ends = render.plain(found.player), (found.before, found.to)
     if all(end.points is None for end in ends):
         render.note(f"{player} is on {short_name(found.ladder)} neither before nor after.")
         return
     render.echo(f"{player} on {short_name(found.ladder)}")
-    points = render.column([found.start if end.points is None else end.points for end in ends], 6)
+    points = render.format_column([found.start if end.points is None else end.points for end in ends], 6)
     for name, value, end in zip(("from", "to  "), points, ends, strict=True):
         absent = " (not on it yet: the start)" if end.points is None else ""
-        render.hanging(f"{name}  {value}{absent}  {ComparedSide(end.at).told(found.times.stated)}", 6)
+        render.print_hanging(f"{name}  {value}{absent}  {ComparedSide(end.at).told(found.times.stated)}", 6)
     render.echo()
     if not found.causes:
         render.echo("Nothing changed their points.")
         return
     columns: dict[str, Sequence[render.Cell]] = {
-        "position": [*(one.position or "" for one in found.causes), ""],
-        "cause": [*(one.cause for one in found.causes), "sum"],
-        "what": [*(one.what for one in found.causes), ""],
+        "position": [*(cause.position or "" for cause in found.causes), ""],
+        "cause": [*(cause.cause for cause in found.causes), "sum"],
+        "what": [*(cause.what for cause in found.causes), ""],
     }
     for header, name in zip(("own", "ripple", "together"), AMOUNTS, strict=True):
-        amounts = [getattr(one, name) for one in found.causes]
-        columns[header] = render.column([*amounts, sum(amounts, Fraction(0))], 6, signed=True)
+        amounts = [getattr(cause, name) for cause in found.causes]
+        columns[header] = render.format_column([*amounts, sum(amounts, Fraction(0))], 6, signed=True)
     render.print_columns(columns, right=("position", "own", "ripple", "together"))
     render.echo()
-    for one in found.causes:
-        if one.position is not None and one.recorded_at is not None:
-            why = f": {one.reason}" if one.reason else ""
-            when = found.times.stated(one.recorded_at)
-            render.hanging(render.plain(f"{one.position:8}  recorded {when} by {one.by}{why}"), 10)
+    for cause in found.causes:
+        if cause.position is not None and cause.recorded_at is not None:
+            why = f": {cause.reason}" if cause.reason else ""
+            when = found.times.stated(cause.recorded_at)
+            render.print_hanging(render.plain(f"{cause.position:8}  recorded {when} by {cause.by}{why}"), 10)

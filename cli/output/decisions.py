@@ -1,4 +1,4 @@
-"""How the decisions between two positions look: as a page for members."""
+"""Build the page of the decisions between two positions, for members."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,17 +10,17 @@ from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 
-# how many of one player's causes are listed singly
+# up to so many causes of a player are listed one by one
 CAUSES_TOLD = 4
 
 
-def concerned(found: Decisions) -> int:
-    """Return how many players a decision changed the points of."""
+def count_concerned(found: Decisions) -> int:
+    """Count the players whose points a decision changed."""
     return len({share.player for share in found.shares if share.is_decided})
 
 
-def decisions_page(found: Decisions) -> Page:
-    """Return what was decided, what each decision did, and whose points changed by what."""
+def build_decisions_page(found: Decisions) -> Page:
+    """Return the page: what was decided, what each decision did, and whose points changed by what."""
     first, last = map(found.times.stated, found.recorded)
     ladders = render.count(
         len({share.ladder for share in drop_duplicate_ladders(found.shares) if share.is_decided}), "ladder"
@@ -28,19 +28,23 @@ def decisions_page(found: Decisions) -> Page:
     summary = (
         f"Recorded from {first} to {last}: {render.count(len(found.decisions), 'decision')}, and "
         f"{render.count(found.games, 'game')}. Decisions changed the points of "
-        f"{render.count(concerned(found), 'player')} on {ladders}."
+        f"{render.count(count_concerned(found), 'player')} on {ladders}."
     )
-    rows = [(f"D{number}", *_decision(one, found.times)) for number, one in enumerate(found.decisions, 1)]
+    rows = [(f"D{number}", *_decision_cells(one, found.times)) for number, one in enumerate(found.decisions, 1)]
     parts = [PagePart("What was decided", (), ("", "recorded", "by", "decision", "why"), rows)]
     if not rows:
         parts = [PagePart("What was decided", ["Nothing was decided."])]
     else:
         header = ("", "ladder", "players", "gained most", "lost most")
-        parts.append(PagePart("What each decision did", (), header, list(_effects(found)), ("players",)))
+        parts.append(PagePart("What each decision did", (), header, list(_effect_rows(found)), ("players",)))
     by_ladder: dict[str, list[Share]] = defaultdict(list)
     for share in drop_duplicate_ladders(found.shares):
         by_ladder[share.ladder].append(share)
-    parts += [_ladder(name, them) for name, them in by_ladder.items() if any(share.is_decided for share in them)]
+    parts += [
+        _build_ladder_part(name, shares)
+        for name, shares in by_ladder.items()
+        if any(share.is_decided for share in shares)
+    ]
     parts += [
         PagePart(short_name(name), [f"It cannot be replayed: {problem}"]) for name, problem in found.failures.items()
     ]
@@ -51,15 +55,20 @@ def decisions_page(found: Decisions) -> Page:
     return Page(f"Changes from position {found.before} to {found.to}", [summary], parts, footer)
 
 
-def _decision(one: Decision, times: Times) -> tuple[str, str, str, str]:
-    """Return when something was recorded, by whom, what it was, and why."""
-    more = len(one.positions) - len(one.told)
-    told = "; ".join([*one.told, *([f"and {more:,} more"] if more else [])])
-    many = f"{len(one.positions):,} " if len(one.positions) > 1 else ""
-    return times.minute(one.recorded_at), one.by, f"{many}{one.did}: {told}", one.reason or ""
+def _decision_cells(decision: Decision, times: Times) -> tuple[str, str, str, str]:
+    """Return when a decision was recorded, by whom, what it was, and why."""
+    more = len(decision.positions) - len(decision.told)
+    descriptions = "; ".join([*decision.told, *([f"and {more:,} more"] if more else [])])
+    count = f"{len(decision.positions):,} " if len(decision.positions) > 1 else ""
+    return (
+        times.minute(decision.recorded_at),
+        decision.by,
+        f"{count}{decision.did}: {descriptions}",
+        decision.reason or "",
+    )
 
 
-def _effects(found: Decisions) -> Iterator[tuple[str, ...]]:
+def _effect_rows(found: Decisions) -> Iterator[tuple[str, ...]]:
     """Yield a row for each ladder that a decision affects."""
     reached: dict[tuple[int, str], list[tuple[Fraction, str]]] = defaultdict(list)
     for share in drop_duplicate_ladders(found.shares):
@@ -68,50 +77,66 @@ def _effects(found: Decisions) -> Iterator[tuple[str, ...]]:
                 reached[cause, share.ladder].append((amount, share.player))
     for number in range(len(found.decisions)):
         ladders = [(ladder, amounts) for (cause, ladder), amounts in reached.items() if cause == number]
-        for ladder, amounts in ladders or [("nobody's points", [])]:
+        for ladder, amounts in ladders or [("no points", [])]:
             players = f"{len(amounts):,}" if amounts else ""
             gained, lost = (end(amounts, default=None) for end in (max, min))
-            yield f"D{number + 1}", short_name(ladder), players, _amount(gained, 1), _amount(lost, -1)
+            yield (
+                f"D{number + 1}",
+                short_name(ladder),
+                players,
+                _describe_extreme(gained, 1),
+                _describe_extreme(lost, -1),
+            )
 
 
-def _amount(one: tuple[Fraction, str] | None, sign: int) -> str:
-    """Return who gained or lost, if the amount has this sign."""
-    return f"{one[1]} {render.human(one[0], signed=True)}" if one is not None and one[0] * sign > 0 else ""
+def _describe_extreme(share: tuple[Fraction, str] | None, sign: int) -> str:
+    """Return who gained or lost most, if the amount has this sign."""
+    return (
+        f"{share[1]} {render.format_decimal(share[0], signed=True)}"
+        if share is not None and share[0] * sign > 0
+        else ""
+    )
 
 
-def _ladder(name: str, shares: list[Share]) -> PagePart:
-    """Return whose points on a ladder a decision changed, largest gains first."""
-    told = sorted((share for share in shares if share.is_decided), key=lambda share: (-share.change, share.player))
-    others = len(shares) - len(told)
-    by_games = render.count(others, "more player") if others else ""
+def _build_ladder_part(name: str, shares: list[Share]) -> PagePart:
+    """Return whose points on a ladder decisions changed, largest gains first."""
+    decided = sorted((share for share in shares if share.is_decided), key=lambda share: (-share.change, share.player))
+    unlisted = len(shares) - len(decided)
+    by_games = render.count(unlisted, "more player") if unlisted else ""
     rows = [
-        (share.player, _points(share.before), render.human(share.change, signed=True), _points(share.after),
-         _ranks(share), _why(share))
-        for share in told
-    ]  # fmt: skip
+        (
+            share.player,
+            _format_points(share.before),
+            render.format_decimal(share.change, signed=True),
+            _format_points(share.after),
+            _format_ranks(share),
+            _describe_causes(share),
+        )
+        for share in decided
+    ]
     header = ("player", "before", "change", "after", "rank", "by")
-    more = [f"The points of {by_games} changed by games alone."] if others else []
+    more = [f"The points of {by_games} changed by games alone."] if unlisted else []
     return PagePart(short_name(name), more, header, rows, ("before", "change", "after", "rank"))
 
 
-def _points(points: Fraction | None) -> str:
-    return "-" if points is None else render.human(points)
+def _format_points(points: Fraction | None) -> str:
+    return "-" if points is None else render.format_decimal(points)
 
 
-def _ranks(share: Share) -> str:
+def _format_ranks(share: Share) -> str:
     ranks = ["-" if rank is None else str(rank) for rank in share.rank]
     return ranks[0] if ranks[0] == ranks[1] else " → ".join(ranks)
 
 
-def _why(share: Share) -> str:
-    """Return the causes with what each gave, largest first, the rest together."""
+def _describe_causes(share: Share) -> str:
+    """Return the causes with the amount of each, largest first, the rest together."""
     ordered = sorted(share.amounts.items(), key=lambda one: (-abs(one[1]), one[0] is None, one[0] or 0))
     cut = CAUSES_TOLD if len(ordered) > CAUSES_TOLD + 1 else len(ordered)
-    told = [
-        f"{'games' if cause is None else f'D{cause + 1}'} {render.human(amount, signed=True)}"
+    parts = [
+        f"{'games' if cause is None else f'D{cause + 1}'} {render.format_decimal(amount, signed=True)}"
         for cause, amount in ordered[:cut]
     ]
     if rest := ordered[cut:]:
-        together = render.human(sum((amount for _, amount in rest), Fraction(0)), signed=True)
-        told.append(f"{len(rest)} others {together}")
-    return ", ".join(told)
+        together = render.format_decimal(sum((amount for _, amount in rest), Fraction(0)), signed=True)
+        parts.append(f"{len(rest)} others {together}")
+    return ", ".join(parts)

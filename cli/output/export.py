@@ -1,47 +1,80 @@
-"""How streams of standings and of changes look: lines of JSON, or one table of CSV."""
+"""Format streams of standings and of changes: lines of JSON, or one table of CSV."""
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import AXES
-from ratings_ledger.cli.output.standings import places_told
+from ratings_ledger.cli.output.standings import format_places
 from ratings_ledger.projections.queries.history import PlayerChange
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.standings import Standing, Standings
 
 STANDINGS = (
-    "ladder", "rank", "player", "points", "games", "qualified", "points_exact", "gold", "places", "ruleset", *AXES,
-    "state", "provisional",
-)  # fmt: skip
+    "ladder",
+    "rank",
+    "player",
+    "points",
+    "games",
+    "qualified",
+    "points_exact",
+    "gold",
+    "places",
+    "ruleset",
+    *AXES,
+    "state",
+    "provisional",
+)
 CHANGES = (
-    "player", "position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset",
-    "change_exact", "after_exact",
-)  # fmt: skip
+    "player",
+    "position",
+    "event_id",
+    "game_id",
+    "occurred_at",
+    "place",
+    "before",
+    "change",
+    "after",
+    "ruleset",
+    "change_exact",
+    "after_exact",
+)
 
 
-def standings_lines(found: Standings, form: str, to_stdout: bool) -> str:
+def format_standings(found: Standings, form: str, to_stdout: bool) -> str:
     """Return the standings of a ladder on one line, or a line for each row."""
     if form == "json":
-        return render.json_text(found.model_dump()) + "\n"
+        return render.to_json(found.model_dump()) + "\n"
     axes = found.at.axes().values()
     rows = (
-        [found.ladder, row.rank, row.player, render.human(row.points, 6), row.games, row.qualified, str(row.points),
-         None if row.gold is ABSENT else row.gold, places_told(row), found.ruleset, *axes, _list_state(row),
-         None if row.provisional is ABSENT else row.provisional]
+        [
+            found.ladder,
+            row.rank,
+            row.player,
+            render.format_decimal(row.points, 6),
+            row.games,
+            row.qualified,
+            str(row.points),
+            None if row.gold is ABSENT else row.gold,
+            format_places(row),
+            found.ruleset,
+            *axes,
+            _format_state(row),
+            None if row.provisional is ABSENT else row.provisional,
+        ]
         for row in found.rows
-    )  # fmt: skip
-    return render.csv_text(rows, to_stdout)
+    )
+    return render.to_csv(rows, to_stdout)
 
 
-def _list_state(row: Standing) -> str:
+def _format_state(row: Standing) -> str:
     """Return the numbers that a rule keeps about a player, as `ratings seed` takes them."""
     return "" if row.state is ABSENT else " ".join(f"{name}={value}" for name, value in row.state.items())
 
 
-def change_line(found: PlayerChange, form: str, to_stdout: bool) -> str:
+def format_change(found: PlayerChange, form: str, to_stdout: bool) -> str:
     """Return a change as a line."""
-    told = found.model_dump()
+    members = found.model_dump()
     if form == "json":
-        return render.json_text(told) + "\n"
+        return render.to_json(members) + "\n"
     change = found.change
-    points = [render.human(value, 6) for value in (change.before, change.change, change.after)]
-    plain = [told[name] for name in CHANGES[:6]]
-    return render.csv_text([[*plain, *points, change.ruleset, told["change"], told["after"]]], to_stdout)
+    points = [render.format_decimal(value, 6) for value in (change.before, change.change, change.after)]
+    plain = [members[name] for name in CHANGES[:6]]
+    return render.to_csv([[*plain, *points, change.ruleset, members["change"], members["after"]]], to_stdout)

@@ -1,10 +1,10 @@
-"""How a history looks: a player's changes on a ladder, as a table with a sparkline, and as CSV."""
+"""Print a history: a player's changes on a ladder, as a table with a sparkline, and as CSV."""
 
 from collections.abc import Sequence
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.periods import print_waiting
-from ratings_ledger.cli.output.render import heading, print_csv_at
+from ratings_ledger.cli.output.render import print_csv_at, print_heading
 from ratings_ledger.cli.output.states import list_other_columns, list_state_columns
 from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
 from ratings_ledger.projections.queries.history import Change, History
@@ -16,30 +16,32 @@ COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", 
 
 
 def print_history_csv(found: History) -> None:
-    """One line per change."""
+    """Print one line per change."""
     points = {"before", "change", "after"}
     rows = [row.model_dump() for row in found.rows]
     columns: dict[str, Sequence[render.Cell]] = {
-        name: [render.spreadsheet(row[name]) if name in points else row[name] for row in rows] for name in COLUMNS
+        name: [render.format_exact(row[name]) if name in points else row[name] for row in rows] for name in COLUMNS
     }
-    columns["published"] = [_published(row) for row in found.rows]
+    columns["published"] = [_format_published(row) for row in found.rows]
     columns |= list_state_columns(found.rows)
     print_csv_at([*columns], render.rows_of(columns), found.at)
 
 
 def print_history(found: History) -> None:
-    """A line per change, and on a terminal how the points went."""
+    """Print a line per change, and on a terminal a sparkline of the points."""
     rows, player = found.rows, render.plain(found.player)
     command = f"ratings history {found.player} {short_name(found.ladder)}"
     if not rows:
         if found.sums_lists:
             ladder = short_name(found.ladder)
-            render.note(f"{ladder} sums places of months; see: ratings explain {player} {ladder}")
+            render.note(f"{ladder} sums places of months; run: ratings explain {player} {ladder}")
         else:
             print_waiting(found.period, found.at, found.times, command)
             render.note(f"{player} has no game or adjustment on {short_name(found.ladder)}.")
         return
-    heading(f"{player} on {short_name(found.ladder)}: {render.count(len(rows), 'change')}", "", found.at, found.times)
+    print_heading(
+        f"{player} on {short_name(found.ladder)}: {render.count(len(rows), 'change')}", "", found.at, found.times
+    )
     print_waiting(found.period, found.at, found.times, command)
     if len(rows) > 1 and render.shows_sparks():
         render.echo(render.sparkline([rows[0].before, *(row.after for row in rows)]))
@@ -47,22 +49,22 @@ def print_history(found: History) -> None:
     columns: dict[str, Sequence[render.Cell]] = {
         found.times.column("played"): [found.times.played(row.occurred_at) for row in rows],
         "game": [_name_change(row) for row in rows],
-        "place": [_place(row, found.player) for row in rows],
-        "before": render.column([row.before for row in rows]),
-        "change": render.column([row.change for row in rows], signed=True),
+        "place": [_format_place(row, found.player) for row in rows],
+        "before": render.format_column([row.before for row in rows]),
+        "change": render.format_column([row.change for row in rows], signed=True),
         "after": [
             points if row.state is ABSENT else mark_rating(points, row.state, is_provisional=row.provisional is True)
-            for row, points in zip(rows, render.column([row.after for row in rows]), strict=True)
+            for row, points in zip(rows, render.format_column([row.after for row in rows]), strict=True)
         ],
         **list_other_columns(rows),
     }
-    if marked := any(row.published is not ABSENT for row in rows):
-        columns["published"] = [_published(row) for row in rows]
+    if has_published := any(row.published is not ABSENT for row in rows):
+        columns["published"] = [_format_published(row) for row in rows]
     width = render.remaining_width([*columns], render.rows_of(columns))
     opponents = ([] if row.game is None else describe_opponents(row.game, found.player) for row in rows)
     columns["against"] = [render.fit_names(names, width) for names in opponents]
     render.print_columns(columns, right=("place", "before", "change", "after"))
-    if marked:
+    if has_published:
         render.echo("\npublished: what lists showed then, with their positions in the log")
     if not found.running:
         render.echo(f"\nWhat the list makes of it: ratings explain {player} {short_name(found.ladder)}")
@@ -73,16 +75,16 @@ def _name_change(row: Change) -> str:
     return row.game_id or (f"adjusted: {row.reason}" if row.cause is ABSENT else str(row.reason))
 
 
-def _place(row: Change, player: str) -> str:
+def _format_place(row: Change, player: str) -> str:
     """Format the place, with the recorded score behind it."""
     score = None if row.game is None else score_of(row.game, player)
     return " ".join([*([str(row.place)] if row.place else []), *([f"({score})"] if score else [])])
 
 
-def _published(row: Change) -> str:
+def _format_published(row: Change) -> str:
     """Return what published lists showed instead, each with its position in the log, such as `869.75 (268, 270)`."""
-    shown: dict[str, list[str]] = {}
-    for one in () if row.published is ABSENT else row.published:
-        points = "not on it" if one.points is None else render.human(one.points)
-        shown.setdefault(points, []).append(str(one.position))
-    return ", ".join(f"{points} ({', '.join(positions)})" for points, positions in shown.items())
+    positions_by_points: dict[str, list[str]] = {}
+    for publication in () if row.published is ABSENT else row.published:
+        points = "not on it" if publication.points is None else render.format_decimal(publication.points)
+        positions_by_points.setdefault(points, []).append(str(publication.position))
+    return ", ".join(f"{points} ({', '.join(positions)})" for points, positions in positions_by_points.items())

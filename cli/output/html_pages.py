@@ -1,6 +1,6 @@
-"""Pages for people without a terminal: paragraphs and tables, as one file of HTML or Markdown.
+"""Build pages for people without a terminal: paragraphs and tables, as one file of HTML or Markdown.
 
-The HTML is self-contained: no scripts, fonts or pictures. Whatever a cell holds is shown as text.
+The HTML is self-contained: no scripts, fonts or pictures. Every cell is shown as text.
 """
 
 import re
@@ -52,7 +52,7 @@ class Page(NamedTuple):
     footer: str
 
 
-def as_html(page: Page) -> str:
+def page_to_html(page: Page) -> str:
     """Return the page as one file."""
     return "\n".join(
         [
@@ -62,14 +62,14 @@ def as_html(page: Page) -> str:
             '<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-            f"<title>{_text(page.title)}</title>",
+            f"<title>{_escape_html(page.title)}</title>",
             f"<style>{STYLE}</style>",
             "</head>",
             "<body>",
-            f"<h1>{_text(page.title)}</h1>",
-            *(f"<p>{_text(text)}</p>" for text in page.paragraphs),
-            *(line for part in page.parts for line in _part_of_html(part)),
-            f"<footer>{_text(page.footer)}</footer>",
+            f"<h1>{_escape_html(page.title)}</h1>",
+            *(f"<p>{_escape_html(text)}</p>" for text in page.paragraphs),
+            *(line for part in page.parts for line in _part_to_html(part)),
+            f"<footer>{_escape_html(page.footer)}</footer>",
             "</body>",
             "</html>",
             "",
@@ -77,46 +77,46 @@ def as_html(page: Page) -> str:
     )
 
 
-def _part_of_html(part: PagePart) -> Iterator[str]:
-    yield f"<h2>{_text(part.heading)}</h2>"
-    yield from (f"<p>{_text(text)}</p>" for text in part.paragraphs)
+def _part_to_html(part: PagePart) -> Iterator[str]:
+    yield f"<h2>{_escape_html(part.heading)}</h2>"
+    yield from (f"<p>{_escape_html(text)}</p>" for text in part.paragraphs)
     if not part.header:
         return
     kinds = [' class="number"' if name in part.right else "" for name in part.header]
-    heads = (f"<th{kind}>{_text(name)}</th>" for name, kind in zip(part.header, kinds, strict=True))
+    heads = (f"<th{kind}>{_escape_html(name)}</th>" for name, kind in zip(part.header, kinds, strict=True))
     yield f"<table><thead><tr>{''.join(heads)}</tr></thead><tbody>"
     for row in part.rows:
         # a name in a right-to-left script must not reverse the rest of its line
         cells = (
-            f'<td{kind} dir="auto" data-label="{_text(name)}">{_text(cell)}</td>'
+            f'<td{kind} dir="auto" data-label="{_escape_html(name)}">{_escape_html(cell)}</td>'
             for name, kind, cell in zip(part.header, kinds, row, strict=True)
         )
         yield f"<tr>{''.join(cells)}</tr>"
     yield "</tbody></table>"
 
 
-def _text(text: str) -> str:
+def _escape_html(text: str) -> str:
     return escape(plain(text), quote=True)
 
 
-def as_markdown(page: Page) -> str:
+def page_to_markdown(page: Page) -> str:
     """Return the page as Markdown with tables."""
-    lines = [f"# {_literal(page.title)}", *map(_literal, page.paragraphs)]
+    lines = [f"# {_escape_markdown(page.title)}", *map(_escape_markdown, page.paragraphs)]
     for part in page.parts:
-        lines += [f"## {_literal(part.heading)}", *map(_literal, part.paragraphs)]
+        lines += [f"## {_escape_markdown(part.heading)}", *map(_escape_markdown, part.paragraphs)]
         if part.header:
-            lines.append("\n".join(_table_of_markdown(part)))
-    return "\n\n".join([*lines, _literal(page.footer)]) + "\n"
+            lines.append("\n".join(_table_to_markdown(part)))
+    return "\n\n".join([*lines, _escape_markdown(page.footer)]) + "\n"
 
 
-def _table_of_markdown(part: PagePart) -> Iterator[str]:
-    yield f"| {' | '.join(map(_literal, part.header))} |"
+def _table_to_markdown(part: PagePart) -> Iterator[str]:
+    yield f"| {' | '.join(map(_escape_markdown, part.header))} |"
     yield f"|{'|'.join('---:' if name in part.right else '---' for name in part.header)}|"
     for row in part.rows:
-        yield f"| {' | '.join(map(_literal, row))} |"
+        yield f"| {' | '.join(map(_escape_markdown, row))} |"
 
 
-def _literal(text: str) -> str:
-    """Text that neither Markdown nor HTML interprets, not even to turn an address into a link."""
+def _escape_markdown(text: str) -> str:
+    """Escape a text so that neither Markdown nor HTML interprets it, not even as a link."""
     text = re.sub(r"([\\`*_\[\]<>&|~#!$@])", r"\\\1", plain(text))
-    return re.sub(r"(?i)\b(?:(https?|ftp):(?=//)|(www)\.)", lambda found: f"{found[0][:-1]}\\{found[0][-1]}", text)
+    return re.sub(r"(?i)\b(?:(https?|ftp):(?=//)|(www)\.)", lambda match: f"{match[0][:-1]}\\{match[0][-1]}", text)

@@ -1,4 +1,4 @@
-"""How leagues look, as tables and as CSV."""
+"""Print leagues of eight: all of them, one with its schedule, and who has not met; as tables and as CSV."""
 
 from dataclasses import fields
 
@@ -31,11 +31,11 @@ def print_league_csv(found: LeagueState) -> None:
 
 
 def print_league(found: LeagueState) -> None:
-    """What it is, its players, its table and its schedule."""
+    """Print a league with its players, its table and its schedule."""
     render.echo(f"{found.league}: {found.game}, {found.players_per_game} players a game, {found.state}")
     if found.winners:
         render.echo(f"won by {render.plain(' and '.join(found.winners))}")
-    render.hanging(f"players: {render.plain(', '.join(map(render.csv_item, found.players))) or 'nobody yet'}", 2)
+    render.print_hanging(f"players: {render.plain(', '.join(map(render.csv_item, found.players))) or 'none yet'}", 2)
     if found.table:
         render.echo()
         print_rows(found.table)
@@ -43,29 +43,29 @@ def print_league(found: LeagueState) -> None:
         render.echo()
         lines = [
             (
-                one.game_id,
-                "open" if one.played is None else found.times.played(one.played),
-                ", ".join(map(render.csv_item, one.seats)),
+                game.game_id,
+                "open" if game.played is None else found.times.played(game.played),
+                ", ".join(map(render.csv_item, game.seats)),
             )
-            for one in found.games
+            for game in found.games
         ]
         render.print_table(("game", found.times.column("played"), "players by seat"), lines)
 
 
 def print_unmet_csv(found: Unmet) -> None:
-    """One line per player."""
-    render.print_csv(("lid", "player"), [(one.lid, one.player) for one in found.rows])
+    """Print one line per player."""
+    render.print_csv(("lid", "player"), [(opponent.lid, opponent.player) for opponent in found.rows])
 
 
 def print_unmet(found: Unmet) -> None:
-    """How many have been met, and who has not."""
+    """Print how many opponents a player has met, and who is missing."""
     player = render.plain(found.player) + (f" (LID {found.lid})" if found.has_ids else "")
     if not found.rows:
-        render.echo(f"{player} has met everybody on {short_name(found.ladder)}.")
+        render.echo(f"{player} has met all players of {short_name(found.ladder)}.")
         return
     render.echo(f"{player} has met {found.others - len(found.rows)} of {found.others} on {short_name(found.ladder)}.\n")
     if found.has_ids:
-        rows = sorted((one.lid or 0, one.player) for one in found.rows)
+        rows = sorted((opponent.lid or 0, opponent.player) for opponent in found.rows)
         render.print_table(("LID", "not yet met"), rows, right=("LID",))
     else:
-        render.print_table(("not yet met",), [(one.player,) for one in found.rows])
+        render.print_table(("not yet met",), [(opponent.player,) for opponent in found.rows])

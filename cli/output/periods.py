@@ -12,28 +12,29 @@ from ratings_ledger.projections.queries.standings import PeriodState
 
 
 def print_waiting(period: PeriodState | Absent, at: Coordinates, times: Times, command: str) -> None:
-    """Say how many games wait in open rating periods, when the first of these ends, and what `command` shows them."""
+    """Print how many games wait in open rating periods, when the first of these ends, and the command that shows them.
+    """
     if period is ABSENT or period.closes_at is None:
         return
     games, end = render.count(period.open_games, "game"), times.stated(period.closes_at)
     if period.closed_now:
-        render.hanging(f"As if rating periods closed now: {games} included; the first period ends {end}.", 2)
+        render.print_hanging(f"As if rating periods closed now: {games} included; the first period ends {end}.", 2)
         return
-    told = f"Not scored yet: {games} in open rating periods, the first of which ends {end}."
-    render.hanging(f"{told} {_say_how(period.closes_at, at, times, command)}", 2)
+    message = f"Not scored yet: {games} in open rating periods, the first of which ends {end}."
+    render.print_hanging(f"{message} {_describe_command(period.closes_at, at, times, command)}", 2)
 
 
 def print_open_period(last: datetime, at: Coordinates, times: Times, command: str) -> None:
-    """Say when a period ends that is not closed yet, and what `command` shows as if it were."""
-    render.hanging(f"It ends {times.stated(last)}. {_say_how(last, at, times, command)}", 2)
+    """Print when an open period ends, and the command that shows it as if it were closed."""
+    render.print_hanging(f"It ends {times.stated(last)}. {_describe_command(last, at, times, command)}", 2)
 
 
-def _say_how(last: datetime, at: Coordinates, times: Times, command: str) -> str:
-    """Return which command scores the games of a period that ends with the instant `last`."""
+def _describe_command(last: datetime, at: Coordinates, times: Times, command: str) -> str:
+    """Return the command that scores the games of a period whose last instant is `last`."""
     if at.as_of is None and last < moment(clock.now()):
         day = format_end(to_microseconds(last), times.zone)
-        told = f"Nothing has been recorded since; scored: {command} --as-of {day}"
-        return render.plain(" ".join([told, *_name_rules(at)]))
+        message = f"Nothing has been recorded since; scored: {command} --as-of {day}"
+        return render.plain(" ".join([message, *_name_rules(at)]))
     as_of = [] if at.as_of is None else [f"--as-of {format_end(at.as_of, times.zone)}"]
     return render.plain(" ".join([f"As if they closed now: {command} --close-now", *as_of, *_name_rules(at)]))
 

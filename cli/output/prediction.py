@@ -1,10 +1,10 @@
-"""How predictions look: the sides with their chances and the points at stake, as a table and CSV."""
+"""Print predictions: the sides with their chances and the points at stake, as a table and CSV."""
 
 from collections.abc import Iterator
 from fractions import Fraction
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.render import heading, print_csv_at
+from ratings_ledger.cli.output.render import print_csv_at, print_heading
 from ratings_ledger.projections.queries.forecast import PredictedPair, Prediction, Stakes
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import short_name
@@ -19,8 +19,8 @@ def print_prediction_csv(prediction: Prediction) -> None:
         (
             _join(side.players),
             side.rank,
-            *map(render.spreadsheet, (side.chance, prediction.draw)),
-            *map(render.spreadsheet, (side.stakes.win, side.stakes.draw, side.stakes.loss)),
+            *map(render.format_exact, (side.chance, prediction.draw)),
+            *map(render.format_exact, (side.stakes.win, side.stakes.draw, side.stakes.loss)),
         )
         for side in prediction.sides
     ]
@@ -29,7 +29,7 @@ def print_prediction_csv(prediction: Prediction) -> None:
 
 def print_prediction(prediction: Prediction) -> None:
     """Print a line per side, and per player of a side of several, then the pairs if there are more than two sides."""
-    heading(short_name(prediction.ladder), f" under {prediction.ruleset}", prediction.at, prediction.times)
+    print_heading(short_name(prediction.ladder), f" under {prediction.ruleset}", prediction.at, prediction.times)
     render.echo()
     lines = [*_list_lines(prediction)]
     stakes = [stakes for _, _, _, stakes in lines]
@@ -39,20 +39,20 @@ def print_prediction(prediction: Prediction) -> None:
         "chance": ["" if chance is None else _as_percentage(chance) for _, _, chance, _ in lines],
     }
     for outcome in ("win", "draw", "loss"):
-        numbers = [None if one is None else getattr(one, outcome) for one in stakes]
-        texts = render.column(numbers, signed=True)
-        columns[f"if {outcome}"] = ["" if one is None else text for one, text in zip(stakes, texts, strict=True)]
+        numbers = [None if stake is None else getattr(stake, outcome) for stake in stakes]
+        texts = render.format_column(numbers, signed=True)
+        columns[f"if {outcome}"] = ["" if stake is None else text for stake, text in zip(stakes, texts, strict=True)]
     right = [name for name in columns if name != "side"]
     render.print_table([*columns], render.rows_of(columns), right=right)
     if not prediction.draw:
-        render.hanging("\nThe rule predicts no draws: chance is the expected score.", 2)
+        render.print_hanging("\nThe rule predicts no draws: chance is the expected score.", 2)
     if prediction.period != "game":
         period = {"event": "an event"}.get(prediction.period, f"a {prediction.period}")
-        render.hanging(f"\nPoints are those of {period} with this game alone.", 2)
+        render.print_hanging(f"\nPoints are those of {period} with this game alone.", 2)
     if prediction.pairs is not ABSENT:
-        render.hanging(
-            "\nOf more than two sides every pair is predicted by itself. Chance is a side's share of the wins expected "
-            "in all pairs; win is the first place with all others tied, loss the last one.\n",
+        render.print_hanging(
+            "\nWith more than two sides, each pair is predicted separately. Chance is a side's share of the wins "
+            "expected in all pairs; win is the first place with all others tied, loss the last one.\n",
             2,
         )
         _print_pairs(prediction.pairs)
@@ -62,14 +62,14 @@ def _list_lines(prediction: Prediction) -> Iterator[Line]:
     """Yield a line per side, with those of its players, and one for a draw."""
     for side in prediction.sides:
         yield _join(side.players), side.rank or "-", side.chance, side.stakes
-        for one in () if side.partners is ABSENT else side.partners:
-            yield f"  {one.player}", "", None, one.stakes
+        for partner in () if side.partners is ABSENT else side.partners:
+            yield f"  {partner.player}", "", None, partner.stakes
     if prediction.draw:
         yield "(draw)", "", prediction.draw, None
 
 
 def _print_pairs(pairs: tuple[PredictedPair, ...]) -> None:
-    """Print what is expected of every two sides."""
+    """Print the expectation for every two sides."""
     columns: dict[str, list[render.Cell]] = {
         "side": [_join(pair.players) for pair in pairs],
         "wins": [_as_percentage(pair.chance) for pair in pairs],
@@ -86,5 +86,5 @@ def _join(players: tuple[str, ...]) -> str:
 
 
 def _as_percentage(chance: Fraction) -> str:
-    text = render.human(100 * chance, 1)
+    text = render.format_decimal(100 * chance, 1)
     return f"{text if '.' in text else f'{text}.0'} %"

@@ -1,4 +1,4 @@
-"""How a long command reports progress: a bar on a terminal, lines, or JSON. All on stderr; results go to stdout.
+"""Report the progress of a long command: a bar on a terminal, lines, or JSON. All on stderr; results go to stdout.
 
 tell("building", {"ladders_done": 400, "ladders": 10_000})
 """
@@ -23,7 +23,7 @@ Tell = Callable[[str, dict[str, Any]], None]
 
 
 class ProgressLog:
-    """A log on stderr, `plain` or `json`: what happened, how many seconds after the start, and some numbers."""
+    """A log on stderr, `plain` or `json`: steps, the seconds since the start, and some numbers."""
 
     def __init__(self, form: str) -> None:
         self.form = form
@@ -31,7 +31,7 @@ class ProgressLog:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return time.monotonic() - self.started
 
     def write(self, what: str, numbers: dict[str, Any]) -> None:
@@ -39,37 +39,37 @@ class ProgressLog:
         render.note(self.line(what, numbers))
 
     def line(self, what: str, numbers: dict[str, Any]) -> str:
-        """Return what happened as a JSON object, or in words."""
+        """Return a step as a JSON object, or in words."""
         if self.form == "json":
             moment = format_instant(clock.now())
-            found = {"time": moment, "event": what, "seconds": round(self.seconds, 3), **numbers}
-            return render.json_text(found)
-        told = (f"{name.replace('_', ' ')} {value:,}" for name, value in numbers.items() if type(value) is int)
-        return f"{self.seconds:8.1f} s  {', '.join([what, *told])}"
+            step = {"time": moment, "event": what, "seconds": round(self.seconds, 3), **numbers}
+            return render.to_json(step)
+        parts = (f"{name.replace('_', ' ')} {value:,}" for name, value in numbers.items() if type(value) is int)
+        return f"{self.seconds:8.1f} s  {', '.join([what, *parts])}"
 
 
 @contextmanager
 def progress(log: ProgressLog | None) -> Iterator[Tell]:
-    """Provide a function that reports a step and its numbers: as a line of the log, or else on a bar if there is a
-    terminal. The number `ladders`, or `tasks`, is how many there are, `ladders_done` how many of them are done.
+    """Provide a function that reports a step and its numbers: as a line of the log, or on a bar if stderr is a
+    terminal. The number `ladders`, or `tasks`, is the total, `ladders_done` counts those that are done.
     """
     if log is not None:
-        yield _seldom(log.write)
+        yield _limit_rate(log.write)
     elif sys.stderr.isatty():
-        with _bar() as tell:
+        with _show_bar() as tell:
             yield tell
     else:
         yield lambda what, numbers: None
 
 
-def _seldom(write: Tell) -> Tell:
-    """Report the start and end of each step, and only now and then in between."""
+def _limit_rate(write: Tell) -> Tell:
+    """Report the start and end of each step, and at most one line per interval in between."""
     last, when = "", 0.0
 
     def tell(what: str, numbers: dict[str, Any]) -> None:
         nonlocal last, when
         now = time.monotonic()
-        ended = any(of in numbers and numbers[of] == numbers.get(f"{of}_done") for of in ("ladders", "tasks"))
+        ended = any(unit in numbers and numbers[unit] == numbers.get(f"{unit}_done") for unit in ("ladders", "tasks"))
         if what != last or ended or now - when >= LINE_SECONDS:
             last, when = what, now
             write(what, numbers)
@@ -77,21 +77,24 @@ def _seldom(write: Tell) -> Tell:
     return tell
 
 
-def picture(by_itself: bool = True) -> "Progress":
-    """Return a bar on standard error that vanishes at the end; drawn by a thread of its own, or only when it is told
-    to.
-    """
+def create_bar(by_itself: bool = True) -> "Progress":
+    """Return a bar on standard error that vanishes at the end; a thread draws it, or only calls do."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     return Progress(
-        TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.percentage:>3.0f} %"), TimeRemainingColumn(),
-        console=Console(stderr=True), transient=True, auto_refresh=by_itself,
-    )  # fmt: skip
+        TextColumn("{task.description}"),
+        BarColumn(20),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        auto_refresh=by_itself,
+    )
 
 
-def _described(what: str, numbers: dict[str, Any]) -> str:
-    """Return a step in words, how many tasks of an engine are done, and how many had to be tried again."""
+def _describe_step(what: str, numbers: dict[str, Any]) -> str:
+    """Return a step in words, with the numbers of done and retried tasks of an engine."""
     if "tasks" not in numbers:
         return what
     again = f", {numbers['retried']:,} tried again" if numbers.get("retried") else ""
@@ -99,18 +102,18 @@ def _described(what: str, numbers: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _bar() -> Iterator[Tell]:
+def _show_bar() -> Iterator[Tell]:
     # not drawn by a thread, because processes are forked in the meantime
-    with picture(by_itself=False) as bar:
+    with create_bar(by_itself=False) as bar:
         task = bar.add_task("", total=None)
         last, when = "", 0.0
 
         def tell(what: str, numbers: dict[str, Any]) -> None:
             nonlocal last, when
             now = time.monotonic()
-            of = "tasks" if "tasks" in numbers else "ladders"
-            done = numbers.get(f"{of}_done", 0)
-            bar.update(task, description=_described(what, numbers), total=numbers.get(of), completed=done)
+            unit = "tasks" if "tasks" in numbers else "ladders"
+            done = numbers.get(f"{unit}_done", 0)
+            bar.update(task, description=_describe_step(what, numbers), total=numbers.get(unit), completed=done)
             if what != last or now - when >= PICTURE_SECONDS:
                 last, when = what, now
                 bar.refresh()

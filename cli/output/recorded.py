@@ -1,4 +1,4 @@
-"""How recorded games and events look, as tables and as CSV."""
+"""Print recorded games and events, as tables and as CSV."""
 
 from typing import Any
 
@@ -18,20 +18,25 @@ EVENTS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason"
 
 
 def print_games_csv(found: RecordedGames) -> None:
-    """One line per game."""
-    cells = [[row["position"], row["occurred_at"], *_named(one, False)]
-             for one in found.rows for row in [one.model_dump()]]  # fmt: skip
+    """Print one line per game."""
+    cells = [
+        [row["position"], row["occurred_at"], *_game_cells(game, False)]
+        for game in found.rows
+        for row in [game.model_dump()]
+    ]
     render.print_csv(GAMES, cells)
 
 
-def _named(one: RecordedGame, has_scores: bool = True) -> list[render.Cell]:
+def _game_cells(game: RecordedGame, has_scores: bool = True) -> list[render.Cell]:
     """Return the cells that name a game and its result."""
-    result = result_told(one.data, has_scores) + (" (voided)" if one.voided is True else "")
-    return [one.data["game_id"], one.data["game"], one.data.get("group"), result]
+    result = result_told(game.data, has_scores) + (" (voided)" if game.voided is True else "")
+    return [game.data["game_id"], game.data["game"], game.data.get("group"), result]
 
 
 def print_games(found: RecordedGames) -> None:
-    """A table, without columns that say nothing: only one game's name, no groups. The one game asked for: all of it."""
+    """Print a table without columns that say nothing, such as only one game's name; or all about the one requested
+    game.
+    """
     if not found.rows:
         render.note(f"No such game is recorded{found.hint or '.'}")
         return
@@ -39,35 +44,36 @@ def print_games(found: RecordedGames) -> None:
         _print_game(found.rows[0], found.times)
         return
     header = ["position", found.times.column("played"), *GAMES[2:]]
-    rows = [[one.position, found.times.played(one.occurred_at), *_named(one)] for one in found.rows]
+    rows = [[game.position, found.times.played(game.occurred_at), *_game_cells(game)] for game in found.rows]
     idle = {"game": 1, "group": 0}
-    kept = [
-        column for column, name in enumerate(header)
+    columns = [
+        column
+        for column, name in enumerate(header)
         if name not in idle or len({row[column] for row in rows} - {None}) > idle[name]
-    ]  # fmt: skip
-    render.print_table([header[c] for c in kept], [[row[c] for c in kept] for row in rows], right=("position",))
+    ]
+    render.print_table([header[c] for c in columns], [[row[c] for c in columns] for row in rows], right=("position",))
     _note_older(found.older)
 
 
 def _note_older(count: int) -> None:
-    """Say that a list is not complete, unless that was asked for."""
-    asked = click.get_current_context().get_parameter_source("limit") != ParameterSource.DEFAULT
-    if count > 0 and not asked:
+    """Note that a list is not complete, unless the user limited it."""
+    is_limited = click.get_current_context().get_parameter_source("limit") != ParameterSource.DEFAULT
+    if count > 0 and not is_limited:
         render.note(f"{count:,} older ones are not shown; all: --limit 0")
 
 
 def _print_game(game: RecordedGame, times: Times) -> None:
     """Print everything recorded about one game: its own members, then the participants with theirs."""
-    told = {name: value for name, value in game.data.items() if name not in ("participants", "centres", "extra")}
+    members = {name: value for name, value in game.data.items() if name not in ("participants", "centres", "extra")}
     if sets := describe_sets(game.data):
-        told["sets"] = sets
+        members["sets"] = sets
     if FORFEIT in game.data.get("extra", {}):
-        told[FORFEIT] = game.data["extra"][FORFEIT]
-    members = [name for participant in game.data["participants"] for name in participant]
-    header = [*dict.fromkeys(["player", *members])]
+        members[FORFEIT] = game.data["extra"][FORFEIT]
+    member_names = [name for participant in game.data["participants"] for name in participant]
+    header = [*dict.fromkeys(["player", *member_names])]
     voided = " (voided)" if game.voided is True else ""
     render.echo(f"played {times.played_stated(game.occurred_at)}, recorded at position {game.position}{voided}\n")
-    render.print_table(("what", "value"), [(name, str(value)) for name, value in told.items()])
+    render.print_table(("what", "value"), [(name, str(value)) for name, value in members.items()])
     render.echo()
     rows = [[_cell(participant.get(name)) for name in header] for participant in game.data["participants"]]
     render.print_table(header, rows, right=[name for name in header if name in ("place", "score", "units", "vp")])
@@ -79,38 +85,43 @@ def _print_game(game: RecordedGame, times: Times) -> None:
 
 
 def _cell(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else render.json_text(value)
+    return "" if value is None else value if isinstance(value, str) else render.to_json(value)
 
 
 def print_events_csv(found: RecordedEvents) -> None:
-    """One line per event."""
+    """Print one line per event."""
     cells = [
-        [*(one.event.get(name) for name in EVENTS[:6]), _reason(one.event), _told(one, found.times)]
+        [*(one.event.get(name) for name in EVENTS[:6]), _find_reason(one.event), _describe_event(one, found.times)]
         for one in found.rows
     ]
     render.print_csv(EVENTS, cells)
 
 
 def print_events(found: RecordedEvents) -> None:
-    """A line per event: where and when it was recorded, by whom, and what it says."""
+    """Print a line per event: where and when it was recorded, by whom, and what it says."""
     if not found.rows:
         about = f" about {found.subject!r}" if found.subject else ""
         nothing = f"Nothing is recorded{about}{found.hint or '.'}" if found.subject else "The log is empty."
         render.note(f"Nothing like that is recorded{about}." if found.narrowed else nothing)
         return
     rows = [
-        (one.event["position"], found.times.minute(one.event["recorded_at"]) if "recorded_at" in one.event else "",
-         one.event.get("by"), one.event["type"], _told(one, found.times))
-        for one in found.rows
-    ]  # fmt: skip
+        (
+            event.event["position"],
+            found.times.minute(event.event["recorded_at"]) if "recorded_at" in event.event else "",
+            event.event.get("by"),
+            event.event["type"],
+            _describe_event(event, found.times),
+        )
+        for event in found.rows
+    ]
     render.print_table(("position", found.times.column("recorded"), "by", "type", "what"), rows, right=("position",))
     _note_older(found.older)
 
 
-def _reason(event: dict[str, Any]) -> Any:
+def _find_reason(event: dict[str, Any]) -> Any:
     return None if UNREADABLE in event else event["data"].get("reason")
 
 
-def _told(one: RecordedEvent, times: Times) -> str:
+def _describe_event(event: RecordedEvent, times: Times) -> str:
     """Return what an event says, in a few words."""
-    return words_of(one, times) + (" (withdrawn)" if one.withdrawn else "")
+    return words_of(event, times) + (" (withdrawn)" if event.withdrawn else "")

@@ -1,8 +1,8 @@
-"""How results look: tables for people, exact values as JSON or CSV. The one place that writes to stdout.
+"""Print results: tables for people, exact values as JSON or CSV. Only this module writes to stdout.
 
-`emit` prints a result in an output format: JSON comes from the result, any other format from a function for it. What
-others wrote goes through `ledger.rejections.escape_unprintable`, except in CSV that goes to no terminal, and the log
-itself.
+`emit` prints a result in an output format: JSON comes from the result, any other format from a function for it. Text
+from outside goes through `ledger.rejections.escape_unprintable`, except in the log itself and in CSV that goes to no
+terminal.
 """
 
 import csv
@@ -28,7 +28,7 @@ from ratings_ledger.projections.queries.results import Result
 # the minimum width of a folded column
 FOLDED_MIN = 20
 SPARKS = "▁▂▃▄▅▆▇█"
-# terminals of fewer columns have no room for them
+# narrower terminals have no room for sparklines
 SPARKED_MIN = 60
 NOTE_INDENT = 2
 SAFELY = "write CSV safely"
@@ -39,23 +39,23 @@ Columns = Mapping[str, Sequence[Cell]]
 
 
 def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
-    """Lines to stdout or stderr, in which text from outside cannot affect a terminal."""
+    """Print lines to stdout or stderr, in which text from outside cannot affect a terminal."""
     click.echo(escape_unprintable(text, kept="\n\t"), err=err, nl=nl)
 
 
-def json_text(value: Any, indent: int | None = None) -> str:
+def to_json(value: Any, indent: int | None = None) -> str:
     """Return a value as JSON: letters as they are, anything a terminal may act on escaped, which parses to the same."""
     return escape_unprintable(json.dumps(value, ensure_ascii=False, indent=indent), kept="\n", halves=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document, indented."""
-    click.echo(json_text(value, indent=2))
+    """Print one JSON document, indented."""
+    click.echo(to_json(value, indent=2))
 
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    """Rows for a spreadsheet or a script, values unchanged except after `write_csv_safely` or on a terminal."""
-    click.echo(csv_text([header, *rows], to_stdout=True), nl=False)
+    """Print rows for a spreadsheet or a script, values unchanged except after `write_csv_safely` or on a terminal."""
+    click.echo(to_csv([header, *rows], to_stdout=True), nl=False)
 
 
 def write_csv_safely() -> None:
@@ -63,8 +63,8 @@ def write_csv_safely() -> None:
     click.get_current_context().meta[SAFELY] = True
 
 
-def csv_text(rows: Iterable[Sequence[Cell]], to_stdout: bool = False) -> str:
-    """Rows as lines of CSV; a terminal gets them escaped, a pipe or a file as they are."""
+def to_csv(rows: Iterable[Sequence[Cell]], to_stdout: bool = False) -> str:
+    """Return rows as lines of CSV; a terminal gets them escaped, a pipe or a file as they are."""
     context = click.get_current_context(silent=True)
     safely = context is not None and context.meta.get(SAFELY, False)
     out = io.StringIO()
@@ -76,7 +76,8 @@ def csv_text(rows: Iterable[Sequence[Cell]], to_stdout: bool = False) -> str:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[str] = ()) -> None:
-    """An aligned table; columns in `right` are flush right. A terminal folds long cells, a pipe gets whole lines."""
+    """Print an aligned table; columns in `right` are flush right. A terminal folds long cells, a pipe gets whole lines.
+    """
     texts = [[plain(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _print_folded(header, texts, right)
@@ -112,31 +113,32 @@ def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: S
 
     console = Console(highlight=False)
     widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
-    whole = _whole(widths, [name in right for name in header], console.width)
+    whole = _choose_unfolded(widths, [name in right for name in header], console.width)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name, width, keep in zip(header, widths, whole, strict=True):
         table.add_column(
-            name, justify="right" if name in right else "left", overflow="fold", no_wrap=keep,
+            name,
+            justify="right" if name in right else "left",
+            overflow="fold",
+            no_wrap=keep,
             min_width=width if keep else None,
-        )  # fmt: skip
+        )
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)
 
 
-def _whole(widths: Sequence[int], numbers: Sequence[bool], width: int) -> list[bool]:
-    """Return which columns are not folded: those with numbers, then the narrowest while the rest still has room for
-    words.
-    """
-    kept = list(numbers)
+def _choose_unfolded(widths: Sequence[int], numbers: Sequence[bool], width: int) -> list[bool]:
+    """Return which columns are not folded: those with numbers, then the narrowest while the rest has room for words."""
+    unfolded = list(numbers)
     room = width - 2 * (len(widths) - 1) - sum(w for w, number in zip(widths, numbers, strict=True) if number)
     folded = sorted((w, index) for index, (w, number) in enumerate(zip(widths, numbers, strict=True)) if not number)
-    for behind, (own, index) in enumerate(folded, 1):
-        others = folded[behind:]
-        if room - own < sum(min(w, FOLDED_MIN) for w, _ in others):
+    for rank, (own_width, index) in enumerate(folded, 1):
+        wider = folded[rank:]
+        if room - own_width < sum(min(w, FOLDED_MIN) for w, _ in wider):
             break
-        kept[index], room = True, room - own
-    return kept
+        unfolded[index], room = True, room - own_width
+    return unfolded
 
 
 def plain(cell: Cell) -> str:
@@ -147,14 +149,14 @@ def plain(cell: Cell) -> str:
     return "".join(character if character.isprintable() else " " if character in "\n\t" else "?" for character in text)
 
 
-def hanging(text: str, indent: int) -> None:
-    """A long line to stdout; on a terminal it is wrapped between words, with the following lines indented."""
+def print_hanging(text: str, indent: int) -> None:
+    """Print a long line to stdout; a terminal wraps it between words, with the following lines indented."""
     if sys.stdout.isatty():
-        text = "\n".join(_wrapped(text, indent, shutil.get_terminal_size().columns))
+        text = "\n".join(_wrap(text, indent, shutil.get_terminal_size().columns))
     echo(text)
 
 
-def _wrapped(text: str, indent: int, width: int) -> list[str]:
+def _wrap(text: str, indent: int, width: int) -> list[str]:
     """Return the lines of a text in a terminal of so many columns, some of whose characters may take two of them."""
     from rich.cells import cell_len
 
@@ -167,10 +169,10 @@ def _wrapped(text: str, indent: int, width: int) -> list[str]:
     return lines
 
 
-def human(points: Fraction | str, places: int = 2, signed: bool = False) -> str:
+def format_decimal(points: Fraction | str, places: int = 2, signed: bool = False) -> str:
     """Return an exact number for people: a decimal rounded half away from zero, to at most so many places.
 
-    >>> human("20/3"), human(Fraction(-3, 2), signed=True), human("8", signed=True)
+    >>> format_decimal("20/3"), format_decimal(Fraction(-3, 2), signed=True), format_decimal("8", signed=True)
     ('6.67', '-1.5', '+8')
     """
     value = points if isinstance(points, Fraction) else Fraction(points)
@@ -179,13 +181,14 @@ def human(points: Fraction | str, places: int = 2, signed: bool = False) -> str:
     return decimal(value.numerator, value.denominator, places, signed)
 
 
-def column(points: Sequence[Fraction | str | None], places: int = 2, signed: bool = False) -> list[str]:
-    """Numbers for one column, all with as many decimal places as the longest needs, so that they align flush right.
+def format_column(points: Sequence[Fraction | str | None], places: int = 2, signed: bool = False) -> list[str]:
+    """Format the numbers of one column with as many decimal places as the longest needs, so that they align flush
+    right.
 
-    >>> column(["1", "3/2", None, "20/3"])
+    >>> format_column(["1", "3/2", None, "20/3"])
     ['1.00', '1.50', '-', '6.67']
     """
-    texts = ["-" if value is None else human(value, places, signed) for value in points]
+    texts = ["-" if value is None else format_decimal(value, places, signed) for value in points]
     longest = max((len(text.partition(".")[2]) for text in texts), default=0)
     if not longest:
         return texts
@@ -193,10 +196,10 @@ def column(points: Sequence[Fraction | str | None], places: int = 2, signed: boo
     return [whole if whole == "-" else f"{whole}.{rest.ljust(longest, '0')}" for whole, _, rest in whole_and_rest]
 
 
-def spreadsheet(points: Fraction | str | None) -> str:
+def format_exact(points: Fraction | str | None) -> str:
     """Return an exact number as a decimal number if that is exact, else as a fraction; a missing one as an empty cell.
 
-    >>> spreadsheet("3/8"), spreadsheet("20/3"), spreadsheet(None)
+    >>> format_exact("3/8"), format_exact("20/3"), format_exact(None)
     ('0.375', '20/3', '')
     """
     if points is None:
@@ -208,10 +211,10 @@ def spreadsheet(points: Fraction | str | None) -> str:
     return decimal(value.numerator, value.denominator, places)
 
 
-def first_of(names: Sequence[str], shown: int) -> str:
+def join_first(names: Sequence[str], shown: int) -> str:
     """Return the first names of a list, and how many more there are.
 
-    >>> first_of(["anna", "ben", "cleo"], 2)
+    >>> join_first(["anna", "ben", "cleo"], 2)
     'anna, ben and 1 more'
     """
     more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
@@ -234,13 +237,15 @@ def fit_names(names: Sequence[str], width: int) -> str:
     """
     from rich.cells import cell_len
 
-    texts = (first_of(names, shown) for shown in range(len(names), 0, -1))
-    shortest = first_of(names, 1) if len(names) < 2 else count(len(names), "player")
+    texts = (join_first(names, shown) for shown in range(len(names), 0, -1))
+    shortest = join_first(names, 1) if len(names) < 2 else count(len(names), "player")
     return next((text for text in texts if cell_len(plain(text)) <= width), shortest)
 
 
-def title(subject: str, more: str) -> None:
-    """What a result is about, and how it was computed: on one line, or on two if that is too long for a terminal."""
+def print_title(subject: str, more: str) -> None:
+    """Print what a result is about, and how it was computed: on one line, or on two if that is too long for a
+    terminal.
+    """
     echo(f"{subject}{more}" if len(subject + more) <= 80 else f"{subject}\n{more.lstrip(', ')}")
 
 
@@ -260,11 +265,11 @@ def sparkline(values: Sequence[Fraction], width: int = 60) -> str:
 
 
 def note(text: str) -> None:
-    """A line on stderr, alongside the result; on a terminal it is wrapped between words."""
+    """Print a line on stderr, alongside the result; a terminal wraps it between words."""
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
-        whole = escape_unprintable(text, kept="\n\t").split("\n")
-        text = "\n".join(line for one in whole for line in _wrapped(one, NOTE_INDENT, width))
+        lines = escape_unprintable(text, kept="\n\t").split("\n")
+        text = "\n".join(part for line in lines for part in _wrap(line, NOTE_INDENT, width))
     echo(text, err=True)
 
 
@@ -274,25 +279,26 @@ AXES = ("as_of", "known_at", "rules")
 def print_csv_at(
     header: Sequence[str], rows: Sequence[Sequence[Cell]], at: Coordinates | Sequence[Coordinates]
 ) -> None:
-    """Rows for a spreadsheet, each ending with its coordinates, which are either the same for all or one per row."""
-    everywhere = [at] * len(rows) if isinstance(at, Coordinates) else at
-    stated = [[*row, *place.axes().values()] for row, place in zip(rows, everywhere, strict=True)]
-    print_csv((*header, *AXES), stated)
+    """Print rows for a spreadsheet, each ending with its coordinates, which are either the same for all or one per row.
+    """
+    places = [at] * len(rows) if isinstance(at, Coordinates) else at
+    extended = [[*row, *place.axes().values()] for row, place in zip(rows, places, strict=True)]
+    print_csv((*header, *AXES), extended)
 
 
-def heading(subject: str, more: str, at: Coordinates, times: Times, played: str | None = None) -> None:
-    """What a table is about, and in words where on the axes it was computed; `played` replaces the words of --as-of."""
+def print_heading(subject: str, more: str, at: Coordinates, times: Times, played: str | None = None) -> None:
+    """Print what a table is about, and in words its coordinates; `played` replaces the words of --as-of."""
     known = f"known at position {at.known_at}"
     if len(f"{more}, {known}".lstrip(", ")) > 80:
-        title(subject, more)
+        print_title(subject, more)
         echo(known)
     else:
-        title(subject, f"{more}, {known}")
+        print_title(subject, f"{more}, {known}")
     if played or at.as_of is not None:
-        hanging(played or f"played up to {times.second(at.as_of or 0)}", 2)
+        print_hanging(played or f"played up to {times.second(at.as_of or 0)}", 2)
     if at.rules is not None:
         ruleset_id, _, _ = at.rules.partition("@")
-        hanging(f"all games of {ruleset_id} under {at.rules} (--rules)", 2)
+        print_hanging(f"all games of {ruleset_id} under {at.rules} (--rules)", 2)
 
 
 Print = Callable[[Any], None]

@@ -1,4 +1,4 @@
-"""How published rulesets look, as tables, as CSV and as TOML."""
+"""Print published rulesets, as tables, as CSV and as TOML."""
 
 from dataclasses import fields
 
@@ -12,12 +12,12 @@ KEYS = ("key", "value", "assumed because")
 
 
 def print_rulesets_csv(found: AllRulesets) -> None:
-    """One line per version."""
+    """Print one line per version."""
     render.print_csv(VERSIONS, [[*row.values()] for row in found.model_dump()])
 
 
 def print_rulesets(found: AllRulesets) -> None:
-    """The versions; who published them, and where, is told by `ratings log`."""
+    """Print the versions; `ratings log` shows who published them, and where."""
     rows = [
         (row.version, row.rule, row.effective_from, row.in_force if row.withdrawn is None else "withdrawn", row.assumed)
         for row in found.rows
@@ -26,37 +26,41 @@ def print_rulesets(found: AllRulesets) -> None:
 
 
 def print_shipped(found: ShippedRulesets) -> None:
-    """One line for each name; what is more is in the other formats."""
-    render.print_table(("id", "rule", "published", "description"), [
-        (row.id, row.rule, row.published, row.description) for row in found.rows
-    ])  # fmt: skip
-    render.hanging("\nOne of them: ratings rules show --shipped elo", 2)
+    """Print one line for each name; the other formats have more."""
+    render.print_table(
+        ("id", "rule", "published", "description"),
+        [(row.id, row.rule, row.published, row.description) for row in found.rows],
+    )
+    render.print_hanging("\nOne of them: ratings rules show --shipped elo", 2)
 
 
 def print_shipped_csv(found: ShippedRulesets) -> None:
-    """One line for each name."""
-    rows = [[", ".join(value) if isinstance(value, list) else value for value in row.values()]
-            for row in found.model_dump()]  # fmt: skip
+    """Print one line for each name."""
+    rows = [
+        [", ".join(value) if isinstance(value, list) else value for value in row.values()] for row in found.model_dump()
+    ]
     render.print_csv([member.name for member in fields(ShippedRow)], rows)
 
 
 def print_ruleset_toml(found: RulesetState) -> None:
-    """A file that says the same."""
+    """Print a file that says the same."""
     from ratings_ledger.projections.rulesets.templates import as_toml
 
     render.echo(as_toml(found.data), nl=False)
 
 
 def print_ruleset_csv(found: RulesetState) -> None:
-    """One line per key."""
+    """Print one line per key."""
     render.print_csv(KEYS, found.keys)
 
 
 def print_ruleset(found: RulesetState) -> None:
-    """What the version says, then the timeline."""
+    """Print what the version says, then the timeline."""
     ruleset, times = found.ruleset, found.times
     withdrawn = f"; {found.withdrawn}" if found.withdrawn else ""
-    render.hanging(f"{ruleset.name}, published at position {found.position} by {render.plain(found.by)}{withdrawn}", 2)
+    render.print_hanging(
+        f"{ruleset.name}, published at position {found.position} by {render.plain(found.by)}{withdrawn}", 2
+    )
     render.echo()
     columns = 3 if ruleset.assumed else 2
     render.print_table(KEYS[:columns], [row[:columns] for row in found.keys])
@@ -64,19 +68,25 @@ def print_ruleset(found: RulesetState) -> None:
     what = "leagues by the day on which they begin" if of_leagues else "games by the day of their end"
     render.echo(f"\nTimeline of {what} ({ruleset.time_zone})")
     rows = [
-        ("never" if one.since is ABSENT else one.since, one.until if isinstance(one.until, str) else "",
-         one.version, one.position, times.minute(one.recorded_at), one.by)
-        for one in (*found.timeline, *found.never_in_force)
-    ]  # fmt: skip
+        (
+            "never" if version.since is ABSENT else version.since,
+            version.until if isinstance(version.until, str) else "",
+            version.version,
+            version.position,
+            times.minute(version.recorded_at),
+            version.by,
+        )
+        for version in (*found.timeline, *found.never_in_force)
+    ]
     header = ("from", "until before", "version", "position", times.column("recorded"), "by")
     render.print_table(header, rows, right=("position",))
-    for one in found.never_in_force:
-        render.hanging(f"Version {one.version} is never in force: {one.why}.", 2)
+    for version in found.never_in_force:
+        render.print_hanging(f"Version {version.version} is never in force: {version.why}.", 2)
     if not found.withdrawn:
-        render.hanging(found.between or "It does not run here.", 2)
+        render.print_hanging(found.between or "It does not run here.", 2)
 
 
-def problem_line(name: str, problem: RulesetProblem) -> str:
+def format_problem(name: str, problem: RulesetProblem) -> str:
     """Return `FILE:LINE: key: message`, on one line."""
     line = f"{problem.line}:" if problem.line else ""
     key = f" {problem.key}:" if problem.key else ""

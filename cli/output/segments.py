@@ -1,4 +1,4 @@
-"""How sealed segments are listed, and what is deleted beside them."""
+"""Print sealed segments, and what was deleted beside them."""
 
 from collections import Counter
 
@@ -18,44 +18,46 @@ from ratings_ledger.projections.cluster.segments import segment_name, segment_of
 
 
 def print_segments(found: AllSegments) -> None:
-    """A line for each, and how far the log is sealed."""
-    told = [(f"{row.first + 1:,}", f"{row.last:,}", row.state, f"{row.games:,}", f"{row.bytes / 1e6:,.1f}")
-            for row in found.rows]  # fmt: skip
-    if told:
-        render.print_table(["from", "to", "state", "games", "MB"], told, right=["from", "to", "games", "MB"])
-    render.hanging(
+    """Print a line for each segment, and how far the log is sealed."""
+    rows = [
+        (f"{row.first + 1:,}", f"{row.last:,}", row.state, f"{row.games:,}", f"{row.bytes / 1e6:,.1f}")
+        for row in found.rows
+    ]
+    if rows:
+        render.print_table(["from", "to", "state", "games", "MB"], rows, right=["from", "to", "games", "MB"])
+    render.print_hanging(
         f"{found.sealed:,} of {render.count(found.position, 'event')} sealed in {render.plain(found.segments)}", 2
     )
     if any(row.state == MISSING for row in found.rows):
-        render.hanging("the next rebuild with --on seals the rest, or: ratings segments seal", 2)
+        render.print_hanging("to seal the rest: ratings segments seal, or the next rebuild with --on", 2)
     if any(row.state == STRANGE for row in found.rows):
-        render.hanging("what is of another history is deleted, once it is a day old, by: ratings segments prune", 2)
+        render.print_hanging("to delete segments of another history once they are a day old: ratings segments prune", 2)
 
 
 def print_segments_csv(found: AllSegments) -> None:
-    """A line for each."""
+    """Print a line for each segment."""
     print_records_csv(SegmentState, found.rows)
 
 
 def print_pruned(found: Pruned) -> None:
-    """A line for each range of events, and one for each kind of what was left; then how many objects these are."""
+    """Print a line for each range of events, and one for each kind of remains; then how many objects these are."""
     objects, size = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
     for row in found.rows:
         name = segment_name(segment_of_numbers(row.name))
         span = (f"{name.first + 1:,}", f"{name.last:,}") if name else ("", "")
-        kind = next(one for one in (*SHORT_LIVED, *LASTING) if row.name.startswith(one)).removesuffix("-")
+        kind = next(prefix for prefix in (*SHORT_LIVED, *LASTING) if row.name.startswith(prefix)).removesuffix("-")
         objects[(kind, *span, row.why)] += 1
         size[(kind, *span, row.why)] += row.bytes
     if objects:
-        told = [(*line, f"{number:,}", f"{size[line] / 1e6:,.1f}") for line, number in objects.items()]
+        rows = [(*line, f"{number:,}", f"{size[line] / 1e6:,.1f}") for line, number in objects.items()]
         right = ["from", "to", "objects", "MB"]
-        render.print_table(["what", "from", "to", "why", "objects", "MB"], told, right=right)
+        render.print_table(["what", "from", "to", "why", "objects", "MB"], rows, right=right)
     did = "would be deleted" if found.dry_run else "deleted"
-    told_all = f"{render.count(len(found.rows), 'object')} {did}" if found.rows else "nothing is to be deleted"
-    young = f"; kept because younger than a day: {found.young:,}" if found.young else ""
-    render.hanging(f"{told_all} in {render.plain(found.segments)}{young}", 2)
+    summary = f"{render.count(len(found.rows), 'object')} {did}" if found.rows else "nothing to delete"
+    young = f"; kept, as younger than a day: {found.young:,}" if found.young else ""
+    render.print_hanging(f"{summary} in {render.plain(found.segments)}{young}", 2)
 
 
 def print_pruned_csv(found: Pruned) -> None:
-    """A line for each object."""
+    """Print a line for each object."""
     print_records_csv(DisusedObject, found.rows)

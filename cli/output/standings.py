@@ -1,11 +1,11 @@
-"""How standings and trial balances look, as tables and as CSV."""
+"""Print standings and trial balances, as tables and as CSV."""
 
 from collections.abc import Sequence
 from fractions import Fraction
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.periods import print_waiting
-from ratings_ledger.cli.output.render import heading, print_csv_at
+from ratings_ledger.cli.output.render import print_csv_at, print_heading
 from ratings_ledger.cli.output.states import list_other_columns, list_state_columns
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.standings import Balance, Standing, Standings
@@ -15,9 +15,9 @@ SPARK_WIDTH = 16
 
 
 def print_standings_csv(found: Standings) -> None:
-    """One line per row, with the columns that the kind of list has."""
+    """Print one line per row, with the columns that the kind of list has."""
     rows = found.rows
-    points = [render.spreadsheet(row.points) for row in rows]
+    points = [render.format_exact(row.points) for row in rows]
     columns: dict[str, Sequence[render.Cell]] = {
         "rank": [row.rank for row in rows],
         "player": [row.player for row in rows],
@@ -28,7 +28,7 @@ def print_standings_csv(found: Standings) -> None:
     if any("/" in text for text in points):
         # a spreadsheet mistakes 7/4 for a date
         columns |= {
-            "points": [render.human(row.points, 6) for row in rows],
+            "points": [render.format_decimal(row.points, 6) for row in rows],
             "points_exact": [str(row.points) for row in rows],
         }
     columns |= _list_columns(rows)
@@ -42,18 +42,18 @@ def _list_columns(rows: Sequence[Standing], no_gold: render.Cell = 0) -> dict[st
     if any(row.gold is not ABSENT for row in rows):
         columns["gold"] = ["" if row.gold is ABSENT else row.gold or no_gold for row in rows]
     if any(row.places is not ABSENT for row in rows):
-        columns["places"] = [places_told(row) for row in rows]
+        columns["places"] = [format_places(row) for row in rows]
     return columns
 
 
-def places_told(row: Standing) -> str:
+def format_places(row: Standing) -> str:
     """Return the places that an annual list added up."""
     return " ".join(map(str, () if row.places is ABSENT else row.places))
 
 
 def print_standings(found: Standings) -> None:
-    """A heading with the coordinates, and the rows."""
-    heading(
+    """Print a heading with the coordinates, and the rows."""
+    print_heading(
         f"{short_name(found.ladder)}: {render.count(found.games, 'game')}",
         f" under {found.ruleset}",
         found.at,
@@ -64,31 +64,31 @@ def print_standings(found: Standings) -> None:
     print_waiting(found.period, found.at, found.times, f"ratings standings {short_name(found.ladder)}")
     render.echo()
     if not found.rows and found.period is not ABSENT and found.period.open_games:
-        render.note(f"Nobody is on {short_name(found.ladder)} before its first rating period is closed.")
+        render.note(f"No player is on {short_name(found.ladder)} before its first rating period closes.")
         return
     if not found.rows:
         until = "" if found.at.as_of is None else f" played up to {found.times.stated(found.at.as_of)}"
         why = f": no game{until} counts on it (why one does not: ratings explain GAME {short_name(found.ladder)})"
-        render.note(render.plain(f"Nobody is on this ladder{'' if found.games else why}."))
+        render.note(render.plain(f"No player is on this ladder{'' if found.games else why}."))
         return
     print_rows(found.rows)
     if any(row.rank is None for row in found.rows):
-        render.hanging(f"\nWhy somebody has no rank (-): ratings explain PLAYER {short_name(found.ladder)}", 2)
+        render.print_hanging(f"\nWhy a player has no rank (-): ratings explain PLAYER {short_name(found.ladder)}", 2)
 
 
 def print_rows(rows: Sequence[Standing]) -> None:
-    """The rows of standings as a table."""
+    """Print rows of standings as a table."""
     columns: dict[str, Sequence[render.Cell]] = {
         "rank": [row.rank or "-" for row in rows],
         "player": [row.player for row in rows],
-        "points": render.column([row.points for row in rows]),
+        "points": render.format_column([row.points for row in rows]),
         "games": [row.games for row in rows],
         **_list_columns(rows, no_gold=""),
     }
     if any(row.state is not ABSENT for row in rows):
         columns["points"] = [row.rating or "" for row in rows]
         columns |= list_other_columns(rows)
-    # an overview's rows have them
+    # only the rows of an overview have last points
     courses: list[Sequence[Fraction]] = [getattr(row, "last_points", ()) for row in rows]
     if any(len(course) > 1 for course in courses):
         columns["course"] = [render.sparkline(course, SPARK_WIDTH) if course else "" for course in courses]
@@ -96,28 +96,31 @@ def print_rows(rows: Sequence[Standing]) -> None:
 
 
 ACCOUNTS = {
-    "players": "what the players have together",
-    "start": "less what they began with",
-    "minted": "less what rules created",
-    "burned": "plus what vanished under rules, as in rounding",
-    "adjusted": "less what people added",
+    "players": "total points of the players",
+    "start": "less their starting points",
+    "minted": "less points that rules created",
+    "burned": "plus points that rules removed, as by rounding",
+    "adjusted": "less manual adjustments",
 }
 
 
 def print_balance_csv(found: Balance) -> None:
-    """One line per account."""
-    cells = [(one.account, render.spreadsheet(one.amount)) for one in found.accounts]
+    """Print one line per account."""
+    cells = [(account.account, render.format_exact(account.amount)) for account in found.accounts]
     print_csv_at(("account", "amount"), cells, found.at)
 
 
 def print_balance(found: Balance) -> None:
-    """The accounts with what each means, and their sum."""
+    """Print the accounts with what each means, and their sum."""
     subject = (
         f"{short_name(found.ladder)}: {render.count(found.games, 'game')} of {render.count(found.players, 'player')}"
     )
-    heading(subject, f" under {found.ruleset}", found.at, found.times)
+    print_heading(subject, f" under {found.ruleset}", found.at, found.times)
     print_waiting(found.period, found.at, found.times, f"ratings books {short_name(found.ladder)}")
     render.echo()
-    amounts = render.column([*(str(one.amount) for one in found.accounts), str(found.sum)], 6)
-    rows = [(one.account, amount, ACCOUNTS[one.account]) for one, amount in zip(found.accounts, amounts, strict=False)]
+    amounts = render.format_column([*(str(account.amount) for account in found.accounts), str(found.sum)], 6)
+    rows = [
+        (account.account, amount, ACCOUNTS[account.account])
+        for account, amount in zip(found.accounts, amounts, strict=False)
+    ]
     render.print_table(("account", "amount", ""), [*rows, ("sum", amounts[-1], "")], right=("amount",))

@@ -1,4 +1,4 @@
-"""How the numbers look that a rule keeps about a player: as columns of tables and of CSV."""
+"""Format the numbers that a rule keeps about a player: as columns of tables and of CSV."""
 
 from collections.abc import Sequence
 
@@ -12,25 +12,25 @@ Rows = Sequence[Standing] | Sequence[Change]
 
 
 def list_state_columns(rows: Rows) -> dict[str, Sequence[render.Cell]]:
-    """Return every number that a rule keeps, as a column, and whether it is provisional; nothing for the points alone.
+    """Return every number that a rule keeps, as a column, and whether it is provisional; nothing for points alone.
 
     A row without a state has empty cells.
     """
-    columns: dict[str, Sequence[render.Cell]] = {name: _column(rows, name) for name in _names(rows)}
+    columns: dict[str, Sequence[render.Cell]] = {name: _state_column(rows, name) for name in _state_names(rows)}
     if any(row.provisional is not ABSENT for row in rows):
         columns["provisional"] = ["" if row.provisional is ABSENT else row.provisional for row in rows]
     return columns
 
 
 def list_other_columns(rows: Rows) -> dict[str, Sequence[render.Cell]]:
-    """Return the numbers that stand in columns of their own where people read: all but a rating and its deviation."""
-    return {name: _column(rows, name) for name in _names(rows)[1:] if name != DEVIATION}
+    """Return the numbers that have columns of their own in tables for people: all but a rating and its deviation."""
+    return {name: _state_column(rows, name) for name in _state_names(rows)[1:] if name != DEVIATION}
 
 
-def _names(rows: Rows) -> list[str]:
+def _state_names(rows: Rows) -> list[str]:
     # versions of a ruleset may keep different numbers
     return [*dict.fromkeys(name for row in rows if row.state is not ABSENT for name in row.state)]
 
 
-def _column(rows: Rows, name: str) -> list[render.Cell]:
+def _state_column(rows: Rows, name: str) -> list[render.Cell]:
     return ["" if row.state is ABSENT else row.state.get(name, "") for row in rows]

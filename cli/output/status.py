@@ -1,4 +1,4 @@
-"""How the state of a ledger looks, as tables, as CSV and as metrics."""
+"""Print the state of a ledger, as tables, as CSV and as metrics."""
 
 from collections.abc import Iterator
 
@@ -13,27 +13,27 @@ SHOWN_LADDERS = 20
 
 
 def print_status_prometheus(state: LedgerStatus) -> None:
-    """The text that collectors read."""
-    from ratings_ledger.cli.output.prometheus import exposition
+    """Print the metrics that collectors read."""
+    from ratings_ledger.cli.output.prometheus import format_metrics
 
-    render.echo(exposition(state.model_dump()), nl=False)
+    render.echo(format_metrics(state.model_dump()), nl=False)
 
 
 def print_status_csv(state: LedgerStatus) -> None:
-    """One line per number, with exact times."""
-    render.print_csv(("what", "value"), list(_rows(state, csv=True)))
+    """Print one line per number, with exact times."""
+    render.print_csv(("what", "value"), list(_status_rows(state, csv=True)))
 
 
 def print_status(state: LedgerStatus) -> None:
-    """The same for people, then the head."""
-    render.print_table(("what", "value"), list(_rows(state, csv=False)))
+    """Print the same for people, then the head."""
+    render.print_table(("what", "value"), list(_status_rows(state, csv=False)))
     render.echo(f"\nThe head, with the hash of everything before it; keep it to prove the log:\n{state.head}")
 
 
-def told_age(seconds: int) -> str:
+def format_age(seconds: int) -> str:
     """Return an age in words, rounded down.
 
-    >>> told_age(7), told_age(60), told_age(95_000), told_age(400_000)
+    >>> format_age(7), format_age(60), format_age(95_000), format_age(400_000)
     ('less than a minute', '1 minute', '26 hours', '4 days')
     """
     for unit, size, from_ in (("day", DAY, 3 * DAY), ("hour", HOUR, 2 * HOUR), ("minute", MINUTE, MINUTE)):
@@ -42,12 +42,12 @@ def told_age(seconds: int) -> str:
     return "less than a minute"
 
 
-def exactly(seconds: int) -> str:
-    """Return the same, to the second if it is less than two minutes."""
-    return told_age(seconds) if seconds >= 2 * MINUTE else render.count(seconds, "second")
+def format_age_exactly(seconds: int) -> str:
+    """Return the same, but to the second below two minutes."""
+    return format_age(seconds) if seconds >= 2 * MINUTE else render.count(seconds, "second")
 
 
-def _rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | int]]:
+def _status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | int]]:
     times, live = state.times, state.generation
     recorded: str | None = None
     if state.recorded_at is not None:
@@ -65,37 +65,42 @@ def _rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | int]]:
         else (f"generation {live.generation}, {render.count(live.behind, 'event')} behind"),
     )
     if state.age_seconds is not None:
-        yield "age", told_age(state.age_seconds)
+        yield "age", format_age(state.age_seconds)
     for kind, known in state.runs.items():
         yield f"last {kind}", ": ".join(filter(None, known.last.told(times)))
         if known.last_failure is not None and not known.last.has_failed:
             yield f"last failed {kind}", ": ".join(filter(None, known.last_failure.told(times)))
     for ahead in state.dated_ahead:
         yield "dated after now", f"{ahead.name}: {times.second(ahead.dated)}; {ahead.remedy}"
-    for one in state.rules_missing:
-        yield "rule missing", f"{one.ruleset} needs the rule {one.rule}, which is not installed"
-    yield from _of_stale(state)
+    for missing in state.rules_missing:
+        yield "rule missing", f"{missing.ruleset} needs the rule {missing.rule}, which is not installed"
+    yield from _stale_rows(state)
     for generation in state.generations:
-        yield f"generation {generation.generation}", _told(generation, times)
+        yield f"generation {generation.generation}", _describe_generation(generation, times)
 
 
-def _of_stale(state: LedgerStatus) -> Iterator[tuple[str, str]]:
+def _stale_rows(state: LedgerStatus) -> Iterator[tuple[str, str]]:
     whys = {"failed": "its rule failed", "not-asked": "not asked for"}
-    for one in state.stale[:SHOWN_LADDERS]:
-        why = whys[one.why] + (f": {one.message}" if one.message else "")
-        behind = render.count(one.behind, "event")
+    for ladder in state.stale[:SHOWN_LADDERS]:
+        why = whys[ladder.why] + (f": {ladder.message}" if ladder.message else "")
+        behind = render.count(ladder.behind, "event")
         yield (
             "stale",
-            f"{short_name(one.ladder)}: "
-            + (f"never built, {why}" if one.position is None else f"position {one.position}, {behind} behind, {why}"),
+            f"{short_name(ladder.ladder)}: "
+            + (
+                f"never built, {why}"
+                if ladder.position is None
+                else f"position {ladder.position}, {behind} behind, {why}"
+            ),
         )
     if (more := len(state.stale) - SHOWN_LADDERS) > 0:
         yield "stale", f"... and {render.count(more, 'more ladder')} (--format json lists them)"
 
 
-def _told(one: Generation, times: Times) -> str:
-    built = "" if one.built == one.ladders else f", {one.built:,} of them built"
+def _describe_generation(generation: Generation, times: Times) -> str:
+    built = "" if generation.built == generation.ladders else f", {generation.built:,} of them built"
+    ladders = render.count(generation.ladders, "ladder")
     return (
-        f"{'live, ' * one.live}position {one.position}, {render.count(one.ladders, 'ladder')}{built}, "
-        f"{times.second(one.finished_at)}"
+        f"{'live, ' * generation.live}position {generation.position}, {ladders}{built}, "
+        f"{times.second(generation.finished_at)}"
     )

@@ -1,11 +1,11 @@
-"""How all ladders, all lists and the statistics of a player look, as tables and as CSV."""
+"""Print all ladders, all lists and the statistics of a player, as tables and as CSV."""
 
 import shlex
 from collections.abc import Sequence
 from datetime import datetime
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.render import AXES, heading
+from ratings_ledger.cli.output.render import AXES, print_heading
 from ratings_ledger.projections.queries.players import PlayerStatistics
 from ratings_ledger.projections.queries.results import members
 from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow
@@ -13,50 +13,48 @@ from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, sh
 
 
 def print_ladders_csv(found: AllLadders | AllLists) -> None:
-    """One line per ladder or list, each with its own coordinates."""
+    """Print one line per ladder or list, each with its own coordinates."""
     kind = LadderRow if isinstance(found, AllLadders) else ListRow
-    header = [told for _, told, *_ in members(kind) if told != "as_of"]
+    header = [name for _, name, *_ in members(kind) if name != "as_of"]
     axes = found.at.axes()
     cells = [[*row.model_dump().values(), axes["known_at"], axes["rules"]] for row in found.rows]
     render.print_csv((*header, *AXES), cells)
 
 
 def print_all_lists_csv(found: AllLists) -> None:
-    """One line per list, with its own coordinates."""
+    """Print one line per list, with its own coordinates."""
     print_ladders_csv(found)
 
 
 def print_ladders(found: AllLadders) -> None:
-    """The ladders, or why there are none."""
+    """Print the ladders, or why there are none."""
     if not found.rows and found.asked is not None and found.at.as_of is not None:
         render.note(f"No ladder has a game played up to {found.times.stated(found.at.as_of)}.")
         return
     if not found.rows:
-        scored = "Results go in with: ratings import FILE"
+        hint = "To import results: ratings import FILE"
         if found.has_games:
-            scored = (
-                "No ruleset scores the recorded games; add one with: ratings rules publish --shipped elo --game NAME"
-            )
-        render.note(f"No ladder has a game yet. {scored}")
+            hint = "No ruleset scores the recorded games; add one with: ratings rules publish --shipped elo --game NAME"
+        render.note(f"No ladder has a game yet. {hint}")
         return
-    shown = drop_duplicate_ladders(found.rows)
-    _heading_of_all(found, render.count(len(shown), "ladder"), [row.as_of for row in shown])
+    distinct = drop_duplicate_ladders(found.rows)
+    _print_heading(found, render.count(len(distinct), "ladder"), [row.as_of for row in distinct])
     rows = [
         (short_name(row.ladder), row.players, row.games, found.times.played(row.last_game) if row.last_game else "")
-        for row in shown
+        for row in distinct
     ]
     header = ("ladder", "players", "games", found.times.column("last game"))
     render.print_table(header, rows, right=("players", "games"))
 
 
 def print_all_lists(found: AllLists) -> None:
-    """The lists, and whether they are open."""
+    """Print the lists, and whether they are open."""
     if found.rows:
-        _heading_of_all(found, render.count(len(found.rows), "list"), [row.as_of for row in found.rows])
+        _print_heading(found, render.count(len(found.rows), "list"), [row.as_of for row in found.rows])
         rows = [(row.list, row.state, row.players, row.ranked, row.games) for row in found.rows]
         render.print_table(("list", "state", "players", "ranked", "games"), rows, right=("players", "ranked", "games"))
     elif not found.has_timed:
-        tell_no_timed()
+        note_no_timed()
     else:
         during = f"during {found.period} " if found.period else ""
         render.note(f"No list of a month or year has a game {during}yet.")
@@ -65,66 +63,80 @@ def print_all_lists(found: AllLists) -> None:
 
 
 def _print_published(found: AllLists) -> None:
-    """The published lists, and how one of them is seen."""
+    """Print the published lists, and the command that shows one of them."""
     times = found.times
     render.echo(f"\n{render.count(len(found.published), 'published list')}\n")
     rows = [
-        (short_name(row.ladder), "its end" if row.as_of is None else times.minute(row.as_of),
-         times.minute(row.recorded_at), row.by, row.players)
+        (
+            short_name(row.ladder),
+            "its end" if row.as_of is None else times.minute(row.as_of),
+            times.minute(row.recorded_at),
+            row.by,
+            row.players,
+        )
         for row in found.published
-    ]  # fmt: skip
+    ]
     header = ("list", times.column("played up to"), "published", "by", "players")
     render.print_table(header, rows, right=("players",))
-    render.hanging(
+    render.print_hanging(
         f"\nOne of them: ratings standings {shlex.quote(short_name(found.published[-1].ladder))} --as-published", 2
     )
 
 
-def tell_no_timed() -> None:
-    """Say that no ruleset of the ledger makes lists of months or years, and which shipped ones do."""
-    from ratings_ledger.projections.replay.partition import is_partitioned_by_time
-    from ratings_ledger.projections.rulesets.versions import read_shipped_texts, read_toml
+def note_no_timed() -> None:
+    """Print that no ruleset of the ledger makes lists of months or years, and which shipped ones do."""
+    from ratings_ledger.projections.replay.partition import by_time
+    from ratings_ledger.projections.rulesets.versions import read_toml, shipped
 
-    rulesets = (read_toml(text)[0] for text in read_shipped_texts())
-    ids = list(dict.fromkeys(one.id for one in rulesets if one is not None and is_partitioned_by_time(one)))
-    there = f" Shipped ones that do: {', '.join(ids)}; such as: ratings rules publish --shipped {ids[0]}" if ids else ""
-    render.hanging(f"No ruleset here makes lists of months or years.{there}", 2)
+    rulesets = (read_toml(text)[0] for text in shipped())
+    ids = list(dict.fromkeys(one.id for one in rulesets if one is not None and by_time(one)))
+    hint = (
+        f" Shipped ones that do: {', '.join(ids)}; publish one with: ratings rules publish --shipped {ids[0]}"
+        if ids
+        else ""
+    )
+    render.print_hanging(f"No ruleset here makes lists of months or years.{hint}", 2)
 
 
 Many = AllLadders | AllLists | PlayerStatistics
 
 
-def _heading_of_all(found: Many, subject: str, until: Sequence[datetime | None]) -> None:
-    """What a table of several rulesets is about; a date ends at another instant in each of their zones."""
+def _print_heading(found: Many, subject: str, until: Sequence[datetime | None]) -> None:
+    """Print what a table of several rulesets is about; a date ends at another instant in each of their zones."""
     moments = {moment for moment in until if moment is not None}
     ends = [found.times.second(moment) for moment in moments]
     played = ends[0] if len(ends) == 1 else f"{found.asked} in the time zone of each ruleset"
-    heading(subject, "", found.at, found.times, f"played up to {played}" if ends else None)
+    print_heading(subject, "", found.at, found.times, f"played up to {played}" if ends else None)
     render.echo()
 
 
 def print_statistics_csv(found: PlayerStatistics) -> None:
-    """One line per number; what a list paid has its own coordinates."""
+    """Print one line per number; the gold of a list has its own coordinates."""
     axes = found.at.axes()
     until = {f"  {ladder}": moment for ladder, moment in found.model_dump()["gold_as_of"].items()}
-    cells = [[what, value, until.get(what, axes["as_of"]), axes["known_at"], axes["rules"]]
-             for what, value in _numbers(found)]  # fmt: skip
+    cells = [
+        [what, value, until.get(what, axes["as_of"]), axes["known_at"], axes["rules"]]
+        for what, value in _statistics_rows(found)
+    ]
     render.print_csv(("what", "value", *AXES), cells)
 
 
 def print_statistics(found: PlayerStatistics) -> None:
-    """What the player started, finished and was paid."""
+    """Print what the player started, finished and was paid."""
     subject = render.plain(found.player) + (f": games of {render.plain(found.game)}" if found.game else "")
-    _heading_of_all(found, subject, [found.at.until, *found.gold_as_of.values()])
-    render.print_table(("what", "value"), _numbers(found))
+    _print_heading(found, subject, [found.at.until, *found.gold_as_of.values()])
+    render.print_table(("what", "value"), _statistics_rows(found))
 
 
-def _numbers(found: PlayerStatistics) -> list[tuple[str, str | int]]:
-    percent = "-" if found.ratio is None else f"{render.human(found.ratio * 100)} %"
+def _statistics_rows(found: PlayerStatistics) -> list[tuple[str, str | int]]:
+    percent = "-" if found.ratio is None else f"{render.format_decimal(found.ratio * 100)} %"
     golden = f"{found.stars} golden" if found.golden else str(found.stars)
     return [
-        ("games started", found.started), ("games finished", found.finished),
-        ("taken over as a substitute", found.substituted), ("finished of the last 99", percent),
-        ("stars", "after 20 games" if found.stars is None else golden), ("gold", found.gold),
+        ("games started", found.started),
+        ("games finished", found.finished),
+        ("taken over as a substitute", found.substituted),
+        ("finished of the last 99", percent),
+        ("stars", "after 20 games" if found.stars is None else golden),
+        ("gold", found.gold),
         *((f"  {ladder}", pieces) for ladder, pieces in found.gold_by_list.items()),
-    ]  # fmt: skip
+    ]

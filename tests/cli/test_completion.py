@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ratings_ledger.cli.completion import names as names_module
-from ratings_ledger.cli.completion.answers import completions
-from ratings_ledger.cli.completion.bash import quoted, typed_line
-from ratings_ledger.cli.completion.names import are_kept, keep_names, kept_names
+from ratings_ledger.cli.completion.answers import complete
+from ratings_ledger.cli.completion.bash import parse_line, quote_word
+from ratings_ledger.cli.completion.names import is_up_to_date, read_names, write_names
 from ratings_ledger.cli.main import ratings as program
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -32,7 +32,7 @@ HASH, OTHER = bytes(32), bytes([1] * 32)
 
 def words(db: str, *typed: str) -> list[str]:
     """What completes the last of some words."""
-    found = completions(["--db", db, *typed[:-1]], typed[-1])
+    found = complete(["--db", db, *typed[:-1]], typed[-1])
     return [found.before + word for word, _ in found.words if (found.before + word).startswith(typed[-1])]
 
 
@@ -68,7 +68,7 @@ def test_names_are_known_after_one_command(
     """Given a ledger of more than 100 names, one command that reads or writes it lets the shell know all of them."""
     db = copied(club)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    assert kept_names(db) == {}
+    assert read_names(db) == {}
     assert ratings(*command, db=db, input=catan("late", "player 1", "player 2")).exit_code == 0
 
     there = every_name(db)
@@ -237,24 +237,24 @@ def test_script_is_printed(shell: str, ratings: Ratings) -> None:
 def test_damaged_file_has_no_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of names of which a byte changed, or the end is missing, has no names, and is then written anew."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    keep_names("club.db", HASH, {"players": ["anna", "María José"], "ladders": []})
+    write_names("club.db", HASH, {"players": ["anna", "María José"], "ladders": []})
     (path,) = (tmp_path / "ratings-ledger" / "names").iterdir()
     whole = path.read_bytes()
-    assert kept_names("club.db") == {"players": ["anna", "María José"], "ladders": []}
+    assert read_names("club.db") == {"players": ["anna", "María José"], "ladders": []}
     for at in range(len(whole)):
         for content in (whole[:at], whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]):
             path.write_bytes(content)
-            assert kept_names("club.db") == {}
+            assert read_names("club.db") == {}
     path.write_bytes(b"\xff" * 100)
-    keep_names("club.db", HASH, {"players": ["ben"]})
-    assert kept_names("club.db") == {"players": ["ben"]}
+    write_names("club.db", HASH, {"players": ["ben"]})
+    assert read_names("club.db") == {"players": ["ben"]}
 
 
 @pytest.mark.parametrize("kind", ["a link", "a pipe", "a folder"])
 def test_only_an_own_file_is_read(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A link, a pipe or a folder in place of the file has no names; nobody waits for the other end of a pipe."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    keep_names("club.db", HASH, {"players": ["anna"]})
+    write_names("club.db", HASH, {"players": ["anna"]})
     (path,) = (tmp_path / "ratings-ledger" / "names").iterdir()
     path.rename(tmp_path / "elsewhere")
     if kind == "a link":
@@ -263,7 +263,7 @@ def test_only_an_own_file_is_read(kind: str, tmp_path: Path, monkeypatch: pytest
         os.mkfifo(path)
     else:
         path.mkdir()
-    assert kept_names("club.db") == {}
+    assert read_names("club.db") == {}
 
 
 def test_names_that_are_none_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,8 +271,8 @@ def test_names_that_are_none_are_left_out(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(names_module, "NAMES_MAX", 3)
     bad = ["a\nb", "a\x1b[2J", "a\u202eb", "a\x00", "a" * 201, "", "a\u0085b"]
-    keep_names("club.db", HASH, {"players": [*bad, "first", "क्‍ष", *bad, "two words", "it's"], "ladders": bad})
-    assert kept_names("club.db") == {"players": ["क्‍ष", "two words", "it's"], "ladders": []}
+    write_names("club.db", HASH, {"players": [*bad, "first", "क्‍ष", *bad, "two words", "it's"], "ladders": bad})
+    assert read_names("club.db") == {"players": ["क्‍ष", "two words", "it's"], "ladders": []}
 
 
 def test_each_place_has_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,17 +280,17 @@ def test_each_place_has_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "link.db").symlink_to("club.db")
-    keep_names("sqlite:///club.db", HASH, {"players": ["anna"]})
-    keep_names("postgresql://ben:secret@host/club?sslpassword=x&options=-csearch_path=a", HASH, {"players": ["ben"]})
+    write_names("sqlite:///club.db", HASH, {"players": ["anna"]})
+    write_names("postgresql://ben:secret@host/club?sslpassword=x&options=-csearch_path=a", HASH, {"players": ["ben"]})
     for same in ("club.db", f"sqlite:///{tmp_path}/club.db", "./link.db", "sqlite+pysqlite:///club.db?timeout=5"):
-        assert kept_names(same) == {"players": ["anna"]}
+        assert read_names(same) == {"players": ["anna"]}
     for same in (
         "postgresql://ben@host/club?options=-csearch_path=a",
         "postgres://ben:new@host/club?options=-csearch_path=a&password=y",
     ):
-        assert (same, kept_names(same)) == (same, {"players": ["ben"]})
+        assert (same, read_names(same)) == (same, {"players": ["ben"]})
     for other in ("other.db", "postgresql://ben@host/club?options=-csearch_path=b", "postgresql://host/other"):
-        assert kept_names(other) == {}
+        assert read_names(other) == {}
     assert not any("secret" in path.name for path in tmp_path.rglob("*"))
 
 
@@ -301,11 +301,11 @@ def test_only_the_newest_names_are_kept(copied: Callable[..., str], ratings: Rat
     ratings("standings", "catan-elo/basic", db=db)
     with open_ledger(db).reading() as connection:
         chain_hash = head(connection).chain_hash
-    assert are_kept(db, chain_hash)
+    assert is_up_to_date(db, chain_hash)
     ratings("standings", "catan-elo/basic", "--known-at", "2", db=db)
-    assert are_kept(db, chain_hash)
+    assert is_up_to_date(db, chain_hash)
     ratings("record", "--game", "catan", "--game-id", "g-9", "--group", "basic", "dora", "ben", db=db)
-    assert not are_kept(db, chain_hash)
+    assert not is_up_to_date(db, chain_hash)
     assert words(db, "history", "do") == ["dora"]
 
 
@@ -330,23 +330,23 @@ def test_names_are_replaced_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """While several write, whoever reads finds the names of one of them, whole."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     both = [[f"{one} {n}" for n in range(500)] for one in ("anna", "ben")]
-    keep_names("club.db", HASH, {"players": both[0]})
-    writers = [Thread(target=lambda every=every: [keep_names("club.db", OTHER, {"players": every}) for _ in range(20)])
+    write_names("club.db", HASH, {"players": both[0]})
+    writers = [Thread(target=lambda every=every: [write_names("club.db", OTHER, {"players": every}) for _ in range(20)])
                for every in both[1:]]  # fmt: skip
     for writer in writers:
         writer.start()
     while any(writer.is_alive() for writer in writers):
-        assert kept_names("club.db")["players"] in both
+        assert read_names("club.db")["players"] in both
     assert [path.suffix for path in (tmp_path / "ratings-ledger" / "names").iterdir()] == [""]
 
 
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8), st.sampled_from(["", '"', "'"]))
 def test_quoted_words_are_read_back(name: str, quote: str) -> None:
     """A word that is quoted for bash is read as that word, within a quotation mark and without one."""
-    typed = f"ratings history {quote}{quoted(name, quote)}"
+    typed = f"ratings history {quote}{quote_word(name, quote)}"
     if quote and not typed.endswith(quote):
         typed += quote
-    assert typed_line(f"{typed} ", BREAKS).words == ["history", name]
+    assert parse_line(f"{typed} ", BREAKS).words == ["history", name]
 
 
 def test_all_of_the_shipped_rulesets_are_named(ratings: Ratings, tmp_path: Path) -> None:

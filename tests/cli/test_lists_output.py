@@ -131,7 +131,7 @@ def test_future_period_has_not_begun(ladder: str, db: str, ratings: Ratings) -> 
     table = ratings("standings", ladder, db=db)
 
     assert (found["open"], found["games"], found["rows"]) == (True, 0, [])
-    nobody = f"Nobody is on this ladder: no game counts on it (why one does not: ratings explain GAME {ladder}).\n"
+    nobody = f"No player is on this ladder: no game counts on it (why one does not: ratings explain GAME {ladder}).\n"
     assert (table.exit_code, table.stderr) == (0, nobody)
     assert "The period of this list has not begun." in table.stdout
 
@@ -198,7 +198,7 @@ def test_tables_round_means_and_dash_ranks(db: str, ratings: Ratings) -> None:
         ["rank", "player", "points", "games", "places"], ["1", "anna", "452", "7", "2", "150", "150", "150"],
         ["-", "ben", "451", "7", "1", "150", "150", "150"],
     ]  # fmt: skip
-    assert " ".join(year[-1]) == f"Why somebody has no rank (-): ratings explain PLAYER {KNIGHTS_YEAR}"
+    assert " ".join(year[-1]) == f"Why a player has no rank (-): ratings explain PLAYER {KNIGHTS_YEAR}"
 
 
 def test_as_of_day_ends_in_berlin(db: str, ratings: Ratings) -> None:

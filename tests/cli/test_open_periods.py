@@ -138,7 +138,7 @@ def test_text_says_what_waits_until_when_and_how_to_see_it(ratings: Ratings, db:
     )  # fmt: skip
     told = ratings("standings", "--as-of", "2025-09-10", db=db)
     assert "1 game in open rating periods" in told.stdout
-    assert told.stderr.splitlines()[-1] == f"Nobody is on {LADDER} before its first rating period is closed."
+    assert told.stderr.splitlines()[-1] == f"No player is on {LADDER} before its first rating period closes."
 
 
 @pytest.mark.ledger(make=by_month, store="sqlite")

@@ -194,7 +194,7 @@ def test_games_without_places_have_no_measures(ratings: Ratings, use: Callable[.
         "pairs": 0, "decided": 0, "log_loss": None, "brier": None, "accuracy": None, "unplaced": 2,
     }  # fmt: skip
     told = ratings("whatif", file, db=db)
-    assert "own: 2 games without places, about which nothing can be predicted." in told.stdout
+    assert "own: 2 games without places, which cannot be predicted." in told.stdout
     assert "log loss" not in told.stdout
 
 

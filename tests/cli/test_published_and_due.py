@@ -9,7 +9,7 @@ from test_only_ladder import one_ladder
 
 NO_TIMED = (
     "No ruleset here makes lists of months or years. Shipped ones that do: catan-monthly, catan-open, catan-annual; "
-    "such as: ratings rules publish --shipped catan-monthly\n"
+    "publish one with: ratings rules publish --shipped catan-monthly\n"
 )
 
 

@@ -222,9 +222,9 @@ def test_terminal_shows_a_bar(db: str) -> None:
 def test_bar_counts_the_tasks_of_an_engine() -> None:
     """A step that is divided into tasks says how many are done, and how many had to be tried again."""
     numbers = {"tasks_done": 1_234, "tasks": 2_000, "retried": 0, "left": 766}
-    assert progress._described("replaying", numbers) == "replaying 1,234 of 2,000"
-    assert progress._described("replaying", numbers | {"retried": 12}) == "replaying 1,234 of 2,000, 12 tried again"
-    assert progress._described("building", {"ladders_done": 1, "ladders": 2}) == "building"
+    assert progress._describe_step("replaying", numbers) == "replaying 1,234 of 2,000"
+    assert progress._describe_step("replaying", numbers | {"retried": 12}) == "replaying 1,234 of 2,000, 12 tried again"
+    assert progress._describe_step("building", {"ladders_done": 1, "ladders": 2}) == "building"
 
 
 def test_progress_reports_are_spaced_out() -> None:
@@ -232,7 +232,7 @@ def test_progress_reports_are_spaced_out() -> None:
     now, told = 0.0, []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.monotonic", lambda: now)
-        tell = progress._seldom(lambda what, numbers: told.append((what, numbers.get("ladders_done"))))
+        tell = progress._limit_rate(lambda what, numbers: told.append((what, numbers.get("ladders_done"))))
         for done in range(101):
             now = done / 2
             tell("building", {"ladders": 100, "ladders_done": done})

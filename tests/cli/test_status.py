@@ -14,7 +14,7 @@ from builders import draft, event
 from ledgers import advance_clock, append_drafts
 from own_rules import built_in
 
-from ratings_ledger.cli.output.status import told_age
+from ratings_ledger.cli.output.status import format_age
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.projections.rulesets import registry
 from ratings_ledger.projections.stored import generations
@@ -473,6 +473,6 @@ def test_metrics_escape_odd_characters(tmp_path: Path, ratings: Ratings) -> None
 
 def test_age_uses_a_fitting_unit() -> None:
     """An age is shown in the unit that fits it."""
-    assert [told_age(seconds) for seconds in (0, 59, 60, 7_199, 7_200, 259_199, 259_200)] == [
+    assert [format_age(seconds) for seconds in (0, 59, 60, 7_199, 7_200, 259_199, 259_200)] == [
         "less than a minute", "less than a minute", "1 minute", "119 minutes", "2 hours", "71 hours", "3 days",
     ]  # fmt: skip

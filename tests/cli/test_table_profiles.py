@@ -153,7 +153,7 @@ def test_other_files_are_not_overwritten(one_db: str, ratings: Ratings, club: Pa
     club.write_text(mine, encoding="utf-8")
     refused = ratings("import", table(club), *GIVEN, "--save-profile", club, db=one_db)
     assert (refused.exit_code, club.read_text(encoding="utf-8")) == (2, mine)
-    assert f"{club} exists; --profile {club} takes it" in refused.stderr
+    assert f"{club} exists; add --profile {club}" in refused.stderr
     assert head(ratings, one_db) == before
     update = ("--profile", club, "--save-profile", club)
     assert ratings("import", table(club), *GIVEN, *update, db=one_db).exit_code == 0

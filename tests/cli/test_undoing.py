@@ -129,7 +129,7 @@ def test_newer_act_of_another_name_is_told(db: str, ratings: Ratings) -> None:
     """
     for name in ("mira", "Ada L."):
         ratings("record", "--game", "catan", "--game-id", name, "anna", "ben", "--by", name, db=db)
-    told = "newer, and left as it is: position 5, recorded by Ada L.; ratings undo 5 takes that back\n"
+    told = "newer, and not undone: position 5, recorded by Ada L.; ratings undo 5 undoes that\n"
     assert told in ratings("undo", "--by", "mira", "--dry-run", db=db).stdout
     assert "newer" not in ratings("undo", "4", "--by", "mira", "--dry-run", db=db).stdout
     assert "newer" not in ratings("undo", "--by", "Ada L.", "--dry-run", db=db).stdout

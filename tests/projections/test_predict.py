@@ -114,7 +114,7 @@ def test_more_than_two_sides_are_predicted_by_pairs(ratings: Ratings, db: str) -
     gave = changes_of(ratings, db, "c-3", LADDER)
     assert Fraction(prediction["sides"][1]["if"]["win"]) == gave["ben"]
     told = ratings("predict", LADDER, "anna", "ben", "cleo", db=db).stdout
-    assert "every pair is predicted by itself" in told
+    assert "each pair is predicted separately" in told
 
 
 @pytest.mark.ledger(make=with_games, store="sqlite")
