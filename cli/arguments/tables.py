@@ -103,8 +103,11 @@ OPTIONS = {
         help=f"What a table has in its rows and columns: {', '.join(LAYOUTS)}.",
     ),
     "dates": click.option("--dates", type=OneOf(ORDERS), help="The order of day, month and year."),
-    "tie": click.option(
-        "--ties", "tie", metavar="TEXT", help="What joins tied players in a cell besides =, such as /."
+    "ties": click.option(
+        "--ties",
+        metavar="TEXT",
+        multiple=True,
+        help="What joins tied players in a cell besides =, such as /; may be repeated.",
     ),
     "partners": partners_option,
     "forfeits": click.option("--forfeits", type=OneOf(FORFEITS), help="Rate games that were not played, or not."),
@@ -154,7 +157,7 @@ class TableFiles(NamedTuple):
         pairs = aliases_in(read_lines(self.alias_file), self.alias_file) if self.alias_file is not None else ()
         aliases, contradictions = agreed([*profile.aliases, *pairs])
         options = together(profile.options, typed)
-        refuse_joints(options.partners, options.tie)
+        refuse_joints(options.partners, options.ties)
         return options._replace(aliases=aliases), problems + contradictions
 
     def refuse_existing(self, files: Collection[str]) -> None:
@@ -192,19 +195,20 @@ class TableFiles(NamedTuple):
         render.note(f"note: {self.save_as} keeps how this table is read")
 
 
-def refuse_joints(partners: str | None, tie: str | None = None) -> None:
+def refuse_joints(partners: Iterable[str], ties: Iterable[str] = ()) -> None:
     """Raise `click.UsageError` for a text that cannot join partners: an empty one, or one that joins tied players."""
-    if partners is not None and partners.strip() in ("", TIE, (tie or TIE).strip()):
-        problem = "is empty" if not partners.strip() else "joins tied players"
-        raise click.UsageError(f"--partners {partners!r} {problem}; choose another text, such as --partners +")
+    for joint in partners:
+        if joint.strip() in ("", TIE, *map(str.strip, ties)):
+            problem = "is empty" if not joint.strip() else "joins tied players"
+            raise click.UsageError(f"--partners {joint!r} {problem}; choose another text, such as --partners +")
 
 
-def find_whole_ids(connection: Connection, *partners: str | None) -> frozenset[str]:
+def find_whole_ids(connection: Connection, partners: Collection[str]) -> frozenset[str]:
     """Return the known ids that contain a text that joins partners, or end in a score; cells keep these whole."""
     return frozenset(
         name
         for name in decode_for_command(connection).players
-        if any(joint is not None and joint in name for joint in partners) or ends_in_score(name)
+        if any(joint in name for joint in partners) or ends_in_score(name)
     )
 
 

@@ -44,7 +44,7 @@ def follow(db: str, policy: ImportPolicy) -> int:
     with _stop_signal() as stopped:
         for batch in batches(sys.stdin.fileno(), stopped):
             try:
-                replies = answers(ledger, batch, import_batch)
+                replies = import_and_answer(ledger, batch, import_batch)
             except LedgerError:
                 _note_unanswered(batch)
                 raise

@@ -85,7 +85,8 @@ def _build_scripts(db: str, prefix: str, who: str | None) -> list[tuple[str, lis
 
 
 def _wrap_statement(statement: str) -> str:
-    """Return a statement on lines of readable length; statements with quoted names, which may hold spaces, stay whole.
+    """Return a statement on lines of readable length; statements with quoted names, which may hold spaces,
+    stay whole.
     """
     if '"' in statement:
         return statement

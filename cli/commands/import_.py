@@ -120,7 +120,7 @@ def import_(
     with how.ledger.reading() as connection:
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
-        whole = find_whole_ids(connection, *(JOINTS if described.partners is None else (described.partners,)))
+        whole = find_whole_ids(connection, described.partners or JOINTS)
         zone, only_game = described.zone or home_zone(connection), find_only_game(connection)
         options = described._replace(zone=zone, whole=whole, only_game=only_game)
 

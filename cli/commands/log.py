@@ -12,7 +12,9 @@ from ratings_ledger.ledger.events.fields import to_nfc
 
 @command()
 @click.argument("subject", metavar="[GAME or PLAYER]", type=to_nfc, required=False)
-@click.option("--since", metavar="TIME|POSITION", help="Only what was recorded from then on; a date means its start.")
+@click.option(
+    "--since", metavar="TIME|POSITION", help="Only what was recorded from then on; a date or month means its start."
+)
 @click.option("--by", metavar="NAME", help="Only what NAME recorded.")
 @click.option(
     "--type", "types", metavar="TYPE", multiple=True, help="Only events of this type, such as game.voided; repeatable."

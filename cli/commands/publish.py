@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ratings_ledger.cli.arguments.command import OneOf, command
+from ratings_ledger.cli.arguments.options import as_of_option
 from ratings_ledger.cli.arguments.views import open_view
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render

@@ -114,7 +114,7 @@ def _note_result(result: Imported, league: str | None) -> None:
         note_voided(result)
 
 
-def _read_joints(ledger: Ledger, partners: str | None, players: tuple[str, ...], *, asks: bool) -> Joints:
+def _read_joints(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, ...], *, asks: bool) -> Joints:
     """Return the texts that join players in a cell, both typed now and in answers. Raises `click.UsageError`."""
     refuse_joints(partners)
     if not partners and not asks and not any(":" in cell for cell in players):

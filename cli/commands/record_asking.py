@@ -202,7 +202,7 @@ def _ask_for_time(how: WriteContext, zone: str | None) -> str:
 
 def _ask_for_players(known: Suggestions, joints: Joints) -> tuple[str, ...]:
     """Return the players in the order of their places, until an empty line."""
-    partners = "" if joints.partners is None else f", partners by {joints.partners}"
+    partners = f", partners by {' or '.join(joints.partners)}" if joints.partners else ""
     render.note(f"players by places, tied ones joined by ={partners}, scores as anna:3; an empty line ends")
     cells, placed = list[str](), list[str]()
     while True:

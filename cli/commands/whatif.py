@@ -8,7 +8,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.engines import workers_options
-from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.arguments.options import as_of_option, format_option
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output.progress import progress
 from ratings_ledger.cli.output.render import emit
@@ -49,7 +49,7 @@ def _read_settings(context: click.Context, parameter: click.Parameter, values: t
     callback=_read_settings,
     help="Try other values for a key of the ruleset; without a value, drop the key.",
 )
-@click.option("--as-of", metavar="TIME", help="Only what was played up to then; a date means its end.")
+@as_of_option
 @click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
 @workers_options
 @format_option

@@ -52,7 +52,7 @@ WRITTEN = frozenset(
     {"bad-utf8", "bad-time", "naive-time", "bad-value", "bad-decimal", "not-an-integer", "result-became-date"}
 )
 
-# the same option reads all of them, or the same rule refuses all: one cause, whoever it is about, from these words on
+# the same option reads all of them, or the same rule refuses all: from these words on, the cause is the same
 _SAME_FROM = {"tied-players": " pass --", "no-teams": " are partners"}
 
 _WITHOUT_VALUES = re.compile(r"'[^']*'|\d+")
@@ -127,8 +127,8 @@ def _group_by_cause(rejected: list[Rejection]) -> list[list[Rejection]]:
         message = _PLACE.sub("", rejection.message, count=1) if _PLACE.match(rejection.message) else rejection.message
         if rejection.code in WRITTEN:
             message = _WITHOUT_VALUES.sub("", message)
-        elif rejection.code == "tied-players" and "--ties" in message:
-            message = message[message.index("--ties") :]  # the same option reads all of them
+        elif (mark := _SAME_FROM.get(rejection.code, "")) in message:
+            message = message[message.index(mark) :]
         groups.setdefault((rejection.file, rejection.code, message), []).append(rejection)
     return list(groups.values())
 

@@ -36,7 +36,12 @@ def print_differences(found: Differences) -> None:
         if len(found.ladders) > 1
         else []
     )
-    shown = [difference for difference in found.ladders if difference.rows or not unchanged]
+    distinct = distinct_ladders(row for difference in found.ladders for row in difference.rows)
+    shown = [
+        difference
+        for difference in found.ladders
+        if difference.ladder in distinct or not (difference.rows or unchanged)
+    ]
     for number, difference in enumerate(shown):
         render.echo("\n" * bool(number), nl=False)
         render.echo(short_name(difference.ladder))

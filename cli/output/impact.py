@@ -16,22 +16,24 @@ SHOWN_CHANGES = 40
 
 def print_impact(found: Impact) -> None:
     """Print each ladder with its players if they are few, else the reach of the change; then published lists."""
-    if not found.changes:
+    changes = drop_duplicate_ladders(found.changes)
+    if not changes:
         render.echo(describe_no_change(found.failed))
-    elif len(found.changes) <= SHOWN_CHANGES:
+    elif len(changes) <= SHOWN_CHANGES:
         swapped = {ladder.ladder: ladder.swapped for ladder in found.ladders}
-        for ladder, concerned in groupby(found.changes, key=lambda effect: effect.ladder):
+        for ladder, concerned in groupby(changes, key=lambda effect: effect.ladder):
             render.echo(f"\n{short_name(ladder)}")
             print_effects([*concerned])
             if pairs := swapped.get(ladder):
                 render.echo(f"{render.count(pairs, 'pair')} of players in another order")
     else:
         render.echo()
-        print_impact_summaries(found.ladders[:SHOWN_CHANGES])
-        if (more := len(found.ladders) - SHOWN_CHANGES) > 0:
+        ladders = drop_duplicate_ladders(found.ladders)
+        print_impact_summaries(ladders[:SHOWN_CHANGES])
+        if (more := len(ladders) - SHOWN_CHANGES) > 0:
             render.echo(f"... and {render.count(more, 'more ladder')}")
         render.echo("\nWho is affected: --format json")
-    for period in () if found.periods is ABSENT else found.periods:
+    for period in () if found.periods is ABSENT else drop_duplicate_ladders(found.periods):
         for line in _describe_periods(period, found.times):
             render.print_hanging(line, 2)
     for reason in () if found.reasons is ABSENT else found.reasons:

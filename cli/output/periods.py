@@ -12,7 +12,8 @@ from ratings_ledger.projections.queries.standings import PeriodState
 
 
 def print_waiting(period: PeriodState | Absent, at: Coordinates, times: Times, command: str) -> None:
-    """Print how many games wait in open rating periods, when the first of these ends, and the command that shows them.
+    """Print how many games wait in open rating periods, when the first of these ends, and the command that
+    shows them.
     """
     if period is ABSENT or period.closes_at is None:
         return

@@ -76,7 +76,8 @@ def to_csv(rows: Iterable[Sequence[Cell]], to_stdout: bool = False) -> str:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[str] = ()) -> None:
-    """Print an aligned table; columns in `right` are flush right. A terminal folds long cells, a pipe gets whole lines.
+    """Print an aligned table; columns in `right` are flush right. A terminal folds long cells, a pipe gets
+    whole lines.
     """
     texts = [[plain(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
@@ -279,7 +280,8 @@ AXES = ("as_of", "known_at", "rules")
 def print_csv_at(
     header: Sequence[str], rows: Sequence[Sequence[Cell]], at: Coordinates | Sequence[Coordinates]
 ) -> None:
-    """Print rows for a spreadsheet, each ending with its coordinates, which are either the same for all or one per row.
+    """Print rows for a spreadsheet, each ending with its coordinates, which are either the same for all or
+    one per row.
     """
     places = [at] * len(rows) if isinstance(at, Coordinates) else at
     extended = [[*row, *place.axes().values()] for row, place in zip(rows, places, strict=True)]

@@ -50,6 +50,11 @@ def print_simulation(found: Simulation) -> None:
         _print_variants(found.variants)
         return
     (variant,) = found.variants
+    distinct = distinct_ladders(
+        (ladder.radius for ladder in variant.ladders),
+        (effect for ladder in variant.ladders for effect in ladder.changes),
+    )
+    variant = replace(variant, ladders=tuple(ladder for ladder in variant.ladders if ladder.radius.ladder in distinct))
     differing = [ladder for ladder in variant.ladders if ladder.differs]
     if not differing:
         render.echo(f"\n{describe_no_change(found.failed)}")
