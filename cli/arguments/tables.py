@@ -172,7 +172,7 @@ class TableFiles(NamedTuple):
 
     @property
     def is_used(self) -> bool:
-        """Tell whether a profile is read or kept."""
+        """Tell whether a profile is read or saved."""
         return self.profile is not None or self.save_as is not None
 
     @property
@@ -208,7 +208,7 @@ def find_whole_ids(connection: Connection, partners: Collection[str]) -> frozens
     return frozenset(
         name
         for name in decode_for_command(connection).players
-        if any(joint in name for joint in partners) or ends_in_score(name)
+        if any(joint in name for joint in partners) or has_score(name)
     )
 
 
@@ -220,9 +220,7 @@ def find_scored_games(connection: Connection) -> tuple[str, ...]:
 
 def find_only_game(connection: Connection) -> str | None:
     """Return the game that the published rulesets score, if they score only one, so that no question is needed."""
-    published = read_live(connection, until=None, type_name="ruleset.published")
-    games = {game for event in published for game in Ruleset.model_validate(event.data).scope.game}
-    return games.pop() if len(games) == 1 else None
+    return TableOptions(games=find_scored_games(connection)).only_game
 
 
 def table_options(command: Callable[..., int]) -> Callable[..., int]:

@@ -115,12 +115,12 @@ def correct(
         if game is None:
             raise Refused("game-unknown", f"no game {quote(game_id)} is recorded; see: ratings games{hint}")
         if edit:
-            new = under_recorded_ids(_edit_game(game), game, people)
+            new = restore_recorded_ids(_edit_game(game), game, people)
         elif players or labels or moved or score is not None:
             # an empty label removes it
             new = {name: value for name, value in {**game.data, **labels, **moved}.items() if value != ""}
-            cells = players if score is None else with_scores(game, players, people, score=score, whole=whole)
-            new |= {"participants": replaced(game, cells, people, whole)} if cells else {}
+            cells = players if score is None else add_scores(game, players, people, score=score, whole=whole)
+            new |= {"participants": place_players(game, cells, people, whole)} if cells else {}
             if score is None:
                 _note_scores(game.data, new)
             if "extra" in game.data:
@@ -155,12 +155,14 @@ def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptio
         with how.ledger.reading() as connection:
             whole = find_whole_ids(connection, options.partners)
             zoned_options = options._replace(zone=options.zone or home_zone(connection), whole=whole)
-            return corrections(Log(connection), identities(connection), file, reason, decided_at, zoned_options)
+            return correct_from_table(Log(connection), identities(connection), file, reason, decided_at, zoned_options)
 
     return _enter_many(how, "game.corrected", "recorded like this", read)
 
 
-def _read_voids(how: WriteContext, file: str | None, batch: str | None, reason: str, decided_at: int) -> Many:
+def _read_voids(
+    how: WriteContext, file: str | None, batch: str | None, reason: str, decided_at: int
+) -> RequestedChanges:
     with how.ledger.reading() as connection:
         if batch is not None:
             return void_batches(connection, batch, reason, decided_at)
@@ -334,7 +336,7 @@ def _enter(
     return how.enter(type_name, plan)
 
 
-def _enter_many(how: WriteContext, type_name: str, state: str, read: Callable[[int], Many]) -> int:
+def _enter_many(how: WriteContext, type_name: str, state: str, read: Callable[[int], RequestedChanges]) -> int:
     """Record the events that a file asks for; games that are already in this `state` stay as they are."""
     try:
         batch = read(clock.now())

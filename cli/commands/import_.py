@@ -9,16 +9,17 @@ from itertools import count
 from typing import Any
 
 import click
+from ratings_ledger.cli.output.ways_on import note_ways_on
 from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import read_head, refuse_unreadable_twice
-from ratings_ledger.cli.arguments.tables import TableFiles, find_only_game, find_whole_ids, with_table_options
+from ratings_ledger.cli.arguments.tables import TableFiles, find_scored_games, find_whole_ids, with_table_options
 from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.arguments.who_is_who import propose_with_answers
 from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
+from ratings_ledger.cli.output.appended import note_games
 from ratings_ledger.cli.output.progress import create_bar
 from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
@@ -120,9 +121,7 @@ def import_(
     with how.ledger.reading() as connection:
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
-        whole = find_whole_ids(connection, described.partners or JOINTS)
-        zone, only_game = described.zone or home_zone(connection), find_only_game(connection)
-        options = described._replace(zone=zone, whole=whole, only_game=only_game)
+        options = _add_known(connection, described)._replace(checks_all=not (keep_going or syncing))
 
     def save(plan: Proposal, used: TableOptions) -> None:
         if not plan.is_refused:
@@ -131,7 +130,9 @@ def import_(
     if previewing:
         from ratings_ledger.cli.commands.preview import preview
 
-        return preview(how, files, options, partial(_propose_files, files), save)
+        code, result = preview(how, files, options, partial(_propose_files, files), save)
+        note_ways_on(result, files, options, is_kept=table_files.is_used)
+        return code
     if syncing:
         from ratings_ledger.cli.commands.sync import sync  # it imports more than other commands need
 
@@ -143,10 +144,18 @@ def import_(
         impact = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
         with _progress_bar("appending", plan.result.would_append) as appended:
             result = how.finish(plan, appended)
-    note_homeless(result)
-    note_leagues(result)
-    note_voided(result)
-    return how.report(result, impact, only_lists=impact is not None and not how.dry_run)
+    note_games(result)
+    code = how.report(result, impact, only_lists=impact is not None and not how.dry_run)
+    note_ways_on(result, files, options, is_kept=table_files.is_used)
+    return code
+
+
+def _add_known(connection: Connection, options: TableOptions) -> TableOptions:
+    """Add what the ledger knows to the options of a table: its zone, its games, and ids that are not taken apart."""
+    whole = find_whole_ids(connection, options.partners or JOINTS)
+    return options._replace(
+        zone=options.zone or home_zone(connection), whole=whole, games=find_scored_games(connection)
+    )
 
 
 def _refuse_sync(files: tuple[str, ...], syncing: bool, has_other_mode: bool, has_sync_options: bool) -> None:

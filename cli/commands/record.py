@@ -114,7 +114,7 @@ def _note_result(result: Imported, league: str | None) -> None:
         note_voided(result)
 
 
-def _read_joints(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, ...], *, asks: bool) -> Joints:
+def _read_joints(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, ...], *, asks: bool) -> CellSyntax:
     """Return the texts that join players in a cell, both typed now and in answers. Raises `click.UsageError`."""
     refuse_joints(partners)
     if not partners and not asks and not any(":" in cell for cell in players):
@@ -124,7 +124,7 @@ def _read_joints(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, 
 
 
 def _build_typed_event(
-    joints: Joints,
+    joints: CellSyntax,
     players: tuple[str, ...],
     game: str | None,
     game_id: str | None,

@@ -72,7 +72,7 @@ def ask_for_game(
     typed: TypedGame,
     zone: str | None,
     event_of: Callable[[TypedGame], dict[str, Any]],
-    joints: Joints,
+    joints: CellSyntax,
 ) -> tuple[WriteContext, TypedGame] | None:
     """Return a whole game, once the user has seen its effect and pressed the key to record it, and the context to
     record it in; None if they leave. Times are read in a zone, by default the ledger's; `joints` join players in a
@@ -112,7 +112,7 @@ def ask_for_game(
 
 
 def _replace_names(
-    how: WriteContext, typed: TypedGame, answers: Answers | None, joints: Joints
+    how: WriteContext, typed: TypedGame, answers: Answers | None, joints: CellSyntax
 ) -> tuple[WriteContext, TypedGame]:
     """Return the game with the players who are meant, or without players if the user wants to type them again."""
     if answers is None:
@@ -143,7 +143,7 @@ def _load_suggestions(how: WriteContext) -> Suggestions:
 
 
 def _ask_for_missing(
-    how: WriteContext, typed: TypedGame, known: Suggestions, zone: str | None, joints: Joints
+    how: WriteContext, typed: TypedGame, known: Suggestions, zone: str | None, joints: CellSyntax
 ) -> TypedGame:
     """Return the game with everything that was missing."""
     if typed.game is None:
@@ -200,7 +200,7 @@ def _ask_for_time(how: WriteContext, zone: str | None) -> str:
         render.note(why)
 
 
-def _ask_for_players(known: Suggestions, joints: Joints) -> tuple[str, ...]:
+def _ask_for_players(known: Suggestions, joints: CellSyntax) -> tuple[str, ...]:
     """Return the players in the order of their places, until an empty line."""
     partners = f", partners by {' or '.join(joints.partners)}" if joints.partners else ""
     render.note(f"players by places, tied ones joined by ={partners}, scores as anna:3; an empty line ends")

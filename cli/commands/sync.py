@@ -29,7 +29,7 @@ def sync(
 
     def propose(how: WriteContext, options: TableOptions) -> Proposal:
         with how.ledger.reading() as connection:
-            compared.append(synced(connection, file, options, reason, clock.now()))
+            compared.append(compare_sheet(connection, file, options, reason, clock.now()))
         comparison = compared[-1]
         return how.propose_files(
             comparison.entries,
@@ -65,7 +65,7 @@ def sync(
         note_leagues(result)
         return how.report(replace(result, notes=[], new_players=[], new_ladders=[], close={}))
     if needs_consent and (comparison.doubt is not None or not yes):
-        plan.refuse(comparison.doubt or unconfirmed(comparison), file)
+        plan.refuse(comparison.doubt or unconfirmed_refusal(comparison), file)
     result = how.finish(plan)
     note_leagues(result)
     return how.report(result, None if plan.is_refused else impact, sync=differences)
