@@ -6,9 +6,9 @@ from typing import Any
 
 
 def without_newcomers(text: str) -> str:
-    """The messages of a command without who is new, which ladders begin, and whose name is close to another."""
-    lines = text.splitlines(keepends=True)
-    return "".join(line for line in lines if not re.match(r"note: (\d+ new (player|ladder)|new: '.*'.*: did )", line))
+    """The messages of a command without who and what is new, whose name is close, and that no ruleset is published."""
+    left_out = r"note: (\d+ new (player|ladder)|new: '.*'.*: did |no ruleset is published, )"
+    return "".join(line for line in text.splitlines(keepends=True) if not re.match(left_out, line))
 
 
 def counts(told: dict[str, Any]) -> dict[str, Any]:

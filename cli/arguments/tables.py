@@ -154,9 +154,9 @@ class TableFiles(NamedTuple):
         profile, problems = TableProfile(TableOptions(), []), list[Rejection]()
         if self.profile is not None:
             profile, problems = read_profile(self.profile)
-        pairs = aliases_in(read_lines(self.alias_file), self.alias_file) if self.alias_file is not None else ()
-        aliases, contradictions = agreed([*profile.aliases, *pairs])
-        options = together(profile.options, typed)
+        pairs = read_aliases(read_lines(self.alias_file), self.alias_file) if self.alias_file is not None else ()
+        aliases, contradictions = merge_aliases([*profile.aliases, *pairs])
+        options = merge_options(profile.options, typed)
         refuse_joints(options.partners, options.ties)
         return options._replace(aliases=aliases), problems + contradictions
 

@@ -78,7 +78,7 @@ def propose_with_answers(
             break
         plan.close()
         accepted = dict(zip(answers.accepted, answers.accepted, strict=True))
-        options = options._replace(aliases=with_answers(options.aliases, {**accepted, **answers.aliases}))
+        options = options._replace(aliases=add_answers(options.aliases, {**accepted, **answers.aliases}))
         how = replace(how, policy=how.policy._replace(accepted=how.policy.accepted | answers.accepted))
         plan = propose(how, options)
     return plan, options

@@ -147,7 +147,7 @@ def _note_scores(old: dict[str, Any], new: dict[str, Any]) -> None:
 def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptions, table_files: TableFiles) -> int:
     """Correct the games of a table, which the options and the files with further options describe."""
     options, problems = table_files.read(options)
-    how = replace(how, policy=how.policy._replace(accepted=of_their_own(options.aliases)))
+    how = replace(how, policy=how.policy._replace(accepted=own_names(options.aliases)))
 
     def read(decided_at: int) -> RequestedChanges:
         if problems:

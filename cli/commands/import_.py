@@ -9,7 +9,6 @@ from itertools import count
 from typing import Any
 
 import click
-from ratings_ledger.cli.output.ways_on import note_ways_on
 from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import command
@@ -21,6 +20,7 @@ from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.appended import note_games
 from ratings_ledger.cli.output.progress import create_bar
+from ratings_ledger.cli.output.ways_on import note_ways_on
 from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
 from ratings_ledger.ledger.intake.intake import Imported, Reject
@@ -116,7 +116,7 @@ def import_(
     files = tuple(dict.fromkeys(files))
     table_files.refuse_existing(files)
     described, problems = table_files.read(tables)
-    policy = how.policy._replace(keep_going=keep_going, new_game=new_game, accepted=of_their_own(described.aliases))
+    policy = how.policy._replace(keep_going=keep_going, new_game=new_game, accepted=own_names(described.aliases))
     how = replace(how, policy=policy, dry_run=how.dry_run or previewing)
     with how.ledger.reading() as connection:
         if problems:
@@ -146,7 +146,8 @@ def import_(
             result = how.finish(plan, appended)
     note_games(result)
     code = how.report(result, impact, only_lists=impact is not None and not how.dry_run)
-    note_ways_on(result, files, options, is_kept=table_files.is_used)
+    if not how.dry_run:
+        note_ways_on(result, files, options, is_kept=table_files.is_used)
     return code
 
 

@@ -94,4 +94,4 @@ def names_package_rule(file: str) -> bool:
     """Tell whether a file names a rule from a package, even if this program ships one of that name, too."""
     data, _ = read_tables(file)
     rule_id = None if data is None else data.get("rule")
-    return isinstance(rule_id, str) and (rule_id not in BUILT_IN or rule_id in contested())
+    return isinstance(rule_id, str) and (rule_id not in BUILT_IN or rule_id in find_contested_rules())

@@ -40,7 +40,7 @@ def print_differences(found: Differences) -> None:
     shown = [
         difference
         for difference in found.ladders
-        if difference.ladder in distinct or not (difference.rows or unchanged)
+        if (difference.rows and difference.ladder in distinct) or not (difference.rows or unchanged)
     ]
     for number, difference in enumerate(shown):
         render.echo("\n" * bool(number), nl=False)

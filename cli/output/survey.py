@@ -85,11 +85,11 @@ def _print_published(found: AllLists) -> None:
 
 def note_no_timed() -> None:
     """Print that no ruleset of the ledger makes lists of months or years, and which shipped ones do."""
-    from ratings_ledger.projections.replay.partition import by_time
-    from ratings_ledger.projections.rulesets.versions import read_toml, shipped
+    from ratings_ledger.projections.replay.partition import is_partitioned_by_time
+    from ratings_ledger.projections.rulesets.versions import read_shipped_texts, read_toml
 
-    rulesets = (read_toml(text)[0] for text in shipped())
-    ids = list(dict.fromkeys(one.id for one in rulesets if one is not None and by_time(one)))
+    rulesets = (read_toml(text)[0] for text in read_shipped_texts())
+    ids = list(dict.fromkeys(one.id for one in rulesets if one is not None and is_partitioned_by_time(one)))
     hint = (
         f" Shipped ones that do: {', '.join(ids)}; publish one with: ratings rules publish --shipped {ids[0]}"
         if ids

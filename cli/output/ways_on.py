@@ -15,7 +15,7 @@ def note_ways_on(result: Imported, files: Sequence[str], said: TableOptions, *, 
     """Note which option helps next, if one does; `is_kept` says whether a profile has what was said of the table."""
     if result.rejected_count:
         if result.sound and _are_of_rows(result):
-            rest = "records them, and writes the rest to FILE.rejects.jsonl"
+            rest = "records what has none, and writes the rest to FILE.rejects.jsonl"
             render.note(f"note: {render.count(result.sound, 'game')} without a fault; --keep-going {rest}")
         return
     if result.game is not None and not said.games:

@@ -33,7 +33,8 @@ def compare_periods(before: Facts, after: Facts, old: Stream | None, new: Stream
     """Return what lies between two states of a ladder at the ends of their logs; None if no period is concerned, or if
     every game is scored by itself.
     """
-    old, new = (stream.known.whole().stream if stream and stream.known else stream for stream in (old, new))
+    # Only ladders that score games one by one are continued, so the last part of a trace tells.
+    old, new = (stream.known.stream if stream and stream.known else stream for stream in (old, new))
     if new is None or new.periods is None or (old is not None and old.periods is None):
         return None
     was_open = None if old is None else describe_periods(before, old, None)

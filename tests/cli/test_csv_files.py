@@ -177,10 +177,12 @@ REFUSED = {
     ),
     "a quoted line break in a name": (GOOD.replace("anna", '"an\nna"'), [(2, "line-break"), (4, "game-incomplete")]),
     "a quote never closed": (GOOD.replace(",ben", ',"ben'), [(2, "too-few-participants"), (3, "bad-csv")]),
-    "an unknown column": (GOOD.replace("place\n", "spot\n"), [(1, "unknown-column")]),
+    "an unknown column": (GOOD.replace("place\n", "spot\n"), [(1, "unknown-column"), (2, "place-missing")]),
     "a column twice": (GOOD.replace("game,player", "player,player"), [(1, "column-twice"), (1, "missing-column")]),
     "no player column": (GOOD.replace("player,place", "place,score"), [(1, "missing-column")]),
-    "an unknown column behind blank lines": ("\n\n" + GOOD.replace("place\n", "spot\n"), [(3, "unknown-column")]),
+    "an unknown column behind blank lines": (
+        "\n\n" + GOOD.replace("place\n", "spot\n"), [(3, "unknown-column"), (4, "place-missing")],
+    ),
     "Latin-2 in a row": (
         GOOD.replace("ben", "Łukasz").encode("cp1250"), [(2, "too-few-participants"), (3, "bad-utf8")],
     ),
@@ -191,7 +193,8 @@ REFUSED = {
     "a player in two cells": (WIDE_HEADER + "g-1,2024-01-01T12:00:00Z,catan,anna,anna\n", [(2, "player-twice")]),
     "a tie of nobody": (WIDE_HEADER + "g-1,2024-01-01T12:00:00Z,catan,anna=,ben\n", [(2, "bad-identifier")]),
     "both forms at once": (
-        WIDE_HEADER.replace("2nd", "player") + "g-1,2024-01-01T12:00:00Z,catan,anna,ben\n", [(1, "unknown-column")],
+        WIDE_HEADER.replace("2nd", "player") + "g-1,2024-01-01T12:00:00Z,catan,anna,ben\n",
+        [(1, "unknown-column"), (2, "too-few-participants")],
     ),
 }  # fmt: skip
 

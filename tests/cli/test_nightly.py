@@ -156,9 +156,9 @@ def test_night_follows_a_killed_one(db: str, ratings: Ratings) -> None:
     """After a nightly run was killed, the next one runs, and the first counts as lost."""
     code = f"""
 import os, signal
-from ratings_ledger.ledger.store.runs import running
+from ratings_ledger.ledger.store.runs import record_run
 from ratings_ledger.ledger.store.opening import open_ledger
-with running(open_ledger({db!r}), "nightly"):
+with record_run(open_ledger({db!r}), "nightly"):
     os.kill(os.getpid(), signal.SIGKILL)
 """
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode < 0

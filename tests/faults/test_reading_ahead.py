@@ -235,7 +235,7 @@ def test_lack_of_memory_for_a_thread_is_no_wait(where: str, monkeypatch: pytest.
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(where, start)
-    with pytest.raises((WorkerLost, RuntimeError), match=r"is not handed on|can't start new thread"):
+    with pytest.raises((WorkerLost, RuntimeError), match=r"worker processes cannot be read|can't start new thread"):
         next(run_ahead(iter([b"first"])))
 
 

@@ -128,7 +128,7 @@ PGN = {
         f"{tags(result='2-0')}\n1-0\n\n{tags().replace('Result', 'Outcome')}\n1-0\n\n"
         f"{tags(white='a').replace(chr(34) + ']', ']', 1)}\n1-0\n",
         refused=[
-            ("1 bad-time", "Date: '????.??.??' does not say the day; put it there as 2024.11.22"),
+            ("1 bad-time", "Date: '????.??.??' does not say the day; write it as 2024.11.22"),
             ("11 bad-time", "--set occurred_at=2024-11-22"), ("21 missing-member", "Black: '?' names no player"),
             ("31 bad-value", "Result: '2-0' is none of 1-0"), ("41 missing-member", "the game has no tag Result"),
             ("51 bad-value", """'[Event "Club]' is no tag such as [White "anna"]"""),
@@ -260,7 +260,7 @@ TRF = {
     ),
     "TRF without dates of rounds": trf(
         HEADS, line001(1, "Adler, Anna", "   2 w 1"), line001(2, "Berg, Ben", "   1 b 0"),
-        refused=[("4 bad-time", "there is no line 132 with the date of round 1; put it there")],
+        refused=[("4 bad-time", "there is no line 132 with the date of round 1; add it")],
     ),
     "TRF with two of a name": trf(
         HEADS, DATED, line001(1, "Adler, Anna", "   2 w 1"), line001(2, "Adler, Anna", "   1 b 0"),

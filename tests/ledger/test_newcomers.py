@@ -118,7 +118,7 @@ def names(draw: st.DrawFn) -> tuple[list[str], list[str]]:
         name = draw(st.sampled_from([*known, *new]))
         change = draw(st.sampled_from(["letter", "letter", "swap", "words", "words"]))
         if change == "swap":
-            place = draw(st.integers(0, len(name) - 1))
+            place = draw(st.integers(0, max(len(name) - 1, 0)))
             new.append(name[:place] + name[place : place + 2][::-1] + name[place + 2 :])
         elif change == "letter":
             place, letter = draw(st.integers(0, len(name))), draw(st.sampled_from(["", *letters]))

@@ -27,7 +27,6 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts.stored_columns import StoredColumn
 from ratings_ledger.projections.replay import continuation, trace_cache
-from ratings_ledger.projections.replay import replay as replaying
 from ratings_ledger.projections.replay.trace import Trace
 
 ALL = "club-catan-elo/all"
@@ -183,9 +182,9 @@ def test_answers_from_kept_traces_are_the_same(
     parts: Counter[str] = Counter()
 
     def continued(*about: Any) -> Trace | None:
-        found = replaying.continued(*about)
-        parts["continued" if found and found.earlier else "as it was" if found else "replayed"] += 1
-        return found
+        trace = continuation.continue_trace(*about)
+        parts["continued" if trace and trace.earlier else "as it was" if trace else "replayed"] += 1
+        return trace
 
     monkeypatch.setattr(trace_cache, "continue_trace", continued)
     for seed in range(100, 140 if at_length else 102):
