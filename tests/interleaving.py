@@ -12,7 +12,7 @@ from ratings_ledger.projections.admission.proposals import Proposal
 
 STEPS: dict[str, tuple[Any, str]] = {
     "proposed": (WriteContext, "propose"), "committed": (Proposal, "append"), "appended": (intake, "append"),
-    "reported": (report, "decisions_page"),
+    "reported": (report, "build_decisions_page"),
 }  # fmt: skip
 
 

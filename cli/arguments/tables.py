@@ -27,7 +27,7 @@ from ratings_ledger.ledger.intake.tables.profiles import (
     TableProfile,
     check_encoding,
     format_profile,
-    is_up_to_date,
+    holds_text,
     merge_options,
     read_profile,
 )
@@ -185,7 +185,7 @@ class TableFiles(NamedTuple):
         if self.save_as is None:
             return
         text = format_profile(options, self.save_as)
-        if self._is_update and is_up_to_date(self.save_as, text):
+        if self._is_update and holds_text(self.save_as, text):
             return
         if self._is_update:
             replace_file(os.path.realpath(self.save_as), text.encode(), 0o666)

@@ -67,7 +67,7 @@ expect_option = click.option(
 @expect_option
 @table_options
 @with_game_options("all")
-def correct(
+def correct(  # its parameters are its options, one a line
     how: WriteContext,
     game_id: str | None,
     players: tuple[str, ...],

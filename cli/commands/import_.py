@@ -78,7 +78,7 @@ from ratings_ledger.projections.facts.players import known_players
 )
 @click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
 @with_game_options("tables")
-def import_(
+def import_(  # its parameters are its options, one a line
     how: WriteContext,
     files: tuple[str, ...],
     tables: TableOptions,

@@ -11,18 +11,22 @@ from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.engines import open_work_on_engine, rule_seconds_option, workers_options
-from ratings_ledger.cli.arguments.options import read_duration, result_format
+from ratings_ledger.cli.arguments.options import by_option, read_duration, result_format
 from ratings_ledger.cli.arguments.views import note_left_out
+from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.commands.backup import keep_option, note_problems
+from ratings_ledger.cli.commands.publish import publish_due as publish_due_lists
 from ratings_ledger.cli.commands.rebuild import note_failures
 from ratings_ledger.cli.interrupts import end_soon_after_interrupt
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.appended import format_rejection
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_night
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.backups import backup_folder
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.failures import describe_failure
+from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 from ratings_ledger.ledger.store.runs import leave_unreached, record_run
@@ -58,6 +62,8 @@ class Job(NamedTuple):
     help="Also make a backup in DIR, as `backup make` does.",
 )
 @keep_option
+@click.option("--publish-due", is_flag=True, help="First publish the lists that are due, as `publish --due` does.")
+@by_option
 @click.option(
     "--retry",
     metavar="TIME",
@@ -73,6 +79,8 @@ def nightly(
     db: str,
     folder: Path | None,
     keep: dict[str, int] | None,
+    publish_due: bool,
+    by: str,
     retry: int,
     rule_seconds: float,
     on: str | None,
@@ -81,21 +89,33 @@ def nightly(
 ) -> int:
     """Store the standings, verify the ledger, and make a backup.
 
-    Prints one line with the date, and on standard error what is wrong. The exit code is the lowest of those of the
-    parts that failed. Exit 4, with nothing done, while another night of the same ledger is in progress.
+    With --publish-due, first publish the lists that are due. Prints one line with the date, and on standard error what
+    is wrong. The exit code is the lowest of those of the parts that failed. Exit 4, with nothing done, while another
+    night of the same ledger is in progress.
     """
     if keep is not None and folder is None:
         raise click.UsageError("--keep is for the backups that --backup DIR makes")
     started, began = clock.now(), time.monotonic()
     until = began + retry
     with end_soon_after_interrupt(lambda: "\nratings: interrupted"):
-        ledger = _open(db, ["nightly", "rebuild", "verify", *["backup"] * (folder is not None)], until)
+        kinds = ["nightly", *["publish"] * publish_due, "rebuild", "verify", *["backup"] * (folder is not None)]
+        ledger = _open(db, kinds, until)
         with record_run(ledger, "nightly", clock.now, only_one=True) as run:
             at = cache(partial(open_work_on_engine, ledger, on, segments, rule_seconds))
             jobs = [
                 Job("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds, at)),
                 Job("verify", lambda: None, partial(_verify, ledger, rule_seconds, at)),
             ]
+            if publish_due:
+                how = WriteContext(db, ImportPolicy(by), form, dry_run=False)
+                jobs.insert(
+                    0,
+                    Job(
+                        "publish",
+                        partial(_refuse_lacking, ledger, "writer", "published"),
+                        partial(_publish, ledger, how),
+                    ),
+                )
             if folder is not None:
                 jobs.append(Job("backup", partial(_refuse_unusable, folder), partial(_backup, ledger, folder, keep)))
             parts = _run_jobs(ledger, jobs, until)
@@ -179,15 +199,29 @@ def _attempt(name: str, run: Callable[[], Outcome | None]) -> NightPart:
     return NightPart(name, exit_code, message, round(time.monotonic() - began, 3), reason)
 
 
-def _refuse_lacking(ledger: Ledger) -> None:
+def _refuse_lacking(ledger: Ledger, role: str = "rebuilder", done: str = "stored") -> None:
     with ledger.reading() as connection:
-        if told := ledger.dialect.describe_missing_rights(connection, "rebuilder"):
-            raise StoreUnavailable(f"nothing can be stored: {told}", "no-right")
+        if told := ledger.dialect.describe_missing_rights(connection, role):
+            raise StoreUnavailable(f"nothing can be {done}: {told}", "no-right")
 
 
 def _refuse_unusable(folder: Path) -> None:
     backup_folder.make_folder(folder)
     backup_folder.read_list(folder)
+
+
+def _publish(ledger: Ledger, how: WriteContext) -> Outcome:
+    with record_run(ledger, "publish", clock.now) as run:
+        done = publish_due_lists(how)
+        refused = [*done.failed, *(format_rejection(row.told.rejected[-1]) for row in done.rows if row.is_refused)]
+        for problem in refused:
+            render.note(f"ratings: publish: {render.plain(problem)}")
+        published = sum(not row.is_refused for row in done.rows)
+        message = render.count(published, "list") if published else "nothing was due"
+        if refused:
+            message = f"{len(refused):,} failed, of the others {render.count(published, 'list')}; {refused[0]}"
+            run.fail(message)
+        return int(bool(refused)), message
 
 
 def _rebuild(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None]) -> Outcome:

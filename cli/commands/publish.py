@@ -19,11 +19,11 @@ from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
 from ratings_ledger.projections.admission.outcomes import DuePublished, PublishedOutcome, head_of, refusals
-from ratings_ledger.projections.admission.publishing_lists import missed_months, publication, refuse_published
+from ratings_ledger.projections.admission.publishing_lists import publication, refuse_published
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ranking
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.survey import list_due, timed_rulesets
+from ratings_ledger.projections.queries.survey import find_missed_months, list_due, timed_rulesets
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.versions import find_period
 
@@ -96,7 +96,7 @@ def publish_due(how: WriteContext) -> DuePublished:
     now, view = clock.now(), open_view(how.ledger, None, None, None, cached=False)
     rows = []
     with view.survey() as survey:
-        months = missed_months(survey, now)
+        months = find_missed_months(survey, now)
         lists = [(ladders, stream.ladder, None) for ladders, stream in list_due(survey, now)]
         for ladders, ladder, end in [*lists, *((ladders, ladder, end) for end, ladders, ladder in months)]:
             with survey.collect_failure():

@@ -43,6 +43,7 @@ def format_metrics(state: dict[str, Any]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+# One family after another: a list is easiest to read at once.
 def _metric_families(state: dict[str, Any]) -> Iterator[Family]:
     def gauge(name: str, meaning: str, samples: Samples) -> Family:
         return Family(f"ratings_{name}", "gauge", meaning, samples)

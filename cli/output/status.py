@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.survey import describe_due
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.projections.stored.generations import Generation
@@ -64,6 +65,10 @@ def _status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | in
         if live is None
         else (f"generation {live.generation}, {render.count(live.behind, 'event')} behind"),
     )
+    for schedule in state.scheduled:
+        due = f"{describe_due(schedule.due)} due"
+        remedy = ": ratings publish --due" if schedule.due else ""
+        yield "scheduled", f"{short_name(schedule.ladder)} every {schedule.every}, {due}{remedy}"
     if state.age_seconds is not None:
         yield "age", format_age(state.age_seconds)
     for kind, known in state.runs.items():

@@ -7,6 +7,7 @@ from datetime import datetime
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import AXES, print_heading
 from ratings_ledger.projections.queries.players import PlayerStatistics
+from ratings_ledger.projections.queries.published import Schedule
 from ratings_ledger.projections.queries.results import members
 from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
@@ -53,19 +54,39 @@ def print_all_lists(found: AllLists) -> None:
         _print_heading(found, render.count(len(found.rows), "list"), [row.as_of for row in found.rows])
         rows = [(row.list, row.state, row.players, row.ranked, row.games) for row in found.rows]
         render.print_table(("list", "state", "players", "ranked", "games"), rows, right=("players", "ranked", "games"))
-    elif not found.has_timed:
+    elif not (found.has_timed or found.published or found.scheduled):
         note_no_timed()
-    else:
+    elif found.has_timed:
         during = f"during {found.period} " if found.period else ""
         render.note(f"No list of a month or year has a game {during}yet.")
     if found.published:
         _print_published(found)
+    if found.scheduled:
+        render.echo("\n" * bool(found.rows or found.published), nl=False)
+        _print_schedules(found.scheduled)
+
+
+def _print_schedules(scheduled: Sequence[Schedule]) -> None:
+    """Print the ladders that are published every month, and the months that are due."""
+    render.echo(f"{render.count(len(scheduled), 'schedule')}\n")
+    rows = [(short_name(schedule.ladder), schedule.every, describe_due(schedule.due)) for schedule in scheduled]
+    render.print_table(("ladder", "every", "due"), rows)
+    if any(schedule.due for schedule in scheduled):
+        render.echo("\nPublish what is due: ratings publish --due")
+
+
+def describe_due(months: Sequence[str]) -> str:
+    """Describe the months that are due."""
+    if len(months) < 3:
+        return " and ".join(months) or "nothing"
+    return f"{len(months):,} months, {months[0]} to {months[-1]}"
 
 
 def _print_published(found: AllLists) -> None:
     """Print the published lists, and the command that shows one of them."""
     times = found.times
-    render.echo(f"\n{render.count(len(found.published), 'published list')}\n")
+    render.echo("\n" * bool(found.rows), nl=False)
+    render.echo(f"{render.count(len(found.published), 'published list')}\n")
     rows = [
         (
             short_name(row.ladder),

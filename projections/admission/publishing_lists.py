@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import count as count_from
 from typing import Any
 
 from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.published_lists import split_rows
-from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.ledger.rejections import Refused, count
 from ratings_ledger.ledger.store.log import head
-from ratings_ledger.ledger.validation.published_lists import published_lists, scheduled_ladders
+from ratings_ledger.ledger.validation.published_lists import published_lists
 from ratings_ledger.projections.queries.coordinates import Times, format_end
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
-from ratings_ledger.projections.queries.survey import Survey
 from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
-from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
+from ratings_ledger.projections.rulesets.versions import find_period, is_running
 
 
 def publication(
@@ -61,39 +57,6 @@ def publication(
     if as_of is not None:
         listed["as_of"] = format_instant(as_of)
     return [*rows, ("list.published", listed)]
-
-
-def missed_months(seen: Survey, now: int) -> list[tuple[int, Ladders, str]]:
-    """Return for which months scheduled ladders were never published, from the month of their first game on: each end,
-    the ladders up to it, and the ladder; oldest first.
-    """
-    published = {one.of for one in published_lists(seen.connection, seen.facts.position)}
-    missed = []
-    for ladder in scheduled_ladders(seen.connection, seen.facts.position):
-        ruleset_id = parse_name(ladder).ruleset_id
-        if ruleset_id not in seen.usable:
-            continue
-        ladders = seen.ladders(ruleset_id)
-        for end in _month_ends(ladders, ladder, seen.times, now):
-            if (ladder, end) not in published:
-                missed.append((end, ladders.at(end), ladder))
-    return sorted(missed, key=lambda one: (one[0], one[2]))
-
-
-def _month_ends(ladders: Ladders, ladder: str, times: Times, now: int) -> Iterator[int]:
-    """Yield the ends of the months that are over, from that of a ladder's first game on, in the home zone or else that
-    of its ruleset.
-    """
-    zone = times.home or ladders.versions(ladder)[0].ruleset.time_zone
-    games = ladders.stream(ladder).row[:1]
-    if not len(games):
-        return
-    first = local_time(ladders.facts.occurred_at[games[0]], zone)
-    for month in count_from(first.year * 12 + first.month):
-        end = month_start(month // 12, month % 12 + 1, zone) - 1
-        if end >= now:
-            return
-        yield end
 
 
 def refuse_published(connection: Connection, ladder: str, end: int) -> None:

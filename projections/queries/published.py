@@ -132,6 +132,15 @@ class PublicationRow(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class Schedule(Result):
+    """A ladder that is published again and again, how often, and the months that are due, as YYYY-MM."""
+
+    ladder: str
+    every: str
+    due: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Publications(Answer, RowSequence[PublicationRow]):
     """The published lists that count, by ladder and time."""
 

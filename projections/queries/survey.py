@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
+from itertools import count as count_from
 from itertools import pairwise
 from typing import Any, TypeVar, cast
 
@@ -19,20 +20,20 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.zones import day_start, local_time
 from ratings_ledger.ledger.rejections import count, quote
-from ratings_ledger.ledger.validation.published_lists import published_lists
+from ratings_ledger.ledger.validation.published_lists import published_lists, scheduled_ladders
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment, parse_as_of
 from ratings_ledger.projections.queries.ladders_at import (
     LADDERS_LISTED,
     Ladders,
     Memo,
 )
-from ratings_ledger.projections.queries.published import PublicationRow
+from ratings_ledger.projections.queries.published import PublicationRow, Schedule
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, Failed, Result, RowSequence
 from ratings_ledger.projections.queries.standings import Standings, build_standings, describe_open_period
 from ratings_ledger.projections.replay.ladders import Stream, drop_duplicate_ladders, parse_name, short_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
-from ratings_ledger.projections.rulesets.versions import find_period, is_running
+from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
 
 
 def choose_only_ladder(rows: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:
@@ -115,6 +116,7 @@ class AllLists(ManyAnswers, RowSequence[ListRow]):
     """The lists of months and years, and the published lists, including those of ladders.
 
     `period` is the requested one, None for all. `has_timed` says whether any ruleset makes lists of months or years.
+    `scheduled` has the ladders that are published every month.
     """
 
     at: Coordinates
@@ -122,6 +124,7 @@ class AllLists(ManyAnswers, RowSequence[ListRow]):
     published: tuple[PublicationRow, ...]
     period: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
     has_timed: bool = field(default=True, metadata=HIDDEN, kw_only=True)
+    scheduled: tuple[Schedule, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +358,13 @@ def all_lists(survey: Survey, period: str | None) -> AllLists:
         if period is None or row.ladder in listed or _is_published_for(survey, row, period)
     )
     return AllLists(
-        survey.coordinates, tuple(rows), published, period=period, has_timed=bool(timed), **survey.shared_members()
+        survey.coordinates,
+        tuple(rows),
+        published,
+        period=period,
+        has_timed=bool(timed),
+        scheduled=find_schedules(survey, clock.now()),
+        **survey.shared_members(),
     )
 
 
@@ -382,3 +391,49 @@ def list_due(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
         if period is not None and stream.ladder not in published and not is_running(period, now, None):
             due.append((period.end, stream.ladder, ladders, stream))
     return [(ladders, stream) for _, _, ladders, stream in sorted(due, key=lambda entry: entry[:2])]
+
+
+def find_missed_months(survey: Survey, now: int) -> list[tuple[int, Ladders, str]]:
+    """Return the months for which scheduled ladders were never published, from the month of their first game on.
+
+    Each entry has the month's end, the ladders up to it, and the name of the ladder; oldest first.
+    """
+    published = {entry.of for entry in published_lists(survey.connection, survey.facts.position)}
+    missed = []
+    for ladder in scheduled_ladders(survey.connection, survey.facts.position):
+        ruleset_id = parse_name(ladder).ruleset_id
+        if ruleset_id not in survey.usable:
+            continue
+        ladders = survey.ladders(ruleset_id)
+        for end in _find_month_ends(ladders, ladder, survey.times, now):
+            if (ladder, end) not in published:
+                missed.append((end, ladders.at(end), ladder))
+    return sorted(missed, key=lambda entry: (entry[0], entry[2]))
+
+
+def _find_month_ends(ladders: Ladders, ladder: str, times: Times, now: int) -> Iterator[int]:
+    """Yield the ends of the months that are over, from that of a ladder's first game on, in the ladder's zone."""
+    zone = _zone_of(ladders, ladder, times)
+    games = ladders.stream(ladder).row[:1]
+    if not len(games):
+        return
+    first = local_time(ladders.facts.occurred_at[games[0]], zone)
+    for month in count_from(first.year * 12 + first.month):
+        end = month_start(month // 12, month % 12 + 1, zone) - 1
+        if end >= now:
+            return
+        yield end
+
+
+def _zone_of(ladders: Ladders, ladder: str, times: Times) -> str:
+    """Return the home zone, or else that of the ladder's ruleset."""
+    return times.home or ladders.versions(ladder)[0].ruleset.time_zone
+
+
+def find_schedules(survey: Survey, now: int) -> tuple[Schedule, ...]:
+    """Return the scheduled ladders, each with the months that are due, oldest first."""
+    scheduled = scheduled_ladders(survey.connection, survey.facts.position)
+    due: dict[str, list[str]] = {ladder: [] for ladder in scheduled}
+    for end, ladders, ladder in find_missed_months(survey, now) if scheduled else ():
+        due[ladder].append(local_time(end, _zone_of(ladders, ladder, survey.times)).strftime("%Y-%m"))
+    return tuple(Schedule(ladder, every, tuple(due[ladder])) for ladder, every in sorted(scheduled.items()))

@@ -12,7 +12,9 @@ from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 from ratings_ledger.ledger.store.log import count_by_type, head, ledger_id
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import DONE, FAILED, LOST, Run, all_runs, latest_runs, runs_ahead
+from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
 from ratings_ledger.projections.queries.coordinates import Times, load_times
+from ratings_ledger.projections.queries.published import Schedule
 from ratings_ledger.projections.queries.results import ABSENT, AS_IS, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.stored.freshness import Missing, Stale, missing_rules, stale_ladders
 from ratings_ledger.projections.stored.generations import Generation, age_seconds, kept_generations, whole_second
@@ -125,7 +127,7 @@ class LedgerStatus(Answer):
     """The state of a ledger; generations come newest first.
 
     `age_seconds` and `behind` are those of the oldest stored standings, None if nothing is stored. `problems` are those
-    of a health check, if one was asked for.
+    of a health check, if one was asked for. `scheduled` has the ladders that are published every month.
     """
 
     ledger: str
@@ -145,6 +147,7 @@ class LedgerStatus(Answer):
     runs: dict[str, LastRuns]
     dated_ahead: tuple[DatedAhead, ...]
     problems: tuple[HealthProblem, ...] | Absent = ABSENT
+    scheduled: tuple[Schedule, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 
 def last_comparison(ledger: Ledger, connection: Connection) -> str | None:
@@ -198,8 +201,20 @@ def ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
             for kind, last_runs in latest_runs(runs).items()
         },
         tuple(_dated_ahead(runs, generations, stale, now)),
+        scheduled=_schedules(connection, latest.position, times, now),
         times=times,
     )
+
+
+def _schedules(connection: Connection, position: int, times: Times, now: int) -> tuple[Schedule, ...]:
+    """Return the scheduled ladders with what is due; the log is decoded only if there are any."""
+    if not scheduled_ladders(connection, position):
+        return ()
+    from ratings_ledger.projections.facts.decoding import decode
+    from ratings_ledger.projections.queries.ladders_at import Ladders
+    from ratings_ledger.projections.queries.survey import Survey, find_schedules
+
+    return find_schedules(Survey(connection, Ladders(decode(connection, position)), None, times), now)
 
 
 def _dated_ahead(

@@ -80,3 +80,40 @@ def test_list_of_the_latest_month_is_shown(db: str, ratings: Ratings) -> None:
     assert again.stdout == latest.stdout
     march = ratings("standings", "elo-chess", "--as-published", "--as-of", "2024-03-31", db=db)
     assert (march.stderr, march.stdout.index("ben") < march.stdout.index("anna")) == ("", True)
+
+
+@pytest.mark.ledger(make=chess, store="sqlite")
+def test_schedules_and_what_is_due_are_shown(db: str, ratings: Ratings) -> None:
+    """`lists` and `status` show each schedule, with the months that are due until they are published."""
+    assert "scheduled  " not in ratings("status", db=db).stdout
+    assert "1 schedule" not in ratings("lists", db=db).stdout
+    assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
+    lists, status = (ratings(command, db=db).stdout for command in ("lists", "status"))
+    assert lists.startswith("1 schedule\n\n")
+    assert lists.endswith("\nPublish what is due: ratings publish --due\n")
+    for shown in (lists, status):
+        assert " months, 2024-03 to 2" in shown, shown
+    assert ratings("publish", "--due", db=db).exit_code == 0
+    lists, status = (ratings(command, db=db).stdout for command in ("lists", "status"))
+    assert " published lists\n" in lists.partition("\n")[0] + "\n"
+    assert "elo-chess  month  nothing\n" in lists
+    assert "elo-chess every month, nothing due\n" in status
+
+
+@pytest.mark.ledger(make=chess, store="sqlite")
+def test_night_publishes_what_is_due(db: str, ratings: Ratings) -> None:
+    """`nightly --publish-due` publishes before it stores standings; without the option nothing is published."""
+    assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
+    assert ratings("nightly", db=db).exit_code == 0
+    assert published(ratings, db) == []
+    night = ratings("nightly", "--publish-due", "--by", "night", db=db)
+    assert (night.exit_code, night.stderr) == (0, ""), night
+    count = len(published(ratings, db))
+    assert f" publish done: {count} lists; rebuild done: " in night.stdout
+    (first, *_) = read(ratings, db, "log", "--type", "list.published", "--limit", "0")["rows"]
+    assert first["by"] == "night"
+    status = read(ratings, db, "status")
+    assert (status["runs"]["publish"]["last"]["result"], status["generation"]["behind"]) == ("done", 0)
+    again = ratings("nightly", "--publish-due", db=db)
+    assert " publish done: nothing was due; rebuild done: " in again.stdout
+    assert len(published(ratings, db)) == count

@@ -14,14 +14,14 @@ NO_TIMED = (
 
 
 def test_lists_show_published_ladders(copied_file: Callable[..., str], ratings: Ratings) -> None:
-    """Given a ladder published as of a day, `lists` says that no ruleset makes lists of months, and shows it."""
+    """Given a ladder published as of a day, `lists` shows it, and does not say that no list has a month."""
     db = copied_file(one_ladder)
     told = publish(ratings, db, BASIC, "--as-of", "2024-03-31")
 
     (row,) = read(ratings, db, "lists")["published"]
     assert (row["ladder"], row["as_of"], row["players"]) == (BASIC, "2024-03-31T21:59:59.999999Z", 3)
     shown = ratings("lists", db=db).stdout
-    assert shown.startswith(NO_TIMED + "\n1 published list\n\n")
+    assert shown.startswith("1 published list\n\n")
     assert "catan-elo/basic  2024-03-31 21:59" in shown
     assert shown.endswith("\nOne of them: ratings standings catan-elo/basic --as-published\n")
     assert read(ratings, db, "standings", BASIC, "--as-published")["published"]["position"] == told["position"]

@@ -184,7 +184,7 @@ def test_annual_history_refers_to_months(ratings: Ratings, filled: Callable[...,
 
     assert read(ratings, db, "history", "cleo", YEAR)["rows"] == []
     assert ratings("history", "cleo", YEAR, db=db).stderr == (
-        f"{YEAR} sums places of months; see: ratings explain cleo {YEAR}\n"
+        f"{YEAR} sums places of months; run: ratings explain cleo {YEAR}\n"
     )
     assert f"ratings explain cleo {MARCH}" in ratings("history", "cleo", MARCH, db=db).stdout
 

@@ -337,7 +337,7 @@ def test_checking_a_pipe_is_refused(tmp_path: Path, ratings: Ratings) -> None:
     """`backup check` refuses a pipe and does not block on it."""
     os.mkfifo(tmp_path / "pipe")
     told = soon(lambda: ratings("backup", "check", tmp_path / "pipe"))
-    assert (told.exit_code, "not a pipe or a device" in told.stderr) == (2, True)
+    assert (told.exit_code, "instead of a pipe or device" in told.stderr) == (2, True)
 
 
 @pytest.mark.slow

@@ -116,7 +116,7 @@ def test_restore_from_a_pipe_is_refused(db: str, tmp_path: Path, ratings: Rating
     waiting.start()
     waiting.join(20)
     assert done[0].exit_code == 2
-    assert "not a pipe or a device" in done[0].stderr
+    assert "instead of a pipe or device" in done[0].stderr
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def test_active_since_is_a_date_of_ladders_alone(pages: Application) -> None:
     told = get(pages, f"/ladders/{LADDER}?active_since=yesterday")
     assert (told.status, "yesterday" in told.text) == (400, True)
     assert get(pages, "/games/g-1?active_since=2025-01-01").status == 400
-    assert get(pages, f"/ladders/{LADDER}?active_since=2030-01-01").text.count("Nobody has played since") == 1
+    assert get(pages, f"/ladders/{LADDER}?active_since=2030-01-01").text.count("No player has played since") == 1
 
 
 def test_spread_of_points_is_on_the_first_page(pages: Application) -> None:

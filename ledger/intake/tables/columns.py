@@ -147,7 +147,7 @@ def is_usual(meaning: str) -> bool:
     return meaning in GAME_COLUMNS or meaning in PLAYER_COLUMNS or is_place(meaning) or is_number(meaning)
 
 
-def read_names(
+def resolve_columns(
     names: list[str],
     options: TableOptions,
     holds: Callable[[str], bool] = is_usual,

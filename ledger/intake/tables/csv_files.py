@@ -24,7 +24,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     header_columns,
     not_utf8,
     only_game_told,
-    read_names,
+    resolve_columns,
     split_header,
     told_not_utf8,
 )
@@ -155,7 +155,7 @@ def table_events(
         yield problem.line or number, problem, None, None
         return
     sentences: tuple[str, ...] = (told,) if told else ()
-    header, problems = read_names(names, options)
+    header, problems = resolve_columns(names, options)
     # which known ids are not taken apart is told of recognised tables
     has_whole = any(joint in name for joint in options.partners for name in options.whole)
     if (

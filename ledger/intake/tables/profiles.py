@@ -194,7 +194,7 @@ def format_profile(options: TableOptions, file: str) -> str:
     return ABOVE.format(file) + tomli_w.dumps(members)
 
 
-def is_up_to_date(file: str, text: str) -> bool:
+def holds_text(file: str, text: str) -> bool:
     """Tell whether a profile has the same members as a text; then its order and its comments are kept."""
     with suppress(Refused), open(file, "rb") as opened:
         return _parse_toml(opened.read(BYTES_MAX + 1))[1] == _parse_toml(text.encode())[1]

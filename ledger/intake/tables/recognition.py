@@ -37,7 +37,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     not_utf8,
     only_game_told,
     place_text,
-    read_names,
+    resolve_columns,
     told_not_utf8,
     with_point,
 )
@@ -395,7 +395,7 @@ def _header(names: list[str], body: Rows, layout: Layout, options: TableOptions)
     spelled = {name.casefold(): name for name in renamed}
     said_besides = {theirs: ours for theirs, ours in options.renamed.items() if theirs.casefold() not in spelled}
     options = options._replace(renamed=renamed | said_besides, needed=needed)
-    return read_names(names, options, layout.holds, given)
+    return resolve_columns(names, options, layout.holds, given)
 
 
 def left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, str]:
