@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # slow imports come after the handler
     from typing import NoReturn
 
 EXIT_CODE = 128 + signal.SIGINT
-# new objects before Python looks for cycles among them; loading the program makes fewer, and they stay alive
+# New objects before Python looks for cycles: loading the program makes many, and they stay alive.
 OBJECTS = 200_000
 
 
