@@ -23,8 +23,9 @@ from ratings_ledger.ledger.validation.batches import Batch, find_imported_name, 
 from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.lookups import look_up_games
 
-# so many games of an import are compared, and those of as many recorded ones
+# At most so many games of an import are compared, with at most so many recorded ones.
 COMPARED_MAX = 20_000
 
 Key = tuple[int, str, frozenset[tuple[int, int]]]
@@ -38,7 +39,7 @@ class EqualGame(NamedTuple):
 
 
 def describe_equal_games(connection: Connection, facts: Facts, drafts: WaitingDrafts) -> Iterator[str]:
-    """Yield a sentence for each file that brings games which equal recorded ones from other sources."""
+    """Yield a sentence for each file whose games equal recorded games from other sources."""
     if not len(facts.occurred_at):
         return
     by_file: dict[str, list[EqualGame]] = defaultdict(list)
@@ -48,13 +49,13 @@ def describe_equal_games(connection: Connection, facts: Facts, drafts: WaitingDr
     for file, games in by_file.items():
         first, position = games[0]
         (record,) = read_records_at(connection, [position]).values()
-        there = parse_object(record.encode())["data"]["game_id"]
-        giver = next((f" from {csv_item(batch.name)}" for batch in batches if batch.has(position)), "")
+        game_id = parse_object(record.encode())["data"]["game_id"]
+        source = next((f" from {csv_item(batch.name)}" for batch in batches if batch.has(position)), "")
         result = describe_result(parse_object(first.draft.data.encode()))
         more = "games equal" if len(games) > 1 else "game equals"
         yield (
             f"{file}: {len(games):,} {more} {'games' if len(games) > 1 else 'one'} of the same day recorded from "
-            f"elsewhere, the first in line {first.line}: {result} is {csv_item(there)}{giver}; each of them would "
+            f"elsewhere, the first in line {first.line}: {result} is {csv_item(game_id)}{source}; each of them would "
             "count twice"
         )
 
@@ -62,60 +63,67 @@ def describe_equal_games(connection: Connection, facts: Facts, drafts: WaitingDr
 def _find_equal_games(
     connection: Connection, facts: Facts, drafts: WaitingDrafts, batches: Sequence[Batch]
 ) -> Iterator[EqualGame]:
-    days = _days(facts)
+    days = _list_days(facts)
     candidates = list[tuple[WaitingDraft, Key]]()
     for waiting in drafts:
         if waiting.draft.type == "game.recorded" and waiting.draft.occurred_at // DAY in days:
-            if (key := _key_of_draft(facts, waiting)) is not None:
+            if (key := _make_key(facts, waiting)) is not None:
                 candidates.append((waiting, key))
             if len(candidates) == COMPARED_MAX:
                 break
-    recorded = _recorded_keys(facts, {key[0] for _, key in candidates})
+    recorded = _find_recorded(facts, {key[0] for _, key in candidates})
     own: dict[str, Ranges] = {}
     for waiting, key in candidates:
         if waiting.file not in own:
             name = find_imported_name(connection, batch_name(waiting.file))
             own[waiting.file] = Ranges(batch.ranges for batch in batches if batch.name == name)
         positions = recorded.get(key, [])
-        position = next((one for one in positions if own[waiting.file].import_of(one) is None), None)
+        position = next((position for position in positions if own[waiting.file].import_of(position) is None), None)
         if position is not None:
             positions.remove(position)
             yield EqualGame(waiting, position)
 
 
-def _days(facts: Facts) -> set[int]:
+def _list_days(facts: Facts) -> set[int]:
     """Return the days on which games were played."""
     if len(facts.occurred_at) < arrays.LONG_HISTORY:
-        return {at // DAY for at in facts.occurred_at}
+        return {instant // DAY for instant in facts.occurred_at}
     return {*(arrays.as_numpy(facts.occurred_at) // DAY).tolist()}
 
 
-def _key_of_draft(facts: Facts, waiting: WaitingDraft) -> Key | None:
-    """Return what games are compared by; None if somebody in it is new, so that nothing equals it."""
+def _make_key(facts: Facts, waiting: WaitingDraft) -> Key | None:
+    """Return what games are compared by; None if a player is new, so that no recorded game is equal."""
     data = parse_object(waiting.draft.data.encode())
-    numbers = [facts.player_numbers.get(one["player"]) for one in data["participants"]]
-    people = [facts.person[number] for number in numbers if number is not None]
-    if len(people) < len(numbers):
+    numbers = [facts.player_numbers.get(participant["player"]) for participant in data["participants"]]
+    persons = [facts.person[number] for number in numbers if number is not None]
+    if len(persons) < len(numbers):
         return None
-    return waiting.draft.occurred_at // DAY, data["game"], _ranked(people, places(data))
+    return waiting.draft.occurred_at // DAY, data["game"], _rank_persons(persons, places(data))
 
 
-def _recorded_keys(facts: Facts, days: set[int]) -> dict[Key, list[int]]:
-    """Return the positions of the live games of some days by what they are compared by."""
-    found: dict[Key, list[int]] = defaultdict(list)
-    rows = [row for row, at in enumerate(facts.occurred_at) if at // DAY in days] if days else []
-    for row in rows[:COMPARED_MAX]:
-        if row in facts.voided:
-            continue
-        seats = slice(int(facts.start[row]), int(facts.start[row]) + int(facts.count[row]))
-        people = [facts.person[number] for number in facts.player[seats]]
-        game = facts.texts[facts.cells[facts.cell[row]].game]
-        ranked = _ranked(people, [*map(int, facts.place[seats])])
-        found[int(facts.occurred_at[row]) // DAY, game, ranked].append(int(facts.first_position[row]))
-    return found
+def _find_recorded(facts: Facts, days: set[int]) -> dict[Key, list[int]]:
+    """Return the positions of the live games of some days, by what they are compared by."""
+    positions: dict[Key, list[int]] = defaultdict(list)
+    rows = [row for row in _find_rows(facts, days)[:COMPARED_MAX] if row not in facts.voided]
+    for row, game in zip(rows, look_up_games(facts, rows), strict=True):
+        name = facts.texts[facts.cells[facts.cell[row]].game]
+        key = game.occurred_at // DAY, name, _rank_persons(game.persons, game.places)
+        positions[key].append(game.first_position)
+    return positions
 
 
-def _ranked(people: Sequence[int], own: Sequence[int]) -> frozenset[tuple[int, int]]:
-    """Return who has which place, whichever way ties are counted."""
-    rank = {place: number for number, place in enumerate(sorted({*own}))}
-    return frozenset((int(person), rank[place]) for person, place in zip(people, own, strict=True))
+def _find_rows(facts: Facts, days: set[int]) -> list[int]:
+    """Return the rows of the games of some days."""
+    if not days:
+        return []
+    if len(facts.occurred_at) < arrays.LONG_HISTORY:
+        return [row for row, instant in enumerate(facts.occurred_at) if instant // DAY in days]
+    np = arrays.np
+    rows: list[int] = np.flatnonzero(np.isin(arrays.as_numpy(facts.occurred_at) // DAY, [*days])).tolist()
+    return rows
+
+
+def _rank_persons(persons: Sequence[int], own_places: Sequence[int]) -> frozenset[tuple[int, int]]:
+    """Return each person with the rank of their place, which is the same however ties are counted."""
+    rank = {place: number for number, place in enumerate(sorted({*own_places}))}
+    return frozenset((int(person), rank[place]) for person, place in zip(persons, own_places, strict=True))

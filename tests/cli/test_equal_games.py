@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from ratings_ledger.projections import arrays
+
 Ratings = Callable[..., Any]
 pytestmark = pytest.mark.ledger(make=lambda ratings, url: ratings("init", "--for", "chess", db=url))
 CLUB = "Date,White,Black,Result\n2024-11-22,anna,ben,1-0\n2024-11-23,ben,cleo,½-½\n"
@@ -27,8 +29,12 @@ def games(tmp_path: Path, *rows: tuple[str, str, str, str, str]) -> Path:
     return path
 
 
-def test_equal_games_of_another_source_are_counted(club: str, ratings: Ratings, tmp_path: Path) -> None:
+@pytest.mark.parametrize("long_history", [arrays.LONG_HISTORY, 0], ids=["one by one", "by numpy"])
+def test_equal_games_of_another_source_are_counted(
+    club: str, ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long_history: int
+) -> None:
     """The same day, game, players and places: the count and the first are told, and nothing is refused."""
+    monkeypatch.setattr(arrays, "LONG_HISTORY", long_history)
     path = games(tmp_path, ("aaaaaaaa", "2024.11.23", "cleo", "ben", "1/2-1/2"), ("aaaaaaab", "2024.11.22", "ben",
                  "anna", "0-1"), ("aaaaaaac", "2024.11.22", "anna", "ben", "1-0"))  # fmt: skip
     told = (
