@@ -106,15 +106,14 @@ def continue_trace(
         return trace
     if (len(changed) + trace.count - games) * CONTINUED_PART > trace.count or not games:
         return None
-    if trace.earlier is not None and games < trace.count:
-        return continue_trace(trace.whole(), since, facts, ladder, versions)
-    row = trace.last_row if games == trace.count else trace.stream.row[games - 1]
+    row = trace.row_of(games - 1)
     boundary = (facts.occurred_at[row], facts.first_position[row])
     earlier = trace.up_to(games, trace.place(facts, boundary, games)[1])
     # Renames may also affect games that were not counted.
     rows_of_all = order_rows(facts, None, boundary[0]) if changed_people else None
-    later_rows = [] if games == trace.count else trace.stream.row[games:]
-    rows = _select_rows_after(facts, boundary, [*later_rows, *changed] if rows_of_all is None else rows_of_all)
+    rows = _select_rows_after(
+        facts, boundary, [*trace.rows_from(games), *changed] if rows_of_all is None else rows_of_all
+    )
     rest = build_streams(facts.only(rows), versions, only=parse_name(ladder).values, after=boundary).get(ladder)
     if rest is None:
         return earlier

@@ -186,6 +186,23 @@ class Trace:
         row: int = self.stream.row[len(self.stream.row) - 1]
         return row
 
+    def row_of(self, game: int) -> int:
+        """Return the row of a game in the facts."""
+        begin = self.earlier.count if self.earlier else 0
+        if self.earlier and game < begin:
+            return self.earlier.row_of(game)
+        row: int = self.stream.row[game - begin]
+        return row
+
+    def rows_from(self, game: int) -> Iterator[int]:
+        """Yield the rows of the games from one on."""
+        begin = 0
+        if self.earlier:
+            begin = self.earlier.count
+            if game < begin:
+                yield from self.earlier.rows_from(game)
+        yield from self.stream.row[max(game - begin, 0) :]
+
     @property
     def last_version(self) -> Version | None:
         """Return the version that scored the last game; None without games."""
@@ -534,8 +551,12 @@ class Trace:
         return trace
 
     def compact(self) -> Trace:
-        """Join the parts if there are many, because each query about a player reads all of them."""
-        return self.whole() if len(self._parts()) > PARTS_MAX else self
+        """Join the parts behind the first if there are many, because each query about a player reads all of them.
+
+        The first part is the longest, perhaps in a file, and is not copied.
+        """
+        parts = self._parts()
+        return _join_parts(parts[1:]) if len(parts) > PARTS_MAX else self
 
     def whole(self) -> Trace:
         """Return this trace in one part, with players numbered in the order in which they joined."""
@@ -704,12 +725,15 @@ def _to_columns(states: Sequence[State], width: int) -> list[Column]:
 
 
 def _join_parts(parts: Sequence[Trace]) -> Trace:
-    """Join successive parts of a trace into one."""
+    """Join successive parts of a trace into one, which continues the trace that the first of them continues."""
+    earlier = parts[0].earlier
+    known = len(earlier.points) if earlier else 0
     last, streams = parts[-1], [part.stream for part in parts]
     played = [stream for stream in streams if len(stream.row)]
     first = _find_first_slots(parts)
     # Number players by their first games; players with adjustments only come last, in their previous order.
-    order = sorted(range(len(last.points)), key=lambda number: first.get(number, 2**63))
+    new_players = sorted(range(known, len(last.points)), key=lambda number: first.get(number, 2**63))
+    order = [*range(known), *new_players]
     number = array("i", bytes(4 * len(order)))
     for new, old in enumerate(order):
         number[old] = new
@@ -751,6 +775,7 @@ def _join_parts(parts: Sequence[Trace]) -> Trace:
         last.minted,
         last.burned,
         last.adjusted,
+        earlier,
     )
 
 
