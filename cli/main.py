@@ -151,7 +151,7 @@ HEADINGS = {
 }
 
 NO_ROOM = "free some space there, or send the output elsewhere; ratings log lists what is recorded by now"
-WITHOUT_MEMORY = b"ratings: there is not enough memory for this; the command changed nothing\n"
+WITHOUT_MEMORY = b"ratings: there is not enough memory for this; the interrupted operation changed nothing\n"
 
 # whether a command is running, which an interrupt must not cut off, and whether an interrupt came
 _under_way = False
@@ -279,7 +279,7 @@ def run_program(arguments: list[str] | None = None) -> None:
 
 
 def _silence_memory_errors() -> None:
-    """Leave reports of lacking memory to `failure_of`, also where objects are dropped and threads end."""
+    """Leave reports of lacking memory to `describe_failure`, also where objects are dropped and threads end."""
     unraisable, of_thread = sys.unraisablehook, threading.excepthook
     sys.unraisablehook = lambda event: None if is_out_of_memory(event.exc_value) else unraisable(event)
     threading.excepthook = lambda event: None if is_out_of_memory(event.exc_value) else of_thread(event)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
 
     class _LoadedOnUse:
-        """numpy, loaded on first use: `status`, completion and a piped `import` never use it, and start sooner."""
+        """numpy, loaded on first use: completion and a piped `import` never use it, and start sooner."""
 
         def __getattr__(self, name: str) -> Any:
             import numpy

@@ -445,7 +445,7 @@ def results_of_game(n: int, columns: Columns) -> tuple[list[int], list[list[int]
 
 
 def check_single_players(n: int, columns: Columns, params: Any) -> str | None:
-    """Return why a rule that reads place, team and status and compares every two players cannot score a game."""
+    """Return why a rule that reads place, team and status, and compares all pairs, cannot score a game, or None."""
     place, team, status = columns
     return refuse_all_but_single_players(place, team, status)
 

@@ -131,7 +131,7 @@ def import_(  # its parameters are its options, one a line
         from ratings_ledger.cli.commands.preview import preview
 
         code, result = preview(how, files, options, partial(_propose_files, files), save)
-        note_ways_on(result, files, options, is_kept=table_files.is_used)
+        note_ways_on(result, files, options, is_kept=table_files.is_used, keeps_going=keep_going)
         return code
     if syncing:
         from ratings_ledger.cli.commands.sync import sync  # it imports more than other commands need
@@ -147,7 +147,7 @@ def import_(  # its parameters are its options, one a line
     note_games(result)
     code = how.report(result, impact, only_lists=impact is not None and not how.dry_run)
     if not how.dry_run:
-        note_ways_on(result, files, options, is_kept=table_files.is_used)
+        note_ways_on(result, files, options, is_kept=table_files.is_used, keeps_going=keep_going)
     return code
 
 

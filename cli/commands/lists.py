@@ -35,7 +35,8 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
     """Show the lists of months and years, their state and their size.
 
     Then the lists that were published, of other ladders as well: each is shown by ratings standings LADDER
-    --as-published. Of the coordinates only --known-at matters to them.
+    --as-published. Of the coordinates only --known-at matters to them. Last, the ladders that are published every
+    month, and the months that are due now.
     """
     emit(
         open_view(open_for_command(db), as_of, known_at, rules).lists(period),

@@ -71,7 +71,10 @@ def games(
     known_at: str | None,
     form: str,
 ) -> None:
-    """List the recorded games as they stand now, or show one."""
+    """List the recorded games as they stand now, or show one.
+
+    They come by the time they were played.
+    """
     view = open_view(open_for_command(db), as_of, known_at, None)
     game_list = view.games(game_id, game=game, player=player, since=since, by=by, limit=limit)
     note_left_out(game_list.left_out)

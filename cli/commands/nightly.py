@@ -15,11 +15,11 @@ from ratings_ledger.cli.arguments.options import by_option, read_duration, resul
 from ratings_ledger.cli.arguments.views import note_left_out
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.commands.backup import keep_option, note_problems
+from ratings_ledger.cli.commands.publish import list_problems
 from ratings_ledger.cli.commands.publish import publish_due as publish_due_lists
 from ratings_ledger.cli.commands.rebuild import note_failures
 from ratings_ledger.cli.interrupts import end_soon_after_interrupt
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import format_rejection
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_night
 from ratings_ledger.ledger import clock
@@ -89,9 +89,9 @@ def nightly(
 ) -> int:
     """Store the standings, verify the ledger, and make a backup.
 
-    With --publish-due, first publish the lists that are due. Prints one line with the date, and on standard error what
-    is wrong. The exit code is the lowest of those of the parts that failed. Exit 4, with nothing done, while another
-    night of the same ledger is in progress.
+    With --publish-due, first publish the lists that are due. A part that fails does not stop the others. Prints one
+    line with the date, and on standard error what is wrong. The exit code is the lowest of those of the parts that
+    failed. Exit 4, with nothing done, while another night of the same ledger is in progress.
     """
     if keep is not None and folder is None:
         raise click.UsageError("--keep is for the backups that --backup DIR makes")
@@ -102,20 +102,15 @@ def nightly(
         ledger = _open(db, kinds, until)
         with record_run(ledger, "nightly", clock.now, only_one=True) as run:
             at = cache(partial(open_work_on_engine, ledger, on, segments, rule_seconds))
-            jobs = [
+            jobs = []
+            if publish_due:
+                how = WriteContext(db, ImportPolicy(by), form, dry_run=False)
+                check = partial(_refuse_lacking, ledger, "writer", "published")
+                jobs.append(Job("publish", check, partial(_publish, how)))
+            jobs += [
                 Job("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds, at)),
                 Job("verify", lambda: None, partial(_verify, ledger, rule_seconds, at)),
             ]
-            if publish_due:
-                how = WriteContext(db, ImportPolicy(by), form, dry_run=False)
-                jobs.insert(
-                    0,
-                    Job(
-                        "publish",
-                        partial(_refuse_lacking, ledger, "writer", "published"),
-                        partial(_publish, ledger, how),
-                    ),
-                )
             if folder is not None:
                 jobs.append(Job("backup", partial(_refuse_unusable, folder), partial(_backup, ledger, folder, keep)))
             parts = _run_jobs(ledger, jobs, until)
@@ -210,18 +205,15 @@ def _refuse_unusable(folder: Path) -> None:
     backup_folder.read_list(folder)
 
 
-def _publish(ledger: Ledger, how: WriteContext) -> Outcome:
-    with record_run(ledger, "publish", clock.now) as run:
-        done = publish_due_lists(how)
-        refused = [*done.failed, *(format_rejection(row.told.rejected[-1]) for row in done.rows if row.is_refused)]
-        for problem in refused:
-            render.note(f"ratings: publish: {render.plain(problem)}")
-        published = sum(not row.is_refused for row in done.rows)
-        message = render.count(published, "list") if published else "nothing was due"
-        if refused:
-            message = f"{len(refused):,} failed, of the others {render.count(published, 'list')}; {refused[0]}"
-            run.fail(message)
-        return int(bool(refused)), message
+def _publish(how: WriteContext) -> Outcome:
+    done = publish_due_lists(how)
+    problems, published = list_problems(done), sum(not row.is_refused for row in done.rows)
+    for problem in problems:
+        render.note(f"ratings: publish: {render.plain(problem)}")
+    told = render.count(published, "list")
+    if problems:
+        return 1, f"{len(problems):,} failed, {told} published; {problems[0]}"
+    return 0, told if published else "nothing was due"
 
 
 def _rebuild(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None]) -> Outcome:

@@ -10,13 +10,14 @@ from ratings_ledger.cli.arguments.options import as_of_option
 from ratings_ledger.cli.arguments.views import open_view
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import print_due_published, print_list_published
+from ratings_ledger.cli.output.appended import format_rejection, print_due_published, print_list_published
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.runs import record_run
 from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
 from ratings_ledger.projections.admission.outcomes import DuePublished, PublishedOutcome, head_of, refusals
 from ratings_ledger.projections.admission.publishing_lists import publication, refuse_published
@@ -37,7 +38,7 @@ SCHEDULED = "list.scheduled"
     "--due",
     "all_due",
     is_flag=True,
-    help="Publish all lists of months and years that are over and were never published.",
+    help="Publish all lists that are over and were never published: of months, years and schedules.",
 )
 @click.option(
     "--every", type=OneOf(["month"]), help="Schedule LADDER: --due then publishes it as it stood at each month's end."
@@ -91,12 +92,29 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
 def publish_due(how: WriteContext) -> DuePublished:
     """Publish all lists that are over and were never published, oldest first, and return what became of each.
 
-    What another process publishes at the same time is left to it.
+    Another process may publish some of them at the same time. A run records the outcome, except of a dry run.
     """
+    if how.dry_run:
+        return _publish_due(how)
+    with record_run(how.ledger, "publish", clock.now) as run:
+        done = _publish_due(how)
+        if problems := list_problems(done):
+            run.fail(f"{len(problems):,} failed; {problems[0]}")
+    return done
+
+
+def list_problems(done: DuePublished) -> list[str]:
+    """Return a sentence for each list that could not be published."""
+    refused = (row.told.rejected[-1] for row in done.rows if row.is_refused)
+    return [*map(str, done.failed), *map(format_rejection, refused)]
+
+
+def _publish_due(how: WriteContext) -> DuePublished:
     now, view = clock.now(), open_view(how.ledger, None, None, None, cached=False)
     rows = []
     with view.survey() as survey:
-        months = find_missed_months(survey, now)
+        scheduled = scheduled_ladders(survey.connection, survey.facts.position)
+        months = find_missed_months(survey, scheduled, now)
         lists = [(ladders, stream.ladder, None) for ladders, stream in list_due(survey, now)]
         for ladders, ladder, end in [*lists, *((ladders, ladder, end) for end, ladders, ladder in months)]:
             with survey.collect_failure():
@@ -110,7 +128,6 @@ def publish_due(how: WriteContext) -> DuePublished:
                     rows.append(_refused(how, ladder, at, problem, survey.times))
                     continue
                 rows.append(_published(how, found, at, events, now, survey.times, end))
-        scheduled = scheduled_ladders(survey.connection, survey.facts.position)
         has_timed = bool(timed_rulesets(survey) or scheduled)
     rows = [row for row in rows if {one.code for one in row.told.rejected} != {"list-exists"}]
     failed = tuple(survey.failures)

@@ -46,8 +46,8 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
         ratings report changes --from 2026-03-01 --to 2026-03-31 -o march.html
 
     For members: one file to print. It shows the points of all players whom a decision affected, and counts those whom
-    only games changed. A date means its end. A ladder that cannot be replayed is reported and left out; the exit code
-    is then 1.
+    only games changed. A date or a month means its end. A ladder that cannot be replayed is reported and left out; the
+    exit code is then 1.
     """
     try:
         changes = open_view(open_for_command(db), None, end, None).decisions(begin)

@@ -25,15 +25,15 @@ from ratings_ledger.projections.stored.status import HealthProblem, LedgerStatus
 @click.option(
     "--max-behind", metavar="N", type=click.IntRange(min=0), help="Exit 1 if they lack more events than that."
 )
-@click.option("--no-failures", is_flag=True, help="Exit 1 if the last run of a job failed: rebuild, verify, backup.")
+@click.option("--no-failures", is_flag=True, help="Exit 1 if the last run of a job failed, or a night was killed.")
 @format_of("table", "json", "csv", "prometheus", meaning="Output format; prometheus is the text that collectors read.")
 @click.pass_obj
 def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bool, form: str) -> int:
     """Show the head of the log and the age of the stored standings.
 
-    It also shows how the last runs of rebuild, verify and backup ended. With --max-age, --max-behind or --no-failures
-    it is a health check: exit 1 with the reason, which may also be a date after now. The standings are as old as the
-    oldest of them.
+    It also shows how the last runs of jobs ended: rebuild, verify, backup, publish, nightly. With --max-age,
+    --max-behind or --no-failures it is a health check: exit 1 with the reason, which may also be a date after now. The
+    standings are as old as the oldest of them.
     """
     ledger = open_for_command(db)
     with ledger.reading() as connection:

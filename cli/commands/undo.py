@@ -27,7 +27,7 @@ def undo(how: WriteContext, position: int | None, reason: str | None, yes: bool)
 
     It takes back an import, a game, a correction, a void, an adjustment, a rename, a list or a step of a league. It
     shows the effect and asks first. Nothing is deleted: the opposite is recorded, so undo takes that back as well.
-    Later changes of the same game are taken back first. --by NAME takes back what NAME recorded last.
+    If the game was changed later, undo that first. --by NAME takes back what NAME recorded last.
     """
     asks = not yes and not how.dry_run
     if asks and (how.form != "table" or not can_ask()):

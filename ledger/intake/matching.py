@@ -43,7 +43,7 @@ from ratings_ledger.ledger.store.log import (
     read_records_at,
     read_where,
 )
-from ratings_ledger.ledger.validation.batches import find_imported_name, recorded_batches
+from ratings_ledger.ledger.validation.batches import Batch, find_imported_name, recorded_batches
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.repeated_games import SECOND, is_same_time, normalise_game
 
@@ -346,8 +346,13 @@ class DayNumbers:
     def find_giver(self, game_id: str) -> str | None:
         """Find the name of the file that recorded a game, if an import did."""
         position = first_positions(self._connection, [game_id]).get(game_id)
-        batches = recorded_batches(self._connection) if position is not None else []
-        return next((batch.name for batch in batches if batch.has(position or 0)), None)
+        if position is None:
+            return None
+        return next((batch.name for batch in self._batches if batch.has(position)), None)
+
+    @cached_property
+    def _batches(self) -> list[Batch]:
+        return recorded_batches(self._connection)
 
     def notes(self) -> Iterator[str]:
         """Yield a sentence about the skipped numbers of each file."""

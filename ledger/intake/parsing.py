@@ -169,7 +169,7 @@ _SCORED = re.compile(r"(.*\S)\s*:\s*([-+]?[0-9]+(?:[.,][0-9]+)?)", re.DOTALL)
 def has_score(text: str) -> bool:
     """Tell whether the text of a player ends in a score.
 
-    >>> ends_in_score("anna:3"), ends_in_score("anna: 2,5"), ends_in_score("anna"), ends_in_score(":3")
+    >>> has_score("anna:3"), has_score("anna: 2,5"), has_score("anna"), has_score(":3")
     (True, True, False, False)
     """
     return _SCORED.fullmatch(text) is not None

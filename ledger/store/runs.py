@@ -1,6 +1,6 @@
 """Runs of the maintenance jobs of a ledger, such as `rebuild`, `verify` and `backup`: each leaves a row.
 
-    with running(ledger, "backup", clock) as run:
+    with record_run(ledger, "backup", clock) as run:
         ...
         run.position = 50_577            # how far it got
         run.fail("two of 14 old backups could not be deleted")    # if it fails without an error

@@ -3,7 +3,7 @@
     club.csv      2024-11-22  1 anna, 2 ben      recorded as 2024-11-22-1
     evening.pgn   2024-11-22  1 anna, 2 ben      equal: the same day, game, players and places
 
-Two friends may play twice on one evening, so this is a warning, and nothing is refused.
+The day is that of UTC. Two friends may play twice on one evening, so this is a warning, and nothing is refused.
 """
 
 from collections import defaultdict
@@ -104,7 +104,7 @@ def _make_key(facts: Facts, waiting: WaitingDraft) -> Key | None:
 def _find_recorded(facts: Facts, days: set[int]) -> dict[Key, list[int]]:
     """Return the positions of the live games of some days, by what they are compared by."""
     positions: dict[Key, list[int]] = defaultdict(list)
-    rows = [row for row in _find_rows(facts, days)[:COMPARED_MAX] if row not in facts.voided]
+    rows = [row for row in _find_rows(facts, days) if row not in facts.voided][:COMPARED_MAX]
     for row, game in zip(rows, look_up_games(facts, rows), strict=True):
         name = facts.texts[facts.cells[facts.cell[row]].game]
         key = game.occurred_at // DAY, name, _rank_persons(game.persons, game.places)

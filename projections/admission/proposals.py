@@ -232,7 +232,7 @@ class Proposal:
         return self._intake.drafts()
 
     def note_equal_games(self) -> None:
-        """Note which games equal recorded ones from other sources."""
+        """Note which games equal recorded ones from other sources, if the games of the ledger were read anyway."""
         if not self.is_refused and self.result.would_append and self.known.decoded is not None:
             with self.ledger.reading() as connection:
                 facts, waiting = self.known.facts(connection), self._intake.waiting

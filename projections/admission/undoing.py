@@ -1,7 +1,8 @@
 """Taking an act back: the events that put what it changed back to what stood before.
 
-That has to stand as the act left it; what was changed since is taken back first. A new game is voided, any other new
-event withdrawn; what was voided counts again, and a correction is answered by a correction. All of it is an act itself.
+That has to stand as the act left it: what was changed since is refused until that is taken back. A new game is voided,
+any other new event withdrawn; what was voided counts again, and a correction is answered by a correction. All of it is
+an act itself.
 """
 
 from typing import Any, NamedTuple

@@ -278,7 +278,7 @@ class Sides:
 
     @property
     def left_out(self) -> dict[int, str]:
-        """Return the events that count at none of the coordinates asked for, by position, with the reason."""
+        """Return the events that do not count at some of the coordinates, by position, with the reason."""
         return {position: why for ladders in self._known.values() for position, why in ladders.facts.left_out.items()}
 
     def resolve(self, spec: CoordinateSpec, ladder: str, is_named: bool = True) -> Coordinates:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -40,7 +40,6 @@ from ratings_ledger.projections.queries.results import (
 from ratings_ledger.projections.queries.survey import LadderRow, Survey, all_ladders
 from ratings_ledger.projections.replay.eligibility import explain_not_counted
 from ratings_ledger.projections.replay.ladders import (
-    drop_duplicate_ladders,
     list_partition_values,
     parse_name,
 )
@@ -254,5 +253,6 @@ def ladders_meant(seen: Survey, one: str, is_player: bool) -> tuple[Sequence[Lad
 
 def same_on(found: Iterable[GameExplanation]) -> str | None:
     """Return the ladder on which a game is explained, if it did the same on all of them."""
-    first, *others = drop_duplicate_ladders(found)
-    return None if others else first.ladder
+    first, *others = found
+    is_same = all(replace(explanation, ladder=first.ladder) == first for explanation in others)
+    return first.ladder if is_same else None

@@ -332,7 +332,7 @@ def _create_counts(size: int) -> Counts:
 
 
 def _update_counts(counts: Counts, old: int, new: int) -> None:
-    """Move a player from the `old` level, if not `NOWHERE`, to the `new` one."""
+    """Move a player from the `old` level, if not `NONE`, to the `new` one."""
     for row in counts:
         if old == new:
             return

@@ -20,6 +20,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.zones import day_start, local_time
 from ratings_ledger.ledger.rejections import count, quote
+from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.validation.published_lists import published_lists, scheduled_ladders
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment, parse_as_of
 from ratings_ledger.projections.queries.ladders_at import (
@@ -116,7 +117,7 @@ class AllLists(ManyAnswers, RowSequence[ListRow]):
     """The lists of months and years, and the published lists, including those of ladders.
 
     `period` is the requested one, None for all. `has_timed` says whether any ruleset makes lists of months or years.
-    `scheduled` has the ladders that are published every month.
+    `scheduled` has the ladders that are published every month, for tables alone: what is due depends on the time.
     """
 
     at: Coordinates
@@ -363,9 +364,15 @@ def all_lists(survey: Survey, period: str | None) -> AllLists:
         published,
         period=period,
         has_timed=bool(timed),
-        scheduled=find_schedules(survey, clock.now()),
+        scheduled=find_schedules(survey, clock.now()) if period is None and _is_present(survey) else (),
         **survey.shared_members(),
     )
+
+
+def _is_present(survey: Survey) -> bool:
+    """Return whether the coordinates are those of the present, because what is due depends on the present time."""
+    at = survey.coordinates
+    return at.as_of is None and at.rules is None and at.known_at == head(survey.connection).position
 
 
 def timed_rulesets(survey: Survey) -> list[str]:
@@ -393,14 +400,14 @@ def list_due(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
     return [(ladders, stream) for _, _, ladders, stream in sorted(due, key=lambda entry: entry[:2])]
 
 
-def find_missed_months(survey: Survey, now: int) -> list[tuple[int, Ladders, str]]:
-    """Return the months for which scheduled ladders were never published, from the month of their first game on.
+def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> list[tuple[int, Ladders, str]]:
+    """Return the months for which some ladders were never published, from the month of their first game on.
 
     Each entry has the month's end, the ladders up to it, and the name of the ladder; oldest first.
     """
     published = {entry.of for entry in published_lists(survey.connection, survey.facts.position)}
     missed = []
-    for ladder in scheduled_ladders(survey.connection, survey.facts.position):
+    for ladder in scheduled:
         ruleset_id = parse_name(ladder).ruleset_id
         if ruleset_id not in survey.usable:
             continue
@@ -434,6 +441,6 @@ def find_schedules(survey: Survey, now: int) -> tuple[Schedule, ...]:
     """Return the scheduled ladders, each with the months that are due, oldest first."""
     scheduled = scheduled_ladders(survey.connection, survey.facts.position)
     due: dict[str, list[str]] = {ladder: [] for ladder in scheduled}
-    for end, ladders, ladder in find_missed_months(survey, now) if scheduled else ():
+    for end, ladders, ladder in find_missed_months(survey, scheduled, now):
         due[ladder].append(local_time(end, _zone_of(ladders, ladder, survey.times)).strftime("%Y-%m"))
     return tuple(Schedule(ladder, every, tuple(due[ladder])) for ladder, every in sorted(scheduled.items()))

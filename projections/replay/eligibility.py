@@ -161,7 +161,7 @@ def rates_teams(version: Version) -> bool:
 
 
 def can_be_unreadable(facts: Facts, version: Version) -> bool:
-    """Tell whether the version may be unable to read some of these games; `why_unreadable` says why."""
+    """Tell whether the version may be unable to read some of these games; `explain_unreadable` says why."""
     return reads_numbers(version) or (len(facts.optional.get("team", ())) > 0 and not rates_teams(version))
 
 
@@ -529,7 +529,7 @@ def _drop_unscorable(
 
 
 def _drop_unreadable(facts: Facts, versions: Sequence[Version], selected: SelectedGames) -> SelectedGames:
-    """Return the games without those that their ruleset cannot read; `why_unreadable` says why."""
+    """Return the games without those that their ruleset cannot read; `explain_unreadable` says why."""
     if not any(can_be_unreadable(facts, version) for version in versions):
         return selected
     offset = arrays.as_numpy(selected.offset)

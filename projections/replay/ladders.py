@@ -286,7 +286,7 @@ def drop_duplicate_ladders(rows: Iterable[Row]) -> list[Row]:
 
 
 def distinct_ladders(*tables: Iterable[OnLadder]) -> set[str]:
-    """Return the ladders that people see in several tables: no table tells a double from the whole."""
+    """Return the ladders that at least one of several tables shows."""
     return {row.ladder for table in tables for row in drop_duplicate_ladders(table)}
 
 
@@ -586,7 +586,7 @@ def insert_entries(stream: Stream, people: int = 0, begun: int = MISSING) -> Str
     versions in force since `begun` or before have taken effect for them. `Trace.enter_until` adds the entries after the
     last game.
     """
-    changes = [adjustment for adjustment in find_changes(stream.versions) if adjustment.since > begun]
+    changes = [change for change in find_changes(stream.versions) if change.since > begun]
     if not changes:
         return stream
     adjustments = [adjustment for adjustment in stream.adjustments if not adjustment.enters]

@@ -95,7 +95,7 @@ def number_periods(instants: Any, period: str, zone: str, labels: Any = None) ->
         instants: when each game was played, in microseconds since 1970, in the order of replay: never decreasing
         period: "day", "week", "month" or "event"
         zone: the zone in which days begin
-        labels: for an event, the value of `period_by` of every game; see `label_alone` for games without one
+        labels: for an event, the value of `period_by` of every game; see `label_events` for games without one
     """
     if period == "event":
         return _number_events(instants, zone, labels)

@@ -450,7 +450,7 @@ def _run_loop(
     if earlier is not None:
         switch.version = earlier.rated_by
     for version, first, last, end in _split_by_version(
-        stream, stream.version, [one.game for one in stream.adjustments]
+        stream, stream.version, [adjustment.game for adjustment in stream.adjustments]
     ):
         width_of_version = switch.begin(version)
         arguments = (
@@ -647,7 +647,7 @@ def _replay_in_batch(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | 
 def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
     """Replay all ladders of a batch; None if several versions score them.
 
-    Returns totals and codes by ladder, states, games and flags by player, and states and minted points by slot.
+    Returns totals and codes by ladder, states, games and flags by player, states by slot, and minted points by game.
     """
     shared, numbered, as_numpy = batch.shared, batch.numbered, arrays.as_numpy
     version = as_numpy(shared.version)

@@ -96,6 +96,10 @@ class Night(Result):
     compared_without_cache: str | None
 
 
+# The commands that leave a new run of a kind, if its name alone does not.
+REMEDIES = {"backup": "ratings backup make DIR", "publish": "ratings publish --due"}
+
+
 @dataclass(frozen=True, slots=True)
 class DatedAhead(Result):
     """A `run`, a `generation` or a stored `ladder` dated after now; `remedy` ends that if the clock is right."""
@@ -221,7 +225,7 @@ def _dated_ahead(
     runs: Sequence[Run], generations: Sequence[Generation], stale: Sequence[Stale], now: int
 ) -> Iterator[DatedAhead]:
     for run in runs_ahead(runs, now):
-        remedy = "ratings backup make DIR" if run.kind == "backup" else f"ratings {run.kind}"
+        remedy = REMEDIES.get(run.kind, f"ratings {run.kind}")
         yield DatedAhead("run", f"a run of {run.kind}", whole_second(run.dated), remedy)
     for generation in generations:
         if clock.is_ahead(parse_instant(generation.finished), now):

@@ -62,7 +62,7 @@ def test_sound_games_are_counted_with_the_option_that_records_them(
     """Where only rows are refused, the import says how many others there are, and which option takes them."""
     table = written(tmp_path, "2026-06-05;Anna;Ben;3:0", "2026-06-06;Anna;Ben;x")
     done = ratings("import", table, db=one_db)
-    assert "note: 1 game without a fault; --keep-going records what has none, and writes the rest to " in done.stderr
+    assert "note: 1 game without a fault; --keep-going records it, and writes the rest to " in done.stderr
     assert ratings("import", table, "--keep-going", db=one_db).stdout.startswith("1 appended, 1 refused")
 
 

@@ -3,6 +3,9 @@
 import pytest
 from correction_helpers import Ratings, event, placing, read, refusal, take_in
 
+from ratings_ledger.cli.commands import publish
+from ratings_ledger.ledger.errors import BadArgument
+
 
 def chess(ratings: Ratings, url: str) -> None:
     """Make a ledger with games of two months, with one between them that has none."""
@@ -10,6 +13,11 @@ def chess(ratings: Ratings, url: str) -> None:
     for month, players in ((3, ("anna", "ben")), (5, ("ben", "anna"))):
         game = placing(f"g-{month}", *players, game="chess")
         take_in(ratings, url, event("game.recorded", f"2024-0{month}-15T12:00:00Z", **game))
+
+
+def failing(*_: object) -> None:
+    """Fail as a list that cannot be published does."""
+    raise BadArgument("no list can be published")
 
 
 pytestmark = pytest.mark.ledger(make=chess)
@@ -98,6 +106,30 @@ def test_schedules_and_what_is_due_are_shown(db: str, ratings: Ratings) -> None:
     assert " published lists\n" in lists.partition("\n")[0] + "\n"
     assert "elo-chess  month  nothing\n" in lists
     assert "elo-chess every month, nothing due\n" in status
+
+
+@pytest.mark.ledger(make=chess, store="sqlite")
+def test_due_months_are_those_of_the_present(db: str, ratings: Ratings) -> None:
+    """Lists of one period, or as they were known or played earlier, say nothing of what is due now."""
+    assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
+    for options in (["--period", "2024"], ["--known-at", "3"], ["--as-of", "2024-03-31"]):
+        assert "schedule" not in ratings("lists", *options, db=db).stdout, options
+
+
+@pytest.mark.ledger(make=chess, store="sqlite")
+def test_publishing_by_hand_ends_the_alarm_of_a_night(
+    db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a night that failed to publish, `publish --due` leaves a run that went well; a dry run leaves none."""
+    assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(publish, "list_due", failing)
+        assert ratings("nightly", "--publish-due", db=db).exit_code == 2
+    assert "the last publish failed" in ratings("status", "--no-failures", db=db).stderr
+    assert ratings("publish", "--due", "--dry-run", db=db).exit_code == 0
+    assert ratings("status", "--no-failures", db=db).exit_code == 1
+    assert ratings("publish", "--due", db=db).exit_code == 0
+    assert ratings("status", "--no-failures", db=db).exit_code == 0
 
 
 @pytest.mark.ledger(make=chess, store="sqlite")

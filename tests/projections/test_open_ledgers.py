@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -24,7 +24,8 @@ from ratings_ledger.projections.facts import column_files, decoding
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries import ladders_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay import continuation, trace_cache
+from ratings_ledger.projections.replay import continuation, trace, trace_cache
+from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.replay.trace_cache import find_trace
 from ratings_ledger.projections.snapshot import Snapshot
 
@@ -142,6 +143,11 @@ def uncached(ledger: Ledger, ladder: str) -> Any:
         return Ladders(decode(connection, cached=False)).standings(ladder).rows
 
 
+def micropoints(ledger: ratings_ledger.Ledger) -> list[tuple[str, int]]:
+    """Return the players of an open ledger, and their points in millionths, by rank."""
+    return [(row.player, int(row.points * 1_000_000)) for row in ledger.at().standings("elo").rows]
+
+
 def answers(url: str) -> dict[str, str]:
     """What each question is told."""
     return {what: answer(url, what) for what in ASKED}
@@ -200,6 +206,31 @@ def test_column_cut_while_it_is_open(traced: str, column: str, caches: Path, cap
         with caplog.at_level(logging.WARNING):
             assert [repr(ask(ledger)) for ask in asks] == wanted
     assert ["is not used" in line for line in caplog.messages] == [True]
+
+
+def test_writes_copy_nothing_of_the_first_part_of_a_trace(traced: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Games and corrections at the end of a kept trace leave its long first part as it is, however many they are."""
+    joined = list[bool]()
+    join_parts = trace._join_parts
+
+    def join(parts: Sequence[Trace]) -> Trace:
+        joined.append(parts[0].earlier is None)
+        return join_parts(parts)
+
+    monkeypatch.setattr(trace, "_join_parts", join)
+    reversed_places = [{"player": player, "place": place} for place, player in enumerate(("ben", "anna"), 1)]
+    writer = open_ledger(traced)
+    with ratings_ledger.open(traced) as ledger:
+        ledger.at().standings("elo")
+        for number in range(GAMES, GAMES + trace.PARTS_MAX + 4):
+            enter(writer, [game(number, "anna", f"new {number % 3}")])
+            assert micropoints(ledger) == [(row.player, row.points) for row in uncached(writer, "elo")]
+        for places in (reversed_places, [*reversed(reversed_places)]):
+            data = {"game": "catan", "game_id": "g28", "participants": places}
+            enter(writer, [event("game.corrected", instant(60), game_id="g28", game=data, reason="wrong")])
+            assert micropoints(ledger) == [(row.player, row.points) for row in uncached(writer, "elo")]
+    assert joined
+    assert not any(joined)
 
 
 def test_rename_lets_a_game_count(store: str) -> None:

@@ -87,7 +87,7 @@ def own_names(aliases: Mapping[str, str]) -> frozenset[str]:
 def add_answers(aliases: Mapping[str, str], answers: Mapping[str, str]) -> dict[str, str]:
     """Add answers about names to aliases, and replace players that they rename, so that no alias leads to another.
 
-    >>> with_answers({"annie": "ana"}, {"ana": "anna"})
+    >>> add_answers({"annie": "ana"}, {"ana": "anna"})
     {'annie': 'anna', 'ana': 'anna'}
     """
     return {name: answers.get(player, player) for name, player in aliases.items()} | {**answers}

@@ -222,6 +222,8 @@ def _no_such_column(theirs: str, names: Sequence[str]) -> Refused:
 
 def _misplaced_column(where: str, name: str, ours: str, holds: Callable[[str], bool]) -> Refused:
     """Return the refusal of a word that means something, but nothing that the table's layout has."""
+    word = next((word for word, meaning in _WORDS.items() if meaning == ours), ours)
+    ours = re.split(" to |,", word)[0]
     told = f"right of the =, {quote(ours)} is nothing that a table of this layout holds"
     return Refused("unknown-column", f"{where}: '{name}={ours}': {told} (known: {column_words(holds)})")
 

@@ -1,0 +1,30 @@
+"""The examples in docstrings are executed: each gives what stands below it."""
+
+import doctest
+import importlib
+import pkgutil
+
+import ratings_ledger
+
+# importing these starts something
+LEFT_OUT = ("__main__", "wsgi")
+
+
+def list_modules() -> list[str]:
+    """Return the names of all modules of the program."""
+    modules = pkgutil.walk_packages(ratings_ledger.__path__, "ratings_ledger.")
+    return [module.name for module in modules if not module.name.endswith(LEFT_OUT)]
+
+
+def test_examples_give_what_they_say() -> None:
+    """Every example of every docstring gives what stands below it; there are many."""
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(verbose=False)
+    attempted, reports = 0, list[str]()
+    for name in list_modules():
+        module = importlib.import_module(name)
+        for test in finder.find(module, name):
+            if test.examples:
+                result = runner.run(test, out=reports.append)
+                attempted += result.attempted
+    assert reports == []
+    assert attempted > 100
