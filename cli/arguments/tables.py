@@ -23,6 +23,7 @@ from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.layouts.sides import OTHERS
 from ratings_ledger.ledger.intake.tables.meanings import read_column
+from ratings_ledger.ledger.intake.tables.partners import JOINTS
 from ratings_ledger.ledger.intake.tables.profiles import (
     TableProfile,
     check_encoding,
@@ -34,7 +35,7 @@ from ratings_ledger.ledger.intake.tables.profiles import (
 from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.own_files import create_file, replace_file
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean
-from ratings_ledger.ledger.store.log import read_live
+from ratings_ledger.ledger.store.log import home_zone, read_live
 
 
 def _read_pair(text: str) -> tuple[str, str]:
@@ -221,6 +222,14 @@ def find_scored_games(connection: Connection) -> tuple[str, ...]:
 def find_only_game(connection: Connection) -> str | None:
     """Return the game that the published rulesets score, if they score only one, so that no question is needed."""
     return TableOptions(games=find_scored_games(connection)).only_game
+
+
+def add_ledger_facts(connection: Connection, options: TableOptions) -> TableOptions:
+    """Add what the ledger knows to the options of a table: its zone, its games, and ids that are not taken apart."""
+    whole = find_whole_ids(connection, options.partners or JOINTS)
+    return options._replace(
+        zone=options.zone or home_zone(connection), whole=whole, games=find_scored_games(connection)
+    )
 
 
 def table_options(command: Callable[..., int]) -> Callable[..., int]:

@@ -10,7 +10,14 @@ import click
 
 from ratings_ledger.cli.arguments.command import OneOf, command, group
 from ratings_ledger.cli.arguments.options import read_instant_or_now, zone_option
-from ratings_ledger.cli.arguments.tables import OPTIONS, TableFiles, find_whole_ids, read_table_options, table_options
+from ratings_ledger.cli.arguments.tables import (
+    OPTIONS,
+    TableFiles,
+    add_ledger_facts,
+    find_whole_ids,
+    read_table_options,
+    table_options,
+)
 from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options, write_command
 from ratings_ledger.cli.output import render
@@ -33,7 +40,7 @@ from ratings_ledger.ledger.intake.corrections import (
 from ratings_ledger.ledger.intake.tables.aliases import own_names
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.store.log import Log, home_zone
+from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.repeated_games import describe_sets, keep_sets
 from ratings_ledger.projections.queries.ladders_at import require_player
@@ -153,9 +160,8 @@ def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptio
         if problems:
             return RequestedChanges([*problems], [], {})
         with how.ledger.reading() as connection:
-            whole = find_whole_ids(connection, options.partners)
-            zoned_options = options._replace(zone=options.zone or home_zone(connection), whole=whole)
-            return correct_from_table(Log(connection), identities(connection), file, reason, decided_at, zoned_options)
+            facts = add_ledger_facts(connection, options)
+            return correct_from_table(Log(connection), identities(connection), file, reason, decided_at, facts)
 
     return _enter_many(how, "game.corrected", "recorded like this", read)
 

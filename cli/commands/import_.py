@@ -9,11 +9,10 @@ from itertools import count
 from typing import Any
 
 import click
-from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import read_head, refuse_unreadable_twice
-from ratings_ledger.cli.arguments.tables import TableFiles, find_scored_games, find_whole_ids, with_table_options
+from ratings_ledger.cli.arguments.tables import TableFiles, add_ledger_facts, with_table_options
 from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.arguments.who_is_who import propose_with_answers
 from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
@@ -26,12 +25,11 @@ from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_
 from ratings_ledger.ledger.intake.intake import Imported, Reject
 from ratings_ledger.ledger.intake.tables.aliases import own_names
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.ledger.intake.tables.partners import JOINTS
 from ratings_ledger.ledger.own_files import name_file_in_errors
 from ratings_ledger.ledger.processes.forking import available_cores
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.store.exports import Place
-from ratings_ledger.ledger.store.log import head, home_zone
+from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.validation.names import find_close_names
 from ratings_ledger.ledger.validation.new_names import CloseName
 from ratings_ledger.ledger.validation.published_lists import published_lists
@@ -121,7 +119,7 @@ def import_(  # its parameters are its options, one a line
     with how.ledger.reading() as connection:
         if problems:
             return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
-        options = _add_known(connection, described)._replace(checks_all=not (keep_going or syncing))
+        options = add_ledger_facts(connection, described)._replace(checks_all=not (keep_going or syncing))
 
     def save(plan: Proposal, used: TableOptions) -> None:
         if not plan.is_refused:
@@ -149,14 +147,6 @@ def import_(  # its parameters are its options, one a line
     if not how.dry_run:
         note_ways_on(result, files, options, is_kept=table_files.is_used, keeps_going=keep_going)
     return code
-
-
-def _add_known(connection: Connection, options: TableOptions) -> TableOptions:
-    """Add what the ledger knows to the options of a table: its zone, its games, and ids that are not taken apart."""
-    whole = find_whole_ids(connection, options.partners or JOINTS)
-    return options._replace(
-        zone=options.zone or home_zone(connection), whole=whole, games=find_scored_games(connection)
-    )
 
 
 def _refuse_sync(files: tuple[str, ...], syncing: bool, has_other_mode: bool, has_sync_options: bool) -> None:

@@ -2,16 +2,20 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import axes, close_now_option, format_option
+from ratings_ledger.cli.arguments.tables import find_whole_ids, partners_option, refuse_joints
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output.prediction import print_prediction, print_prediction_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import to_nfc
-from ratings_ledger.ledger.rejections import quote
+from ratings_ledger.ledger.intake.tables.partners import split_partners
+from ratings_ledger.ledger.rejections import Refused, quote
+from ratings_ledger.ledger.store.opening import Ledger
 
 
 def read_numbers(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, int]:
@@ -39,7 +43,7 @@ def read_numbers(context: click.Context, parameter: click.Parameter, values: Seq
     callback=read_numbers,
     help="A custom number of the game that the rule reads; repeatable.",
 )
-@click.option("--partners", "separator", metavar="SEP", help="What separates the players of a side, such as +.")
+@partners_option
 @axes
 @close_now_option
 @format_option
@@ -50,7 +54,7 @@ def predict(
     sides: tuple[str, ...],
     home: str | None,
     numbers: dict[str, int],
-    separator: str | None,
+    partners: tuple[str, ...],
     as_of: str | None,
     known_at: str | None,
     rules: str | None,
@@ -65,17 +69,25 @@ def predict(
 
     Players have the points that they would bring to a game on the day of the ladder's last game, or of --as-of.
     """
-    view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
-    teams = [split_side(side, separator) for side in sides]
-    at_home = None if home is None else split_side(home, separator)
+    ledger = open_for_command(db)
+    split = partial(_split_side, partners=partners, whole=_read_whole_ids(ledger, partners))
+    teams, at_home = [*map(split, sides)], None if home is None else split(home)
+    view = open_view(ledger, as_of, known_at, rules, close_now=close_now)
     emit(view.predict(ladder, teams, home=at_home, numbers=numbers), form, print_prediction, print_prediction_csv)
 
 
-def split_side(side: str, separator: str | None) -> list[str]:
+def _read_whole_ids(ledger: Ledger, partners: tuple[str, ...]) -> frozenset[str]:
+    """Return the known ids that contain what joins partners. Raises `click.UsageError` for a text that cannot."""
+    refuse_joints(partners)
+    if not partners:
+        return frozenset()  # without reading which ids there are
+    with ledger.reading() as connection:
+        return find_whole_ids(connection, partners)
+
+
+def _split_side(side: str, partners: tuple[str, ...], whole: frozenset[str]) -> list[str]:
     """Return the players of a side. Raises `click.UsageError` for one without a player."""
-    if separator == "":
-        raise click.UsageError("--partners needs a character, such as +")
-    players = [player.strip() for player in side.split(separator)] if separator else [side]
-    if not all(players):
-        raise click.UsageError(f"{quote(side)} has {quote(separator or '')} without a player beside it")
-    return players
+    try:
+        return split_partners(side, partners, whole)
+    except Refused as problem:
+        raise click.UsageError(problem.message) from None

@@ -115,6 +115,9 @@ def correct_from_table(
             requested.items.append(Rejection("bad-csv", message, item.file, item.line))
             break
         else:
+            if not (columns[0].is_numbered or "game" in (*columns[0].game, *options.fixed)):
+                # the table does not name it: the only scored game identifies new games, and changes no recorded one
+                item.event["data"].pop("game", None)
             _add_correction(requested, log, people, item, columns[0], reason, decided_at)
     return requested
 

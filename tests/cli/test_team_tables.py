@@ -85,3 +85,37 @@ def test_known_id_stays_whole_and_is_told(table: Path, tmp_path: Path, ratings: 
     assert "not taken apart, since the ledger knows them: anna & ben" in done.stderr
     found = [row for row in read(ratings, url, "games")["rows"] if row["game_id"] == "2024-11-22-1"]
     assert [one["player"] for one in found[0]["participants"]] == ["anna & ben", "cleo", "dora"]
+
+
+def test_import_and_correction_read_alike(table: Path, tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """A table that was imported corrects nothing: known ids stay whole, and the only scored game needs no column."""
+    url = ledger(ratings, tmp_path, "--system", "weng-lin")
+    ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
+    assert ratings("import", table, "--new-names", "accept", db=url).exit_code == 0
+    again = ratings("correct", "--file", table, "--reason", "x", db=url)
+    assert (again.exit_code, again.stderr) == (0, "note: 1 game already recorded like this: 2024-11-22-1\n")
+    swapped = tmp_path / "swapped.csv"
+    swapped.write_text("game_id,Winners,Losers\n2024-11-22-1,cleo & dora,anna & ben\n", encoding="utf-8")
+    assert ratings("correct", "--file", swapped, "--reason", "x", db=url).exit_code == 0
+    (game,) = read(ratings, url, "games", "2024-11-22-1")["rows"]
+    assert [one["player"] for one in game["participants"]] == ["cleo", "dora", "anna & ben"]
+
+
+def test_correction_keeps_a_game_that_its_table_does_not_name(tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """The only scored game stands for a missing column of new games; it is not that of a recorded game."""
+    url = ledger(ratings, tmp_path)
+    ratings("record", "--game", "darts", "--game-id", "g-1", "anna", "ben", db=url)
+    (table := tmp_path / "cities.csv").write_text("game_id,city\ng-1,Ulm\n", encoding="utf-8")
+    assert ratings("correct", "--file", table, "--reason", "x", db=url).exit_code == 0
+    (game,) = read(ratings, url, "games", "g-1")["rows"]
+    assert (game["game"], game["city"]) == ("darts", "Ulm")
+
+
+def test_predictions_split_sides_like_records(tmp_path: Path, ratings: Callable[..., Any]) -> None:
+    """`predict` takes several texts for `--partners`, and keeps a known id with such a text whole."""
+    url = ledger(ratings, tmp_path, "--system", "weng-lin")
+    ratings("record", "--game-id", "g-1", "--new-names", "accept", "anna & ben", "zoe", db=url)
+    ratings("record", "--game-id", "g-2", "cleo", "dora", db=url)
+    sides = ("anna & ben & cleo", "zoe + dora")
+    prediction = read(ratings, url, "predict", "weng-lin-tennis", *sides, "--partners", "&", "--partners", "+")
+    assert [side["players"] for side in prediction["sides"]] == [["anna & ben", "cleo"], ["zoe", "dora"]]
