@@ -55,7 +55,7 @@ from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.versions import newest
 
 if TYPE_CHECKING:
-    from ratings_ledger.projections.diff.comparison import Sides
+    from ratings_ledger.projections.diff.comparison import SideLoader
     from ratings_ledger.projections.diff.decisions import Decisions
     from ratings_ledger.projections.diff.event_impacts import EventImpact
     from ratings_ledger.projections.diff.other_results import OtherResult
@@ -85,15 +85,15 @@ class Snapshot(SnapshotReader):
     """
 
     @contextmanager
-    def sides(self) -> Iterator[Sides]:
+    def sides(self) -> Iterator[SideLoader]:
         """Provide the ladders at any coordinates, to be compared; its own ones do not count.
 
         Raises `StoreUnavailable`.
         """
-        from ratings_ledger.projections.diff.comparison import Sides
+        from ratings_ledger.projections.diff.comparison import SideLoader
 
         with self.connect() as connection:
-            yield Sides(connection, self.note, self._cache.empty_copy())
+            yield SideLoader(connection, self.note, self._cache.empty_copy())
 
     # -- all ladders
 
@@ -476,12 +476,12 @@ class Snapshot(SnapshotReader):
         """
         from ratings_ledger.projections.diff.published_lists import list_beside
 
-        with self.sides() as sides:
-            entry = self._find_list(sides.connection, ladder, position)
-            times = self._times_of(sides.connection)
-            zone = date_zone(sides.connection, ladder, times)
-            known_at = resolve_known_at(sides.connection, self.known_at, zone, self.note)
-            return list_beside(sides, known_at, entry, times)
+        with self.sides() as loader:
+            entry = self._find_list(loader.connection, ladder, position)
+            times = self._times_of(loader.connection)
+            zone = date_zone(loader.connection, ladder, times)
+            known_at = resolve_known_at(loader.connection, self.known_at, zone, self.note)
+            return list_beside(loader, known_at, entry, times)
 
     def event_impact(self, position: int) -> EventImpact:
         """Return what the event at a position did to every player's points.

@@ -59,9 +59,9 @@ from ratings_ledger.projections.diff.comparison import (
     DifferingList,
     DifferingRow,
     Effect,
-    Gain,
     ImpactSummary,
-    compared,
+    PointsChange,
+    compare_ladders,
 )
 from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
 from ratings_ledger.projections.diff.event_impacts import EventImpact, LadderImpact
@@ -156,7 +156,6 @@ __all__ = [
     "Explained",
     "ExplainedTerm",
     "Failed",
-    "Gain",
     "GameExplanation",
     "GameTimeline",
     "Head",
@@ -195,6 +194,7 @@ __all__ = [
     "PlayerStatistics",
     "PlayerTimers",
     "PointsAttributed",
+    "PointsChange",
     "Predicted",
     "PredictedPair",
     "PredictedSide",
@@ -413,8 +413,8 @@ class Ledger:
         """
         view = Snapshot(self._store, note=_note(after, before), cache=self._cache)
         named = [*map(view.full_name, ladders)]
-        with view.sides() as sides:
-            return compared(sides, _asked(before), _asked(after), named, predictions)
+        with view.sides() as loader:
+            return compare_ladders(loader, _asked(before), _asked(after), named, predictions)
 
     @_checked
     def attribute(
@@ -426,8 +426,8 @@ class Ledger:
         """
         view = Snapshot(self._store, note=_note(after, before), cache=self._cache)
         ladder = view.full_name(ladder)
-        with view.sides() as sides:
-            return attributed(sides, ladder, player, _asked(before), _asked(after))
+        with view.sides() as loader:
+            return attributed(loader, ladder, player, _asked(before), _asked(after))
 
     @_checked
     def simulate(self, ruleset: RulesetSource, view: Snapshot, ladders: Collection[str] = ()) -> Simulation:

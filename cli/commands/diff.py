@@ -8,7 +8,7 @@ from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, 
 from ratings_ledger.cli.output.comparison import print_differences, print_differences_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import to_nfc
-from ratings_ledger.projections.diff.comparison import compared
+from ratings_ledger.projections.diff.comparison import compare_ladders
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 
 
@@ -34,7 +34,7 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
     """
     view = open_view(open_for_command(db), None, None, None)
     names = [*map(view.full_name, ladders)]
-    with view.sides() as sides:
-        differences = compared(sides, a, b, names)
-        note_left_out(sides.left_out)
+    with view.sides() as loader:
+        differences = compare_ladders(loader, a, b, names)
+        note_left_out(loader.left_out)
     return emit(differences, form, print_differences, print_differences_csv)

@@ -63,8 +63,8 @@ def explain_(
         view = open_view(open_for_command(db), None, None, None)
         game, ladder = view.with_ladder(game, ladder)
         try:
-            with view.sides() as sides:
-                attribution = attributed(sides, ladder, game, before, after or parse_coordinates("now"))
+            with view.sides() as loader:
+                attribution = attributed(loader, ladder, game, before, after or parse_coordinates("now"))
         except BadArgument as problem:  # of a part of --from or --to, which are no options here
             raise BadArgument(str(problem)) from None
         note_left_out(attribution.left_out)

@@ -41,7 +41,7 @@ def print_attribution(found: PointsAttributed) -> None:
     points = render.format_column([found.start if end.points is None else end.points for end in ends], 6)
     for name, value, end in zip(("from", "to  "), points, ends, strict=True):
         absent = " (not on it yet: the start)" if end.points is None else ""
-        render.print_hanging(f"{name}  {value}{absent}  {ComparedSide(end.at).told(found.times.stated)}", 6)
+        render.print_hanging(f"{name}  {value}{absent}  {ComparedSide(end.at).describe(found.times.stated)}", 6)
     render.echo()
     if not found.causes:
         render.echo("Nothing changed their points.")

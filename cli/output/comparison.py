@@ -30,7 +30,7 @@ def print_differences_csv(found: Differences) -> None:
 def print_differences(found: Differences) -> None:
     """Print both coordinates and the differing rows of each ladder; of several ladders, count those without any."""
     if not found.ladders:
-        render.echo(f"No ladder differs between {found.asked[0]} and {found.asked[1]}.")
+        render.echo(f"No ladder differs between {found.requested[0]} and {found.requested[1]}.")
     unchanged = (
         [short_name(difference.ladder) for difference in found.ladders if not difference.rows]
         if len(found.ladders) > 1
@@ -46,7 +46,7 @@ def print_differences(found: Differences) -> None:
         render.echo("\n" * bool(number), nl=False)
         render.echo(short_name(difference.ladder))
         for name, side in (("A", difference.a), ("B", difference.b)):
-            render.print_hanging(f"{name}  {side.told(found.times.stated)}", 3)
+            render.print_hanging(f"{name}  {side.describe(found.times.stated)}", 3)
         if difference.rows:
             render.echo()
             print_effects(sorted(difference.rows, key=_rank_key))

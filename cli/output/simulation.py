@@ -9,7 +9,7 @@ from ratings_ledger.cli.output.impact import (
     print_effects,
     print_impact_summaries,
 )
-from ratings_ledger.projections.diff.comparison import TOP, Effect
+from ratings_ledger.projections.diff.comparison import TOP_RANKS, Effect
 from ratings_ledger.projections.diff.predictions import Quality
 from ratings_ledger.projections.diff.what_if import SimulatedLadder, Simulation, Variant
 from ratings_ledger.projections.queries.results import ABSENT
@@ -83,7 +83,7 @@ def _print_top(simulated: SimulatedLadder) -> None:
     for what, names in (("enter", simulated.radius.entering), ("leave", simulated.radius.leaving)):
         if names:
             render.print_hanging(
-                f"{what} the top {TOP}: {', '.join(render.csv_item(render.plain(name)) for name in names)}", 2
+                f"{what} the top {TOP_RANKS}: {', '.join(render.csv_item(render.plain(name)) for name in names)}", 2
             )
 
 

@@ -37,7 +37,7 @@ from ratings_ledger.projections.cluster.proofs import (
     golden_digest,
 )
 from ratings_ledger.projections.cluster.segments import NamedCell, SegmentName, sealed, segment_name
-from ratings_ledger.projections.diff.comparison import DifferingList, Effect, Gain, ImpactSummary
+from ratings_ledger.projections.diff.comparison import DifferingList, Effect, ImpactSummary, PointsChange
 from ratings_ledger.projections.diff.impact import RecordedBeside
 from ratings_ledger.projections.diff.predictions import Predicted, Quality
 from ratings_ledger.projections.diff.what_if import SimulatedLadder, ladders_beside, under
@@ -333,7 +333,8 @@ def _light(trace: Trace) -> Trace:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KINDS: dict[str, Any] = {
-    kind.__name__: kind for kind in (DifferingList, Effect, Gain, Predicted, Quality, ImpactSummary, SimulatedLadder)
+    kind.__name__: kind
+    for kind in (DifferingList, Effect, PointsChange, Predicted, Quality, ImpactSummary, SimulatedLadder)
 }
 
 

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.store.log import Log, head, read_known_event, read_re
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.published_lists import published_lists
 from ratings_ledger.projections.contract import decimal
-from ratings_ledger.projections.diff.comparison import Sides
+from ratings_ledger.projections.diff.comparison import SideLoader
 from ratings_ledger.projections.diff.path import Attribution, Cause, attribute
 from ratings_ledger.projections.exact_numbers import as_exact
 from ratings_ledger.projections.queries.coordinates import Coordinates, CoordinateSpec, load_times, moment
@@ -80,21 +80,21 @@ class PointsAttributed(Answer, RowSequence[AttributedCause]):
 
 
 def attributed(
-    sides: Sides, ladder: str, player: str, before: CoordinateSpec, after: CoordinateSpec
+    loader: SideLoader, ladder: str, player: str, before: CoordinateSpec, after: CoordinateSpec
 ) -> PointsAttributed:
     """Return what changed a player's points on a ladder between two coordinates.
 
     Raises `BadArgument`, `Unknown` for somebody who is not recorded and what is not published, `RuleFailed`.
     """
-    connection = sides.connection
+    connection = loader.connection
     try:
-        places = _places(sides, ladder, before, after)
+        places = _places(loader, ladder, before, after)
         attribution = attribute(connection, ladder, player, *places)
     except RuleFailure as problem:
         message = f"{problem.ladder}: the rule failed on the way: {problem}"
         raise RuleFailed(message, problem.ladder) from None
     if attribution.before is None and attribution.after is None:
-        latest = sides.ladders(Coordinates(None, head(connection).position, None)).for_ladder(ladder)
+        latest = loader.ladders(Coordinates(None, head(connection).position, None)).for_ladder(ladder)
         require_player(latest.facts, player)
     ends = [
         AttributedEnd(
@@ -107,7 +107,7 @@ def attributed(
         message
         for spec, end in zip((before, after), ends, strict=True)
         if spec.published
-        for message in _contradicted(sides, ladder, player, end)
+        for message in _contradicted(loader, ladder, player, end)
     )
     first, last = ends
     return PointsAttributed(
@@ -124,18 +124,18 @@ def attributed(
     )
 
 
-def _places(sides: Sides, ladder: str, before: CoordinateSpec, after: CoordinateSpec) -> list[Coordinates]:
+def _places(loader: SideLoader, ladder: str, before: CoordinateSpec, after: CoordinateSpec) -> list[Coordinates]:
     """Return both coordinates; a published list lends its `as_of` to the other side if that has none."""
     places = []
     for spec in (before, after):
         if not spec.published:
-            places.append(sides.resolve(spec, ladder))
+            places.append(loader.resolve(spec, ladder))
             continue
-        lists = spec.lists(sides.connection, sides.note, ladder)
+        lists = spec.lists(loader.connection, loader.note, ladder)
         if not lists:
             raise Unknown(None, f"{ladder} was not published ({spec.text})")
         last = max(lists, key=lambda entry: entry.position)
-        places.append(Coordinates(sides.compared_at(last), last.known_at, None))
+        places.append(Coordinates(loader.find_as_of(last), last.known_at, None))
     for published, computed in ((0, 1), (1, 0)):
         specs = before, after
         if specs[published].published and not specs[computed].published and specs[computed].as_of is None:
@@ -143,11 +143,11 @@ def _places(sides: Sides, ladder: str, before: CoordinateSpec, after: Coordinate
     return places
 
 
-def _contradicted(sides: Sides, ladder: str, player: str, end: AttributedEnd) -> Iterator[str]:
+def _contradicted(loader: SideLoader, ladder: str, player: str, end: AttributedEnd) -> Iterator[str]:
     """Yield which lists showed points that differ from a replay of their coordinates; `verify` reports them."""
-    connection = sides.connection
+    connection = loader.connection
     for entry in published_lists(connection, head(connection).position, ladder):
-        if (sides.compared_at(entry), entry.known_at) == (end.at.as_of, end.at.known_at):
+        if (loader.find_as_of(entry), entry.known_at) == (end.at.as_of, end.at.known_at):
             listed, ids = as_published(connection, entry), identities(connection).ids(player)
             points = next((row.value(listed.scale) for row in listed.rows if row.player in ids), None)
             if points != end.points:

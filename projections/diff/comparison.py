@@ -1,4 +1,4 @@
-"""Compare two states of a ladder: whose points, rank or gold differ, and how far that reaches."""
+"""Compare two states of a ladder: which players differ in points, rank or gold, and a summary of the impact."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from ratings_ledger.projections.replay.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Effect(Result):
-    """What a player has on a ladder before and after something, None where they are not on it; ranks and gold, too.
+    """A player's points, rank and gold before and after a change; None where the player is not on the ladder.
 
-    `kind` is moved, added or removed. Somebody who joins or leaves has no `change`.
+    `kind` is moved, added or removed. `change` is None for a player who joins or leaves.
     """
 
     kind: str = field(metadata=HIDDEN)
@@ -54,12 +54,12 @@ class Effect(Result):
 
     @property
     def gain(self) -> Fraction:
-        """Return the change of somebody who stays on the ladder; 0 for who joins or leaves."""
+        """Return the change in points, or 0 for a player who joins or leaves."""
         return self.change or ExactNumber(0)
 
     @property
     def difference(self) -> Fraction:
-        """Return the points after minus those before; somebody not on the ladder has 0."""
+        """Return the points after minus the points before, counting 0 where the player is not on the ladder."""
         if self.change is not None:
             return self.change
         return (self.after or ExactNumber(0)) - (self.before or ExactNumber(0))
@@ -67,15 +67,15 @@ class Effect(Result):
 
 @dataclass(frozen=True, slots=True)
 class DifferingRow(Effect):
-    """The same as a row of one ladder."""
+    """An effect as a row of one ladder's difference."""
 
     kind: str
     ladder: str = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
-class Gain(Result):
-    """By how much the points of a player change."""
+class PointsChange(Result):
+    """A player's change in points."""
 
     player: str
     change: Fraction
@@ -83,16 +83,18 @@ class Gain(Result):
 
 @dataclass(frozen=True, slots=True)
 class ImpactSummary(Result):
-    """The size of the impact on a ladder: players whose points differ, players whose rank does, the largest gain and
-    loss, how many pairs of players swap order, and who enters and leaves the top ten. `up` and `down` only consider
-    those who stay on it.
+    """The size of the impact on a ladder.
+
+    It counts the players whose points differ (`players`), the players whose rank differs (`ranks`) and the pairs that
+    swap order. `up` and `down` are the largest gain and loss; they ignore players who join or leave. `entering` and
+    `leaving` name the players who enter and leave the top ten.
     """
 
     ladder: str
     players: int
     ranks: int
-    up: Gain | None
-    down: Gain | None
+    up: PointsChange | None
+    down: PointsChange | None
     swapped: int
     entering: tuple[str, ...]
     leaving: tuple[str, ...]
@@ -102,7 +104,7 @@ class ImpactSummary(Result):
 class DifferingList(Result):
     """A published list that would come out differently today: its ladder, its `as_of`, its position in the log.
 
-    `already` is whether it differed from what was published before this change, too.
+    `already` tells whether the list differed even before this change.
     """
 
     ladder: str
@@ -113,17 +115,17 @@ class DifferingList(Result):
 
 @dataclass(frozen=True, slots=True)
 class ComparedSide(Result):
-    """Where on the axes one of two sides is, and which version ranks it; of a published list also its position.
+    """One side of a comparison: its coordinates, its ruleset version and, for a published list, its position.
 
-    Nothing is known of a list that was not published.
+    All are absent for a list that was not published.
     """
 
     at: Coordinates | Absent = ABSENT
     ruleset: str | Absent | None = ABSENT
     published: int | Absent = ABSENT
 
-    def told(self, minute: Callable[[int], str]) -> str:
-        """Return where the side is, in words; `minute` writes an instant."""
+    def describe(self, minute: Callable[[int], str]) -> str:
+        """Describe the side in words; `minute` formats an instant."""
         at = self.at
         if at is ABSENT:
             return "not published"
@@ -136,9 +138,9 @@ class ComparedSide(Result):
 
 @dataclass(frozen=True, slots=True)
 class Difference(RowSequence[DifferingRow]):
-    """A ladder at two coordinates: the rows that differ, largest gain first, and how far that reaches.
+    """A ladder at two coordinates: the rows that differ, largest gain first, and the impact summary.
 
-    `quality`, where it was asked for, is how well the points at A, `before`, and those at B predicted places.
+    `quality`, if requested, says how well the points at A (`before`) and at B (`after`) predicted results.
     """
 
     ladder: str
@@ -151,14 +153,14 @@ class Difference(RowSequence[DifferingRow]):
 
 @dataclass(frozen=True, slots=True)
 class Differences(Answer, RowSequence[Difference]):
-    """The ladders that were asked for, or all that differ; `failed` tells which cannot be replayed, and why.
+    """The requested ladders, or all that differ; `failed` explains which could not be replayed.
 
-    `asked` are both coordinates as they were asked for.
+    `requested` holds both coordinates as typed.
     """
 
     _rows_member: ClassVar[str] = "ladders"
     ladders: tuple[Difference, ...]
-    asked: tuple[str, str] = field(default=("", ""), metadata=HIDDEN, kw_only=True)
+    requested: tuple[str, str] = field(default=("", ""), metadata=HIDDEN, kw_only=True)
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 
@@ -167,7 +169,7 @@ T = TypeVar("T")
 
 
 class RankedPoints(NamedTuple):
-    """What somebody has on a ladder: exact points in lowest terms, rank, and gold if the list pays any."""
+    """A player's exact points (in lowest terms), rank, and gold (if the list pays any) on a ladder."""
 
     numerator: int
     denominator: int
@@ -176,23 +178,23 @@ class RankedPoints(NamedTuple):
 
     @property
     def points(self) -> Fraction:
-        """Return the points; made only when asked for, since most are only compared."""
+        """Return the points; built on demand, because most are only compared."""
         return ExactNumber(self.numerator, self.denominator)
 
 
 class RankedState(NamedTuple):
-    """A ladder at coordinates: its standings, and the facts that say who is who. Without standings nobody is on it."""
+    """A ladder's standings, and the facts that resolve player ids. `ranking` is None for an empty ladder."""
 
     facts: Facts
     ranking: Ranking | None
 
-    def had(self) -> dict[str, RankedPoints]:
-        """Return the points and rank of every player."""
+    def points_by_player(self) -> dict[str, RankedPoints]:
+        """Return every player's points and rank, by player."""
         return {} if self.ranking is None else points_of_rows(self.ranking.rows, self.ranking.scale)
 
 
 def points_of_rows(rows: Iterable[RankedRow], scale: int) -> dict[str, RankedPoints]:
-    """Return the points and rank of the player in every row."""
+    """Return the points and rank in every row, by player."""
     ranked = {}
     for rank, player, points, _, _, divisor, gold, *_ in rows:
         common = gcd(points, scale * divisor)
@@ -202,9 +204,9 @@ def points_of_rows(rows: Iterable[RankedRow], scale: int) -> dict[str, RankedPoi
 
 @dataclass
 class ReplayedLadder:
-    """A ladder of a snapshot, replayed once for all questions about it; without a stream nobody is on it.
+    """A ladder of a snapshot, replayed once and reused; a ladder without a stream is empty.
 
-    Without `keep` only the end is asked for, so that the points before games may be left out.
+    If `keep` is false, only the final standings are available, so the replay may drop the points before each game.
     """
 
     ladders: Ladders
@@ -218,54 +220,58 @@ class ReplayedLadder:
 
     @property
     def facts(self) -> Facts:
-        """Return the facts about those who are on the ladder."""
+        """Return the facts about the ladder's entrants."""
         return (self.ladders if self.stream is None else self.ladders.for_ladder(self.stream.ladder)).facts
 
     def at(self, as_of: int | None = None) -> RankedState:
-        """Return the ladder at the end, or at an earlier time. Raises `RuleFailure`."""
+        """Return the ladder's final state, or its state at an earlier time. Raises `RuleFailure`."""
         ranking = None if self._trace is None else self.ladders.rank_at(self._trace, as_of)
         return RankedState(self.facts, ranking)
 
 
-def under_present_ids(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
-    """Move entries to the ids that the same people have in `new`, after renames or withdrawn renames."""
-    renamed = dict(old)
+def rekey_by_current_id(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
+    """Return `old` with each key replaced by the id that the same person has in `new`.
+
+    Ids differ after a rename, or after a rename was withdrawn.
+    """
+    rekeyed = dict(old)
     if not (before.renamed or after.renamed):
-        return renamed
+        return rekeyed
     departed, arrived = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
-    since = [(was, after.current(was)) for was in departed if after.current(was) in new]
-    for was, now in since + [(before.current(now), now) for now in arrived if before.current(now) in departed]:
-        if was in renamed and now not in renamed:
-            renamed[now] = renamed.pop(was)
-    return renamed
+    renames = [(old_id, after.current(old_id)) for old_id in departed if after.current(old_id) in new]
+    renames += [(before.current(new_id), new_id) for new_id in arrived if before.current(new_id) in departed]
+    for old_id, new_id in renames:
+        if old_id in rekeyed and new_id not in rekeyed:
+            rekeyed[new_id] = rekeyed.pop(old_id)
+    return rekeyed
 
 
-# a published list, a computed one, or None where nothing was published
-Meant = PublishedList | Coordinates | None
+# a published list, the coordinates of a computed one, or None where nothing was published
+SideSource = PublishedList | Coordinates | None
 
 
 class Side(NamedTuple):
-    """One of two sides: where it is, and the ladder there."""
+    """One side of a comparison: its description, and the ladder's state."""
 
-    told: ComparedSide
+    description: ComparedSide
     state: RankedState
 
 
-class Sides:
-    """The ladders at any coordinates asked for; the log is decoded once per position."""
+class SideLoader:
+    """Loads ladders at any coordinates; decodes the log once per position."""
 
     def __init__(self, connection: Connection, note: Note, cache: LadderCache) -> None:
         self.connection = connection
         self.note = note
         self._cache = cache
-        self._known: dict[tuple[int, str | None], Ladders] = {}
+        self._loaded: dict[tuple[int, str | None], Ladders] = {}
 
     def ladders(self, at: Coordinates) -> Ladders:
         """Return the ladders at coordinates."""
         key = at.known_at, at.rules
-        if key not in self._known:
-            self._known[key] = self._cache.load_checked(self.connection, *key)
-        return self._known[key].at(at.as_of)
+        if key not in self._loaded:
+            self._loaded[key] = self._cache.load_checked(self.connection, *key)
+        return self._loaded[key].at(at.as_of)
 
     def facts(self, position: int) -> Facts:
         """Return the facts known at a position."""
@@ -273,204 +279,220 @@ class Sides:
 
     @property
     def latest(self) -> Facts:
-        """Return the facts asked for so far that know most."""
-        return max((ladders.facts for ladders in self._known.values()), key=lambda facts: facts.position)
+        """Return the loaded facts with the highest position."""
+        return max((ladders.facts for ladders in self._loaded.values()), key=lambda facts: facts.position)
 
     @property
     def left_out(self) -> dict[int, str]:
-        """Return the events that do not count at some of the coordinates, by position, with the reason."""
-        return {position: why for ladders in self._known.values() for position, why in ladders.facts.left_out.items()}
+        """Return the events left out at any loaded coordinates, by position, with the reason."""
+        return {
+            position: reason for ladders in self._loaded.values() for position, reason in ladders.facts.left_out.items()
+        }
 
     def resolve(self, spec: CoordinateSpec, ladder: str, is_named: bool = True) -> Coordinates:
-        """Return what coordinates mean for a ladder: one that is named, or one of all. Raises `BadArgument`."""
+        """Resolve coordinates for a ladder, which the caller named or which is one of all. Raises `BadArgument`."""
         return (spec.resolve if is_named else spec.resolve_among)(self.connection, ladder, self.note)
 
-    def computed(self, ladder: str, at: Coordinates) -> Side:
-        """Return a ladder at coordinates; it is empty if its ruleset was not in force there.
+    def load_computed(self, ladder: str, at: Coordinates) -> Side:
+        """Compute a ladder at coordinates; it is empty if its ruleset was not in force there.
 
         Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
         """
         facts, ruleset_id = self.facts(at.known_at), parse_name(ladder).ruleset_id
         if ruleset_id not in facts.rulesets and ruleset_id not in facts.unusable:
             return Side(ComparedSide(at.of(facts), None), RankedState(facts, None))
-        # published lists for many times are prefixes of one replay
+        # one replay serves all published lists of the ladder, because each is a prefix of it
         ladders = self.ladders(at._replace(as_of=None)).for_ladder(ladder)
         ranking = ladders.rank_at(ladders.trace(ladder), at.as_of)
         return Side(ComparedSide(at.of(facts), ranking.ruleset), RankedState(ladders.facts, ranking))
 
-    def compared_at(self, published: PublishedList) -> int | None:
-        """Return the time up to which a published list is compared with what would come out today."""
+    def find_as_of(self, published: PublishedList) -> int | None:
+        """Return the `as_of` at which to recompute a published list for comparison."""
         ruleset_id = parse_name(published.ladder).ruleset_id
         versions = self.facts(published.known_at).rulesets.get(ruleset_id) or self.latest.rulesets.get(ruleset_id)
-        # without its rule here nothing comes out today
+        # without an installed rule the list cannot be recomputed
         return published.as_of if versions is None else compared_at(published, versions[0].ruleset)
 
-    def published(self, published: PublishedList) -> Side:
-        """Return a list as it was published."""
-        place = ComparedSide(
+    def load_published(self, published: PublishedList) -> Side:
+        """Load a list as it was published."""
+        description = ComparedSide(
             Coordinates(published.as_of, published.known_at, None), published.ruleset, published.position
         )
         ladders = self.ladders(Coordinates(None, published.known_at, None)).for_ladder(published.ladder)
-        return Side(place, RankedState(ladders.facts, as_published(self.connection, published)))
+        return Side(description, RankedState(ladders.facts, as_published(self.connection, published)))
 
-    def side(self, ladder: str, what: Meant) -> Side:
-        """Return a ladder as one of both sides means it. Raises as `computed` does."""
-        if what is None:
+    def load_side(self, ladder: str, source: SideSource) -> Side:
+        """Load one side of a comparison. Raises the errors of `load_computed`."""
+        if source is None:
             return Side(ComparedSide(), RankedState(self.facts(0), None))
-        return self.published(what) if isinstance(what, PublishedList) else self.computed(ladder, what)
+        return self.load_published(source) if isinstance(source, PublishedList) else self.load_computed(ladder, source)
 
-    def quality(self, ladder: str, what: Meant) -> Quality | None:
-        """Return how well the points of a side predicted places; None of what was published, and where no rule
-        predicts.
+    def quality(self, ladder: str, source: SideSource) -> Quality | None:
+        """Return how well the points of a side predicted results; None for a published list or a rule that predicts
+        nothing.
 
-        Raises as `computed` does.
+        Raises the errors of `load_computed`.
         """
-        if not isinstance(what, Coordinates) or parse_name(ladder).ruleset_id not in self.facts(what.known_at).rulesets:
+        if (
+            not isinstance(source, Coordinates)
+            or parse_name(ladder).ruleset_id not in self.facts(source.known_at).rulesets
+        ):
             return None
         from ratings_ledger.projections.diff.predictions import quality
 
-        ladders = self.ladders(what)
+        ladders = self.ladders(source)
         return quality(ladders.facts, ladders.load_stream(ladder))
 
 
-def compared(
-    sides: Sides, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str], predictions: bool = False
+def compare_ladders(
+    loader: SideLoader, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str], predictions: bool = False
 ) -> Differences:
-    """Return how the named ladders differ, or all that do; those that cannot be replayed are told in `failed`.
+    """Return how the named ladders differ, or all that do; ladders that cannot be replayed are listed in `failed`.
 
-    With `predictions` each has how well its points predicted places at both.
+    With `predictions`, include the prediction quality of both sides.
 
-    Raises `BadArgument`, `Unknown` if nothing is published that is asked for, `RulesetUnusable` for a named ladder.
+    Raises `BadArgument`, `Unknown` if a requested list is not published, `RulesetUnusable` for a named ladder.
     """
     differences, failures = list[Difference](), list[RuleFailure | RulesetUnusable]()
-    for name, *both in _pairs(sides, a, b, ladders):
+    for name, *both in _pair_ladders(loader, a, b, ladders):
         try:
-            left, right = (sides.side(name, what) for what in both)
-            predicted = Predicted(*(sides.quality(name, what) for what in both)) if predictions else ABSENT
+            left, right = (loader.load_side(name, source) for source in both)
+            predicted = Predicted(*(loader.quality(name, source) for source in both)) if predictions else ABSENT
         except (RuleFailure, RulesetUnusable) as problem:
             if ladders and isinstance(problem, RulesetUnusable):
                 raise
             failures.append(problem)
             continue
-        rows, reach = compare(DifferingRow, name, left.state, right.state)
+        rows, summary = compare_states(DifferingRow, name, left.state, right.state)
         if rows or ladders or a.published or b.published:
-            differences.append(Difference(name, left.told, right.told, tuple(rows), reach, quality=predicted))
+            differences.append(
+                Difference(name, left.description, right.description, tuple(rows), summary, quality=predicted)
+            )
         is_empty = not any(side.state.ranking and side.state.ranking.rows for side in (left, right))
         if ladders and is_empty and (message := suggest_ladder(right.state.facts, name)):
-            sides.note(message)
+            loader.note(message)
     failed = dict.fromkeys(
-        describe_failure(problem, sides.latest, sides.connection) if isinstance(problem, RuleFailure) else str(problem)
+        describe_failure(problem, loader.latest, loader.connection)
+        if isinstance(problem, RuleFailure)
+        else str(problem)
         for problem in failures
     )
     return Differences(
-        tuple(differences), asked=(a.text, b.text), failed=(*failed,), times=load_times(sides.connection)
+        tuple(differences), requested=(a.text, b.text), failed=(*failed,), times=load_times(loader.connection)
     )
 
 
-def _pairs(
-    sides: Sides, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str]
-) -> Iterator[tuple[str, Meant, Meant]]:
-    """Yield what to compare: (ladder, at A, at B).
+def _pair_ladders(
+    loader: SideLoader, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str]
+) -> Iterator[tuple[str, SideSource, SideSource]]:
+    """Yield the pairs to compare: (ladder, source of A, source of B).
 
     Raises `BadArgument`, `Unknown`, `UnknownLadder` or `RulesetUnusable` if a requested version is not published.
     """
     for spec in () if ladders else (a, b):
         if spec.rules is not None:
-            at = sides.resolve(spec, spec.rules.partition("@")[0])
-            check_version(sides.facts(at.known_at), spec.rules)
+            at = loader.resolve(spec, spec.rules.partition("@")[0])
+            check_version(loader.facts(at.known_at), spec.rules)
     if a.published or b.published:
-        yield from _published_pairs(sides, a, b, ladders)
+        yield from _pair_published_lists(loader, a, b, ladders)
         return
     for name in ladders:
-        yield name, sides.resolve(a, name), sides.resolve(b, name)
-    for ruleset_id in () if ladders else sorted(ruleset_ids(sides.connection)):
-        places = [sides.resolve(spec, ruleset_id, is_named=False) for spec in (a, b)]
+        yield name, loader.resolve(a, name), loader.resolve(b, name)
+    for ruleset_id in () if ladders else sorted(ruleset_ids(loader.connection)):
+        before, after = (loader.resolve(spec, ruleset_id, is_named=False) for spec in (a, b))
         names: set[str] = set()
-        for ladders_there in map(sides.ladders, places):
-            if ruleset_id in ladders_there.facts.rulesets.keys() - ladders_there.facts.unusable.keys():
-                names |= ladders_there.streams(ruleset_id).keys()
+        for side in (loader.ladders(before), loader.ladders(after)):
+            if ruleset_id in side.facts.rulesets.keys() - side.facts.unusable.keys():
+                names |= side.streams(ruleset_id).keys()
         for name in sorted(names):
-            yield name, places[0], places[1]
+            yield name, before, after
 
 
-def _published_pairs(
-    sides: Sides, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str]
-) -> Iterator[tuple[str, Meant, Meant]]:
-    """Yield published lists beside what is computed for the same time, or what was published for it later."""
+def _pair_published_lists(
+    loader: SideLoader, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str]
+) -> Iterator[tuple[str, SideSource, SideSource]]:
+    """Yield each published list with its counterpart: computed for the same time, or published for it later."""
     names: list[str | None] = [*ladders] or [None]
     listed = [
-        {published.of: published for name in names for published in spec.lists(sides.connection, sides.note, name)}
+        {published.of: published for name in names for published in spec.lists(loader.connection, loader.note, name)}
         for spec in (a, b)
         if spec.published
     ]
     keys = sorted({key for lists in listed for key in lists}, key=lambda key: (key[0], key[1] or 2**63))
     if missing := [name for name in ladders if name not in {ladder for ladder, _ in keys}]:
-        raise Unknown(None, f"{missing[0]} was not published; see: ratings publish --help")
+        raise Unknown(None, f"no list of {missing[0]} has been published; to publish one, see: ratings publish --help")
     if not keys:
-        raise Unknown(None, "no list was published; see: ratings publish --help")
+        raise Unknown(None, "no list has been published; to publish one, see: ratings publish --help")
     for key in keys:
         if len(listed) == 2:
             yield key[0], listed[0].get(key), listed[1].get(key)
             continue
         published, spec = listed[0][key], b if a.published else a
-        at = sides.resolve(spec, key[0], is_named=bool(ladders))
+        at = loader.resolve(spec, key[0], is_named=bool(ladders))
         if spec.as_of is None:
-            at = at._replace(as_of=sides.compared_at(published))
+            at = at._replace(as_of=loader.find_as_of(published))
         yield (key[0], published, at) if a.published else (key[0], at, published)
 
 
-# how many of the first places are the top
-TOP = 10
+# number of ranks that count as the top
+TOP_RANKS = 10
 
 
-def compare(
+def compare_states(
     kind: type[E], ladder: str, old: RankedState, new: RankedState, ranks: bool = True
 ) -> tuple[list[E], ImpactSummary]:
-    """Return the players for whom something differs, or without `ranks` their points, largest gain first; how far it
-    reaches.
+    """Return the players who differ, largest gain first, and the impact summary; without `ranks`, compare points only.
 
-    The facts say who is who: a new id alone is not a difference. Two players becoming one person is. Nobody is on a
-    ladder that is None.
+    A new id alone is not a difference, because the facts resolve ids. Merging two players is a difference.
     """
-    was, now, moved, pairs = _beside(old, new, ranks)
-    aligned = under_present_ids(was, now, old.facts, new.facts)
+    old_points, new_points, moved, swapped = _pair_points(old, new, ranks)
+    rekeyed = rekey_by_current_id(old_points, new_points, old.facts, new.facts)
     differing = [
         (player, earlier, later)
-        for player in aligned.keys() | now.keys()
-        if (earlier := aligned.get(player)) != (later := now.get(player))
+        for player in rekeyed.keys() | new_points.keys()
+        if (earlier := rekeyed.get(player)) != (later := new_points.get(player))
     ]
     effects = [
-        _effect(kind, ladder, player, earlier, later)
+        _build_effect(kind, ladder, player, earlier, later)
         for player, earlier, later in differing
         if ranks or earlier is None or later is None or earlier[:2] != later[:2]
     ]
-    effects.sort(key=_largest_first)
-    gains = [Gain(effect.player, effect.change) for effect in effects if effect.change]
-    least = gains[-1].change if gains else ExactNumber(0)
+    effects.sort(key=_sort_key)
+    changes = [PointsChange(effect.player, effect.change) for effect in effects if effect.change]
+    lowest = changes[-1].change if changes else ExactNumber(0)
+    old_top, new_top = _list_top_players(old_points), _list_top_players(new_points)
     return effects, ImpactSummary(
         ladder,
         sum(effect.change is None or bool(effect.change) for effect in effects),
         moved + sum((earlier and earlier.rank) != (later and later.rank) for _, earlier, later in differing),
-        gains[0] if gains and gains[0].change > 0 else None,
-        next(gain for gain in gains if gain.change == least) if least < 0 else None,
-        pairs,
-        tuple(sorted(_top(now) - _top(was))),
-        tuple(sorted(_top(was) - _top(now))),
+        changes[0] if changes and changes[0].change > 0 else None,
+        next(change for change in changes if change.change == lowest) if lowest < 0 else None,
+        swapped,
+        tuple(sorted(new_top - old_top)),
+        tuple(sorted(old_top - new_top)),
     )
 
 
-def _largest_first(effect: Effect) -> tuple[float, Fraction, str]:
-    """Return the sort key of an effect; its first number, a float, decides most comparisons quickly."""
-    lost = Fraction.__neg__(effect.difference)  # a plain fraction suffices for sorting
-    return float(lost), lost, effect.player
+def _sort_key(effect: Effect) -> tuple[float, Fraction, str]:
+    """Return a key that sorts the largest gain first; the float decides most comparisons quickly."""
+    loss = Fraction.__neg__(effect.difference)  # a plain fraction suffices for sorting
+    return float(loss), loss, effect.player
 
 
-Beside = tuple[dict[str, RankedPoints], dict[str, RankedPoints], int, int]
+class PairedPoints(NamedTuple):
+    """The points to compare in two states, how many further players have another rank, and how many pairs swapped."""
+
+    old: dict[str, RankedPoints]
+    new: dict[str, RankedPoints]
+    moved: int
+    swapped: int
 
 
-def _beside(before: RankedState, after: RankedState, ranks: bool) -> Beside:
-    """Return what everybody has in both states or, of long ladders, those who come, go, differ in points or `ranks`, or
-    enter or leave the first places; how many of the others have another rank, and how many pairs swap order.
+def _pair_points(before: RankedState, after: RankedState, ranks: bool) -> PairedPoints:
+    """Return each player's points in both states.
+
+    For long ladders, return only players who join, leave, or differ in points or (with `ranks`) in rank, and those who
+    move within, into or out of the top; count the rest of the moves.
     """
     old, new = before.ranking, after.ranking
     if (
@@ -480,63 +502,69 @@ def _beside(before: RankedState, after: RankedState, ranks: bool) -> Beside:
         and isinstance(new.rows, RankedColumns)
         and old.scale == new.scale
     ):
-        return _columns_beside(old.rows, new.rows, old.scale, ranks)
-    was, now = before.had(), after.had()
-    return was, now, 0, swapped(was, now)
+        return _pair_columns(old.rows, new.rows, old.scale, ranks)
+    old_points, new_points = before.points_by_player(), after.points_by_player()
+    return PairedPoints(old_points, new_points, 0, count_swapped(old_points, new_points))
 
 
-def _columns_beside(old: RankedColumns, new: RankedColumns, scale: int, ranks: bool) -> Beside:
-    numbers = dict(zip(new.names, range(len(new.names)), strict=True))
-    new_indices = np.array([*map(numbers.get, old.names, repeat(NONE))])
-    # indices of the players who are in both states
-    here = np.flatnonzero(new_indices != NONE)
-    new_indices = new_indices[here]
-    rank, rank_then = old.ranks[here], new.ranks[new_indices]
-    moved, ranked = rank != rank_then, (rank > 0) & (rank_then > 0)
-    first = ((rank > 0) & (rank <= TOP)) | ((rank_then > 0) & (rank_then <= TOP))
-    differs = (old.points[here] != new.points[new_indices]) | (moved & (first | ranks))
-    departed, arrived = (np.delete(np.arange(len(rows)), both) for rows, both in ((old, here), (new, new_indices)))
-    was, now = old.of(np.append(here[differs], departed)), new.of(np.append(new_indices[differs], arrived))
-    pairs = _swapped(rank[ranked], rank_then[ranked])
-    return points_of_rows(was, scale), points_of_rows(now, scale), int((moved & ~differs).sum()), pairs
+def _pair_columns(old: RankedColumns, new: RankedColumns, scale: int, ranks: bool) -> PairedPoints:
+    index_by_name = dict(zip(new.names, range(len(new.names)), strict=True))
+    new_indices = np.array([*map(index_by_name.get, old.names, repeat(NONE))])
+    # from here on, both arrays hold only the players who are in both states
+    old_indices = np.flatnonzero(new_indices != NONE)
+    new_indices = new_indices[old_indices]
+    old_ranks, new_ranks = old.ranks[old_indices], new.ranks[new_indices]
+    moved, are_ranked = old_ranks != new_ranks, (old_ranks > 0) & (new_ranks > 0)
+    is_top = ((old_ranks > 0) & (old_ranks <= TOP_RANKS)) | ((new_ranks > 0) & (new_ranks <= TOP_RANKS))
+    differs = (old.points[old_indices] != new.points[new_indices]) | (moved & (is_top | ranks))
+    departed = np.delete(np.arange(len(old)), old_indices)
+    arrived = np.delete(np.arange(len(new)), new_indices)
+    return PairedPoints(
+        points_of_rows(old.of(np.append(old_indices[differs], departed)), scale),
+        points_of_rows(new.of(np.append(new_indices[differs], arrived)), scale),
+        moved=int((moved & ~differs).sum()),
+        swapped=_count_swapped_ranks(old_ranks[are_ranked], new_ranks[are_ranked]),
+    )
 
 
-def _inversions(numbers: Any) -> int:
-    """Return how many pairs of numbers of a column, not below 0, descend."""
+def _count_inversions(numbers: Any) -> int:
+    """Count the pairs of a column of non-negative numbers that descend."""
     inversions = 0
-    # numbers with the same higher bits are side by side: those that differ in this bit are in order or not
+    # radix pass: within each run of equal higher bits, count the ones before each zero
     for bit in reversed(range(int(numbers.max(initial=0)).bit_length())):
         bits = numbers >> bit & 1
-        before = np.cumsum(bits) - bits
-        begins = np.diff(numbers >> bit + 1, prepend=-1) != 0
-        inversions += int((before - np.maximum.accumulate(before * begins))[bits == 0].sum())
+        ones_before = np.cumsum(bits) - bits
+        starts_run = np.diff(numbers >> bit + 1, prepend=-1) != 0
+        inversions += int((ones_before - np.maximum.accumulate(ones_before * starts_run))[bits == 0].sum())
         numbers = np.concatenate([numbers[bits == 0], numbers[bits == 1]])
     return inversions
 
 
-def _effect(kind: type[E], ladder: str, player: str, old: RankedPoints | None, new: RankedPoints | None) -> E:
+def _build_effect(kind: type[E], ladder: str, player: str, old: RankedPoints | None, new: RankedPoints | None) -> E:
     rank, gold = (old and old.rank, new and new.rank), (old and old.gold, new and new.gold)
     if old is None or new is None:
-        what = "added" if old is None else "removed"
-        return kind(what, ladder, player, old and old.points, None, new and new.points, rank, gold)
-    gained = new.numerator * old.denominator - old.numerator * new.denominator
-    gain = ExactNumber(gained, old.denominator * new.denominator)  # several times as fast as a difference of fractions
+        change = "added" if old is None else "removed"
+        return kind(change, ladder, player, old and old.points, None, new and new.points, rank, gold)
+    # several times as fast as subtracting fractions
+    numerator = new.numerator * old.denominator - old.numerator * new.denominator
+    gain = ExactNumber(numerator, old.denominator * new.denominator)
     return kind("moved", ladder, player, old.points, gain, new.points, rank, gold)
 
 
-def _top(rows: Mapping[str, RankedPoints]) -> set[str]:
-    return {player for player, row in rows.items() if row.rank is not None and row.rank <= TOP}
+def _list_top_players(rows: Mapping[str, RankedPoints]) -> set[str]:
+    return {player for player, row in rows.items() if row.rank is not None and row.rank <= TOP_RANKS}
 
 
-def swapped(old: Mapping[str, RankedPoints], new: Mapping[str, RankedPoints]) -> int:
-    """Return how many pairs of players ranked in both swap order: one is ahead in `old`, the other in `new`.
+def count_swapped(old: Mapping[str, RankedPoints], new: Mapping[str, RankedPoints]) -> int:
+    """Count the pairs of players ranked in both states who swap order: one is ahead in `old`, the other in `new`.
 
-    Players who share a rank in either are not swapped.
+    Players who share a rank in either state are not swapped.
     """
-    both = [(old[player].rank or 0, new[player].rank or 0) for player in old.keys() & new.keys()]
-    return _swapped(*np.array([ranks for ranks in both if all(ranks)], dtype=np.int64).reshape(-1, 2).T)
+    ranks = [(old[player].rank or 0, new[player].rank or 0) for player in old.keys() & new.keys()]
+    return _count_swapped_ranks(*np.array([pair for pair in ranks if all(pair)], dtype=np.int64).reshape(-1, 2).T)
 
 
-def _swapped(old: Any, new: Any) -> int:
+def _count_swapped_ranks(old: Any, new: Any) -> int:
     """Count the pairs that swap order between two columns of ranks."""
-    return _inversions(new[np.lexsort((new, old))])  # those who were equal ascend, and do not count against each other
+    # ties in `old` are sorted ascending, so they add no inversion
+    return _count_inversions(new[np.lexsort((new, old))])

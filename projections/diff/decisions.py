@@ -248,7 +248,10 @@ class _Path:
     def _had(self, ladders: Ladders, stream: Stream | None) -> Had:
         """Return what everybody has, by the id they have in the end. Raises `RuleFailure`."""
         replayed = ReplayedLadder(ladders, stream, keep=False)
-        rows, end = replayed.at().had(), (self._end if stream is None else self._end.for_ladder(stream.ladder)).facts
+        rows, end = (
+            replayed.at().points_by_player(),
+            (self._end if stream is None else self._end.for_ladder(stream.ladder)).facts,
+        )
         others = _ids_on_the_way(replayed.facts, end)
         found = {name: row for name, row in rows.items() if name not in others and end.current(name) == name}
         for player, names in others.items():

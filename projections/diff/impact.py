@@ -23,8 +23,8 @@ from ratings_ledger.projections.diff.comparison import (
     Effect,
     ImpactSummary,
     ReplayedLadder,
-    compare,
-    under_present_ids,
+    compare_states,
+    rekey_by_current_id,
 )
 from ratings_ledger.projections.diff.period_impacts import PeriodImpact, compare_periods
 from ratings_ledger.projections.facts.columns import Facts
@@ -120,7 +120,7 @@ def impact_between(
         with_ranks = any(stream and not stream.ranking.running for stream in (old, new))
         try:
             was, now = ReplayedLadder(before, old), ReplayedLadder(after, new)
-            differing, reach = compare(Effect, name, was.at(), now.at(), with_ranks)
+            differing, reach = compare_states(Effect, name, was.at(), now.at(), with_ranks)
             differing_lists += _compare_lists(recorded, was, now, lists.get(name, ()))
         except RuleFailure as error:
             # a game that is only about to be recorded has no position yet
@@ -160,11 +160,11 @@ def _compare_lists(
     for published in lists:
         as_of = published.as_of if stream is None else compared_at(published, stream.versions[0].ruleset)
         old, new = (_valued(side.at(as_of).ranking) for side in (was, now))
-        if under_present_ids(old, new, *facts) == new:
+        if rekey_by_current_id(old, new, *facts) == new:
             continue
         rows = _valued(recorded.rows(published))
-        if under_present_ids(rows, new, *facts) != new:
-            already = under_present_ids(rows, old, was.facts, was.facts) != old
+        if rekey_by_current_id(rows, new, *facts) != new:
+            already = rekey_by_current_id(rows, old, was.facts, was.facts) != old
             played_until = None if published.as_of is None else moment(published.as_of)
             yield DifferingList(published.ladder, played_until, published.position, already)
 

@@ -10,8 +10,8 @@ from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.diff.comparison import (
     RankedPoints,
     RankedState,
-    Sides,
-    under_present_ids,
+    SideLoader,
+    rekey_by_current_id,
 )
 from ratings_ledger.projections.diff.decisions import (
     Decision,
@@ -78,20 +78,20 @@ class PublishedListDiff(Answer, RowSequence[PublishedRowDiff]):
     last: LastEvent = field(metadata=HIDDEN, kw_only=True)
 
 
-def list_beside(sides: Sides, known_at: int, published: PublishedList, times: Times) -> PublishedListDiff:
+def list_beside(loader: SideLoader, known_at: int, published: PublishedList, times: Times) -> PublishedListDiff:
     """Return a published list beside the same one as known at a position, under the rulesets' timelines.
 
     One that cannot be replayed is told in `failed`. Raises `UnknownLadder`, `RulesetUnusable`.
     """
-    connection, as_of, failed = sides.connection, sides.compared_at(published), tuple[str, ...]()
-    then, at = sides.published(published).state, Coordinates(as_of, known_at, None)
-    facts = sides.facts(known_at)
+    connection, as_of, failed = loader.connection, loader.find_as_of(published), tuple[str, ...]()
+    then, at = loader.load_published(published).state, Coordinates(as_of, known_at, None)
+    facts = loader.facts(known_at)
     try:
-        now = sides.computed(published.ladder, at).state
+        now = loader.load_computed(published.ladder, at).state
     except RuleFailure as problem:
         now, failed = RankedState(facts, None), (describe_failure(problem, facts, connection),)
-    has = now.had()
-    was = under_present_ids(then.had(), has, then.facts, facts)
+    has = now.points_by_player()
+    was = rekey_by_current_id(then.points_by_player(), has, then.facts, facts)
     found = (
         decided(connection, published.known_at, known_at, times, as_of, published.ladder)
         if published.known_at < known_at
@@ -104,7 +104,7 @@ def list_beside(sides: Sides, known_at: int, published: PublishedList, times: Ti
         _row(player, was.get(player), has.get(player), causes.get(player, {}), numbers)
         for player in dict.fromkeys([*was, *has])
     ]
-    position = last_event(connection, sides.ladders(at), published.ladder)
+    position = last_event(connection, loader.ladders(at), published.ladder)
     return PublishedListDiff(
         published.ladder,
         Coordinates(published.as_of, known_at, None),

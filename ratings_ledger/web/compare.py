@@ -97,7 +97,7 @@ def _beside(one: Difference, times: Times) -> Beside:
     stated = partial(minute, times)
     rows = sorted(one.rows, key=lambda row: (-abs(row.difference), row.player))
     return Beside(
-        one, one.a.told(stated), one.b.told(stated),
+        one, one.a.describe(stated), one.b.describe(stated),
         [row for row in rows if row.change is not None and row.change > 0],
         [row for row in rows if row.change is not None and row.change < 0],
         [row for row in rows if row.kind == "added"], [row for row in rows if row.kind == "removed"],

@@ -5,7 +5,14 @@ from itertools import combinations
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from ratings_ledger.projections.diff.comparison import TOP, Effect, RankedPoints, RankedState, compare, swapped
+from ratings_ledger.projections.diff.comparison import (
+    TOP_RANKS,
+    Effect,
+    RankedPoints,
+    RankedState,
+    compare_states,
+    count_swapped,
+)
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedRow
 from ratings_ledger.projections.queries.ladders_at import Ranking
@@ -35,14 +42,14 @@ def test_swapped_pairs_are_counted_once(old: Ranks, new: Ranks) -> None:
     count = sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for a, b in combinations(both, 2))
     event(f"swapped: {min(count, 3)}")
 
-    assert swapped(had(old), had(new)) == swapped(had(new), had(old)) == count
+    assert count_swapped(had(old), had(new)) == count_swapped(had(new), had(old)) == count
 
 
 @given(RANKS, RANKS)
 def test_radius_matches_naive_count(old: Ranks, new: Ranks) -> None:
     """The radius of a comparison counts what a look at every player counts."""
     facts, was, now = Facts(1, b""), had(old), had(new)
-    effects, found = compare(Effect, "x", RankedState(facts, ranking(old)), RankedState(facts, ranking(new)))
+    effects, found = compare_states(Effect, "x", RankedState(facts, ranking(old)), RankedState(facts, ranking(new)))
 
     names = old.keys() | new.keys()
     assert {effect.player for effect in effects} == {name for name in names if was.get(name) != now.get(name)}
@@ -52,5 +59,5 @@ def test_radius_matches_naive_count(old: Ranks, new: Ranks) -> None:
     assert (found.up.change if found.up else 0, found.down.change if found.down else 0) == (
         max(largest, 0), min(smallest, 0),
     )  # fmt: skip
-    top = [{name for name, rank in ranks.items() if rank is not None and rank <= TOP} for ranks in (old, new)]
+    top = [{name for name, rank in ranks.items() if rank is not None and rank <= TOP_RANKS} for ranks in (old, new)]
     assert (found.entering, found.leaving) == (tuple(sorted(top[1] - top[0])), tuple(sorted(top[0] - top[1])))

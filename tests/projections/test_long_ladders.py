@@ -18,7 +18,7 @@ from time_ledgers import enter
 from ratings_ledger.ledger.events.canonical import parse_record_instant
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.contract import Params
-from ratings_ledger.projections.diff.comparison import DifferingRow, RankedState, compare
+from ratings_ledger.projections.diff.comparison import DifferingRow, RankedState, compare_states
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.lists import points
@@ -72,10 +72,10 @@ def test_columns_are_compared_as_rows_are(old: Held, new: Held, min_games: int, 
         [RankedState(facts, one) for one in (ranking(old, 0, long), ranking(new, min_games, long))]
         for long in (False, True)
     ]
-    plain, long = (compare(DifferingRow, "x", *state, ranks) for state in states)
+    plain, long = (compare_states(DifferingRow, "x", *state, ranks) for state in states)
     event(f"swapped: {min(plain[1].swapped, 3)}")
     assert long == plain
-    assert compare(DifferingRow, "x", states[0][0], states[1][1], ranks) == plain
+    assert compare_states(DifferingRow, "x", states[0][0], states[1][1], ranks) == plain
 
 
 @pytest.mark.slow
@@ -112,7 +112,9 @@ def test_histories_are_ranked_and_compared_alike(tmp_path: Path, monkeypatch: py
                     set_thresholds(monkeypatch, compiled_games=length)
                     both = [one.rank_at(*asked) for one, *asked in zip(ladders, traces, as_of, strict=True)]
                     states = [*map(RankedState, facts, both)]
-                    told.append((both, [compare(DifferingRow, ladder, *states, ranks) for ranks in (True, False)]))
+                    told.append(
+                        (both, [compare_states(DifferingRow, ladder, *states, ranks) for ranks in (True, False)])
+                    )
                     met["long"] += all(isinstance(one.rows, RankedColumns) for one in both)
                     met["differing"] += bool(told[-1][1][0][0])
                     met["renamed"] += facts[1].renamed
