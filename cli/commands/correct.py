@@ -1,5 +1,6 @@
 """Implement `correct`, `void`, `reinstate`, `player` and `club`: fix mistakes, and show what that changes."""
 
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,6 +17,7 @@ from ratings_ledger.cli.arguments.tables import (
     add_ledger_facts,
     find_whole_ids,
     read_table_options,
+    refuse_joints,
     table_options,
 )
 from ratings_ledger.cli.arguments.views import decode_for_command
@@ -31,17 +33,19 @@ from ratings_ledger.ledger.intake.corrections import (
     RequestedChanges,
     add_scores,
     correct_from_table,
+    join_sides,
     place_players,
     refuse_same,
     restore_recorded_ids,
     void_batches,
     void_from_file,
 )
+from ratings_ledger.ledger.intake.parsing import CellSyntax
 from ratings_ledger.ledger.intake.tables.aliases import own_names
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log
-from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.repeated_games import describe_sets, keep_sets
 from ratings_ledger.projections.queries.ladders_at import require_player
 
@@ -92,6 +96,7 @@ def correct(  # its parameters are its options, one a line
     \b
         ratings correct g-7 anna ben=cleo dora --reason "wrong way round"
         ratings correct t-1 ben anna --score 3:2 --reason "wrong way round"
+        ratings correct d-1 --partners + cleo+dora anna+ben --reason "swapped"
         ratings correct g-7 --at 2010-03-05T19:30Z --reason "wrong day"
         ratings correct --file games.csv --reason "from the score sheets"
 
@@ -101,14 +106,18 @@ def correct(  # its parameters are its options, one a line
     corrected or none; columns that it lacks change nothing, and games that are already recorded like this stay as
     they are. --map, --profile and the other options that `import` has for tables describe the file.
     """
+    partners = options["partners"]
     labels = {name: label for name, label in options.items() if name not in OPTIONS and label is not None}
     if file is not None:
         if game_id is not None or at is not None or edit or score is not None or expect is not None or labels:
             message = "--file has everything to correct; it goes only with options for reading a table"
             raise click.UsageError(f"{message}, such as --map, --profile and --zone")
         return _correct_many(how, file, reason, *read_table_options(options, zone))
-    if any(options[name] for name in OPTIONS):
+    if any(options[name] for name in OPTIONS if name != "partners"):
         raise click.UsageError("--map, --profile and other options for reading a table go with --file")
+    if partners and not players:
+        raise click.UsageError("--partners joins PLAYERS, or those in the cells of --file; name them")
+    refuse_joints(partners)
     if game_id is None:
         raise click.UsageError("name a GAME, or many with --file")
     moved = {} if at is None else {"occurred_at": format_instant(read_instant_or_now(how.ledger, at, zone))}
@@ -116,8 +125,8 @@ def correct(  # its parameters are its options, one a line
         game = live_game((log := Log(connection)).about(f"game:{game_id}"))
         hint = log.similar("game", game_id) if game is None else ""
         people = identities(connection)
-        is_scored = score is not None or any(":" in cell for cell in players)
-        whole = find_whole_ids(connection, ()) if is_scored else frozenset[str]()
+        needs_ids = partners or score is not None or any(":" in cell for cell in players)
+        syntax = CellSyntax(partners, find_whole_ids(connection, partners) if needs_ids else ())
     try:
         if game is None:
             raise Refused("game-unknown", f"no game {quote(game_id)} is recorded; see: ratings games{hint}")
@@ -126,8 +135,10 @@ def correct(  # its parameters are its options, one a line
         elif players or labels or moved or score is not None:
             # an empty label removes it
             new = {name: value for name, value in {**game.data, **labels, **moved}.items() if value != ""}
-            cells = players if score is None else add_scores(game, players, people, score=score, whole=whole)
-            new |= {"participants": place_players(game, cells, people, whole)} if cells else {}
+            rest = [*([] if score is None else ["--score", score]), "--reason", reason]
+            _refuse_split_teams(game, players, people, syntax, rest)
+            cells = players if score is None else add_scores(game, players, people, score=score, syntax=syntax)
+            new |= {"participants": place_players(game, cells, people, syntax)} if cells else {}
             if score is None:
                 _note_scores(game.data, new)
             if "extra" in game.data:
@@ -140,6 +151,23 @@ def correct(  # its parameters are its options, one a line
         return how.refuse("game.corrected", problem)
     data = {"game_id": game_id, "reason": reason, "game": new}
     return _enter(how, "game.corrected", data, expect or game.last.event_id, refuse=partial(refuse_same, game))
+
+
+def _refuse_split_teams(
+    game: RevisedGame, players: tuple[str, ...], people: Identities, syntax: CellSyntax, rest: list[str]
+) -> None:
+    """Raise `Refused` (side-disagrees) with the right command for PLAYERS that split the teams of a game.
+
+    `rest` are the options that the command has, too.
+    """
+    joined = None if syntax.partners else join_sides(game, players, people, syntax)
+    if joined is None:
+        return
+    game_id, (joint, sides) = game.data["game_id"], joined
+    corrected = shlex.join(["ratings", "correct", game_id, "--partners", joint, *sides, *rest])
+    raise Refused(
+        "side-disagrees", f"{quote(game_id)} is a game of teams; name each side with its partners: {corrected}"
+    )
 
 
 def _note_scores(old: dict[str, Any], new: dict[str, Any]) -> None:

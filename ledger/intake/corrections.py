@@ -5,6 +5,7 @@ A game keeps all members that a correction does not mention, and its players kee
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -207,8 +208,51 @@ def _merge_members(
     return {name: merged} if merged else {}
 
 
+def join_sides(
+    game: RevisedGame, cells: Sequence[str], people: Identities, syntax: CellSyntax
+) -> tuple[str, list[str]] | None:
+    """Return the typed sides of a game of teams as cells, with the text that joins partners in them.
+
+    Returns None if the recorded teams can stay, because each cell has all players of its teams. Players who stand
+    apart are joined to the recorded teams.
+
+    >>> participants = [{"player": name, "place": 1 + 2 * (number > 1), "team": number // 2}
+    ...                 for number, name in enumerate(("anna", "ben", "cleo", "dora"))]
+    >>> game = RevisedGame({"participants": participants}, 0, False, None)
+    >>> join_sides(game, ["cleo", "dora", "anna", "ben"], Identities(), CellSyntax())
+    ('+', ['cleo+dora', 'anna+ben'])
+    """
+    team_of = {people.current(one["player"]): one["team"] for one in game.data["participants"] if "team" in one}
+    split = [syntax.split(cell) for cell in cells]
+    groups = [[people.current(to_nfc(player)) for side in sides for player in side.players] for sides in split]
+    is_whole = all(
+        player in team_of and {mate for mate in team_of if team_of[mate] == team_of[player]} <= {*group}
+        for group in groups
+        for player in group
+    )
+    if not team_of or is_whole:
+        return None
+    typed_sides = [_split_mates(side, team_of) for sides in split for side in sides]
+    if len(groups) == len({*team_of.values()}) < len(typed_sides):
+        typed_sides = [TypedSide(group) for group in groups]  # partners are joined like tied players
+    elif all(len(side.players) == 1 for side in typed_sides):
+        # the partners stand apart
+        players = [side.players[0] for side in typed_sides]
+        players = players if {*players} == {*team_of} else [*team_of]
+        teams = dict.fromkeys(team_of[player] for player in players)
+        typed_sides = [TypedSide([player for player in players if team_of[player] == team]) for team in teams]
+    joint = next(sign for sign in ("+", "&", "/", "++") if not any(sign in name for name in team_of))
+    return joint, [CellSyntax((joint,)).join([side]) for side in typed_sides]
+
+
+def _split_mates(side: TypedSide, known: Collection[str]) -> TypedSide:
+    """Split a typed side at what usually joins partners, except for known players."""
+    parts = [[text] if text in known else re.split(r"\s*[+&/]\s*", text) for text in side.players]
+    return side._replace(players=[player for players in parts for player in players if player])
+
+
 def add_scores(
-    game: RevisedGame, players: Sequence[str], people: Identities, *, score: str, whole: Collection[str]
+    game: RevisedGame, players: Sequence[str], people: Identities, *, score: str, syntax: CellSyntax
 ) -> tuple[str, ...]:
     """Add the scores of a text such as 3:2 to cells of players, by default those of the game by place.
 
@@ -219,34 +263,37 @@ def add_scores(
         seats = zip(GAME_TYPES["placing"].places(game.data), game.data["participants"], strict=True)
         by_place = sorted(seats, key=itemgetter(0))
         for _, tied in groupby(by_place, itemgetter(0)):
-            cells.append(
-                CellSyntax().join(TypedSide([people.current(participant["player"])]) for _, participant in tied)
-            )
+            cells.append(syntax.join(TypedSide([people.current(participant["player"])]) for _, participant in tied))
     scores = score.split(":")
     if len(scores) != len(cells) or not all(has_score(f"player:{text}") for text in scores):
         places = " ".join(cells)
         message = f"--score {score} does not give a score for each of {places}, joined by colons, such as 3:2"
         raise Refused("score-missing", message)
-    split = [(CellSyntax(whole=whole).split(cell), text) for cell, text in zip(cells, scores, strict=True)]
+    split = [(syntax.split(cell), text) for cell, text in zip(cells, scores, strict=True)]
     if scored := next((side for sides, _ in split for side in sides if side.score is not None), None):
-        both = f"{CellSyntax().join([scored])} and --score {score}"
+        both = f"{syntax.join([scored])} and --score {score}"
         raise Refused("score-missing", f"{both} both give a score; leave one out")
-    return tuple(CellSyntax().join(side._replace(score=text) for side in sides) for sides, text in split)
+    return tuple(syntax.join(side._replace(score=text) for side in sides) for sides, text in split)
 
 
 def place_players(
-    game: RevisedGame, players: tuple[str, ...], people: Identities, whole: Collection[str] = ()
+    game: RevisedGame, players: tuple[str, ...], people: Identities, syntax: CellSyntax
 ) -> list[dict[str, Any]]:
     """Return the participants at their new places; previous ones keep their ids and other members.
 
-    Cells may have scores (`anna:3`), except ids in `whole`. If places and scores would contradict each other, or a new
-    player has no score, each place keeps its score. Raises `BadArgument` for a game of another type, `Refused`.
+    Cells may have scores (`anna:3`). Cells that join partners state all teams; others keep the recorded ones. If places
+    and scores would contradict each other, or a new player has no score, each place keeps its score. Raises
+    `BadArgument` for a game of another type, `Refused`.
     """
     if game.data.get("kind", "placing") != "placing":
         raise BadArgument(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
     before = {people.current(participant["player"]): participant for participant in game.data["participants"]}
     new: list[dict[str, Any]] = []
-    cells = CellSyntax(whole=whole).participants(players, low=game.data.get("score_order") == "low")
+    cells = syntax.participants(players, low=game.data.get("score_order") == "low")
+    if syntax.partners:
+        before = {name: {**participant} for name, participant in before.items()}
+        for participant in before.values():
+            participant.pop("team", None)
     for _, sides in groupby(cells, itemgetter("place")):
         seat = count_seats({"participants": new}) + 1
         for player in sides:

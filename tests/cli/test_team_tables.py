@@ -1,5 +1,6 @@
 """Partners in tables: taken apart where that is said, refused where a rule has no teams, whole where an id is known."""
 
+import shlex
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -119,3 +120,31 @@ def test_predictions_split_sides_like_records(tmp_path: Path, ratings: Callable[
     sides = ("anna & ben & cleo", "zoe + dora")
     prediction = read(ratings, url, "predict", "weng-lin-tennis", *sides, "--partners", "&", "--partners", "+")
     assert [side["players"] for side in prediction["sides"]] == [["anna & ben", "cleo"], ["zoe", "dora"]]
+
+
+@pytest.mark.parametrize(
+    ("typed", "sides"),
+    [
+        ("cleo+dora anna+ben", "cleo+dora anna+ben"),
+        ("cleo dora anna ben", "cleo+dora anna+ben"),
+        ("cleo:3 dora:3 anna:1 ben:1", "cleo+dora anna+ben"),
+        ("cleo=eve anna=ben", "cleo+eve anna+ben"),
+    ],
+)
+def test_correction_of_teams_names_the_command_that_works(
+    typed: str, sides: str, tmp_path: Path, ratings: Callable[..., Any]
+) -> None:
+    """PLAYERS that split the teams of a game are refused with the right command, which works as it stands."""
+    url = ledger(ratings, tmp_path, "--system", "weng-lin")
+    assert ratings("record", "--game-id", "g-1", "--partners", "+", "anna+ben", "cleo+dora", db=url).exit_code == 0
+    refused = ratings("correct", "g-1", *typed.split(), "--reason", "wrong way round", db=url)
+    message = "side-disagrees: 'g-1' is a game of teams; name each side with its partners: "
+    command = f"ratings correct g-1 --partners + {sides} --reason 'wrong way round'"
+    assert (refused.exit_code, refused.stderr) == (1, f"{message}{command}\n")
+    assert ratings(*shlex.split(command)[1:], db=url).exit_code == 0
+    (game,) = read(ratings, url, "games", "g-1")["rows"]
+    winners, losers = (side.split("+") for side in sides.split())
+    assert [(one["player"], one["place"]) for one in game["participants"]] == [
+        *((player, 1) for player in winners),
+        *((player, 3) for player in losers),
+    ]
