@@ -181,7 +181,7 @@ class TimelineEntry(Result):
 @dataclass(frozen=True, slots=True)
 class GameTimeline(Answer):
     """A game as it stands, with `data` as it was recorded or last corrected; its events, and on every ladder that it
-    belongs to why it gave what it gave; `last` is the last event that it depends on.
+    belongs to why it changed points; `last` is the last event that it depends on.
     """
 
     game_id: str

@@ -90,7 +90,10 @@ Points = Annotated[int, Field(ge=0, le=100_000)]
 class FideEloParams(Params):
     """The regulations since October 2025. Ratings and differences are in points, `lift` is a percentage.
 
-    `full_difference_from = 0`: no player's differences count in full. `lift = 0`: no player is lifted.
+    A difference above `difference_max` counts as that: for the weaker player always, for the stronger one as
+    `difference_max_for` says, in every game or in one game of a league. From a rating of `full_difference_from` on, a
+    player's differences count in full; 0: no player's do. `lift` moves players from `lift_from` to below `lift_to` up
+    once, when the version takes effect, by that part of what they lack to `lift_to`; 0: no player is lifted.
     """
 
     floor: Points = 1400

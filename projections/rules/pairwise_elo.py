@@ -43,7 +43,12 @@ K_MAX = 400
 
 
 class PairwiseEloParams(Params):
-    """`k_per_pair` is K; with `k_total` instead, K = k_total / (seats - 1). `scale` is in points."""
+    """`k_per_pair` is K; with `k_total` instead, K = k_total / (seats - 1). `scale` is in points.
+
+    `rounding` rounds each pair's change (`pair`) or a player's sum (`total`) to whole points. With `update =
+    "sequential"` a player's own rating moves from opponent to opponent, in the order of their ids; then changes need
+    not sum to zero.
+    """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1000
     k_per_pair: PositiveFraction | None = None

@@ -1,4 +1,4 @@
-"""The pages of games: what became of each, on every ladder why it gave what it gave, and its clock; all as a file."""
+"""The pages of games: what became of each, on every ladder why it changed points, and its clock; all as a file."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ OTHERWISE_MAX = 16
 
 
 def game_page(visit: Visit, game_id: str) -> Page:
-    """Return a game as it stands, its story, and on every ladder why it gave what it gave, term by term.
+    """Return a game as it stands, its story, and on every ladder why it changed points, term by term.
 
     Raises `Unknown` (game-unknown).
     """
