@@ -59,7 +59,7 @@ CODES = {
     "guard": "a trigger that protects the events is gone or altered",
     "head": "the ledger does not contain the history that was asked for",
     "meaning": "a record holds an invalid event",
-    "schema": "a table, an index, a view or a trigger is not as this program makes it, or is not one of its own",
+    "schema": "a table, an index, a view or a trigger differs from this program's definition, or was not created by it",
     "standings": "stored standings differ from a replay",
     "trace": "a trace kept in the cache is not what a replay leaves behind; it is deleted, and its folder named",
     "published": "a published list is not what its coordinates give",

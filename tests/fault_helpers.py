@@ -172,10 +172,10 @@ def lose(url: str) -> int:
     """Take the lock of rebuilds from whoever holds it, as a failover, a pooler or a neighbour would; a lock on a file
     from this process. Gives how many held it."""
     if url.startswith("sqlite"):
-        held = list(sqlite._held)
+        held = list(sqlite._locked_files)
         for key in held:
             fcntl.flock(sqlite._descriptors[key], fcntl.LOCK_UN)
-            sqlite._held.discard(key)
+            sqlite._locked_files.discard(key)
         return len(held)
     with psycopg.connect(url, autocommit=True) as connection:
         ended = connection.execute(

@@ -124,9 +124,9 @@ ignore_clock_option = click.option(
 
 def read_head(context: click.Context, parameter: click.Parameter, value: str | None) -> "Place | None":
     """Return the head that is the value of an option. Raises `click.BadParameter`."""
-    from ratings_ledger.ledger.store.exports import read_place  # few commands take a head or files
+    from ratings_ledger.ledger.store.exports import parse_place  # few commands take a head or files
 
-    place = None if value is None else read_place(value.strip())
+    place = None if value is None else parse_place(value.strip())
     if value is not None and place is None:
         raise click.BadParameter("write POSITION:CHAINHASH as `ratings status` prints it")
     return place

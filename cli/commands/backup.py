@@ -10,7 +10,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_backup_checked, print_backup_made
 from ratings_ledger.ledger import clock
-from ratings_ledger.ledger.backups.backup_folder import BackupResult, make_backup, read_policy
+from ratings_ledger.ledger.backups.backup_folder import BackupResult, make_backup, parse_policy
 from ratings_ledger.ledger.backups.restoring import BackupFiles
 from ratings_ledger.ledger.store.exports import Place
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -24,7 +24,7 @@ def backup() -> None:
 
 def _read_keep_policy(context: click.Context, parameter: click.Parameter, value: str | None) -> dict[str, int] | None:
     try:
-        return None if value is None else read_policy(value)
+        return None if value is None else parse_policy(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -58,7 +58,7 @@ def note_problems(folder: Path, done: BackupResult) -> bool:
     """Note missing or changed backups, and problems that prevent dropping any; return whether there are such
     problems.
     """
-    for name, what in done.odd:
+    for name, what in done.mismatched:
         render.note(f"note: {folder / name} {what}; it is ignored, and not dropped")
     problems = done.problems(folder)
     for problem in problems:

@@ -16,7 +16,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.export import CHANGES, STANDINGS, format_change, format_standings
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.own_files import create_file
-from ratings_ledger.ledger.store.exports import export_lines, open_compressed, place_at, read_place
+from ratings_ledger.ledger.store.exports import export_lines, open_compressed, parse_place, place_at
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.projections.queries.coordinates import resolve_known_at
 from ratings_ledger.projections.queries.results import Failed
@@ -68,7 +68,7 @@ def _read_since(connection: Connection, text: str, until: int) -> int:
     """Return the position that --since means. Raises `click.BadParameter` if the log up to `until` has no such
     position.
     """
-    place = read_place(text)
+    place = parse_place(text)
     if place is None and not (text.isascii() and text.isdigit() and len(text) <= 16):
         raise _build_since_error("write a POSITION, such as 52, or POSITION:CHAINHASH as `ratings status` prints it")
     position = int(text) if place is None else place.position

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.spool import Lines
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.appending import append_restored, require_empty
-from ratings_ledger.ledger.store.exports import BEGINNING, ExportEnd, Place, read_end
+from ratings_ledger.ledger.store.exports import BEGINNING, ExportEnd, Place, parse_end
 from ratings_ledger.ledger.store.log import Head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.identities import Identities
@@ -150,7 +150,7 @@ def _read_rows_of_file(
                     "it comes after the last line of the export; name several files one by one: import --restore FULL "
                     "INCREMENT...",
                 )
-            end = read_end(line)
+            end = parse_end(line)
             if end is not None:
                 continue
             if latest is before:
@@ -181,7 +181,7 @@ def _read_lines(name: str, incomplete: bool, passed: list[str]) -> Iterator[tupl
 def _refuse_another_ledger(name: str, before: Head, incomplete: bool) -> None:
     """Raise `Refused` for an increment whose last line says it continues a different history of this length."""
     for number, line in _read_lines(name, incomplete, []):
-        end = read_end(line)
+        end = parse_end(line)
         if end is not None and end.since.position == before.position and end.since != _to_place(before):
             message = (
                 f"it continues {end.since}, but the files before it end at {_to_place(before)}: it is an increment of "

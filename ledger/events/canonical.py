@@ -1,4 +1,4 @@
-"""Exact values from text and back: strict JSON, canonical JSON (RFC 8785), instants.
+"""Parse and format exact values: strict JSON, canonical JSON (RFC 8785), instants.
 
 >>> parse_object(b'{"b": 1, "a": null}')
 {'b': 1}
@@ -25,7 +25,7 @@ MICROSECOND = timedelta(microseconds=1)
 _INSTANT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?", re.ASCII
 )
-# these texts `datetime.fromisoformat` reads like `_INSTANT`, in a tenth of the time
+# for these texts, `datetime.fromisoformat` agrees with `_INSTANT` and takes a tenth of the time
 _PLAIN_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _dump = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
@@ -39,7 +39,7 @@ def dump(value: Any) -> str:
     return _dump(value)
 
 
-# the encoding of a string within `dump`
+# encodes a single string exactly as `dump` does
 dump_text = json.encoder.encode_basestring
 
 
@@ -140,10 +140,10 @@ def parse_local(text: str) -> tuple[datetime, bool]:
 
 def to_microseconds(value: datetime) -> int:
     """Return a time with an offset in microseconds since 1970. Raises `Refused` outside the years 1 to 9999 UTC."""
-    since = (value - EPOCH) // MICROSECOND
-    if not INSTANT_MIN <= since <= INSTANT_MAX:
+    microseconds = (value - EPOCH) // MICROSECOND
+    if not INSTANT_MIN <= microseconds <= INSTANT_MAX:
         raise Refused("bad-time", f"{value.isoformat()} is outside the years 0001 to 9999 in UTC")
-    return since
+    return microseconds
 
 
 INSTANT_MIN = (datetime.min.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
@@ -170,9 +170,9 @@ def _parse_instant(text: str) -> int:
     return to_microseconds(value)
 
 
-def format_instant(since: int) -> str:
-    """Format an instant as records have it: UTC, six fractional digits, `Z`."""
-    seconds, microsecond = divmod(since, 1_000_000)
+def format_instant(microseconds: int) -> str:
+    """Format microseconds since 1970 as in records: UTC, six fractional digits, `Z`."""
+    seconds, microsecond = divmod(microseconds, 1_000_000)
     minutes, second = divmod(seconds, 60)
     days, minute = divmod(minutes, 1_440)
     return f"{_format_day(days)}T{_format_minute(minute)}:{second:02}.{microsecond:06}Z"
@@ -182,13 +182,13 @@ def format_instant(since: int) -> str:
 
 
 @lru_cache(maxsize=16_384)
-def _format_day(since: int) -> str:
-    return (EPOCH + timedelta(days=since)).date().isoformat()
+def _format_day(days: int) -> str:
+    return (EPOCH + timedelta(days=days)).date().isoformat()
 
 
 @lru_cache(maxsize=1_440)
-def _format_minute(of_day: int) -> str:
-    return f"{of_day // 60:02}:{of_day % 60:02}"
+def _format_minute(minutes: int) -> str:
+    return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
 def parse_record_instant(text: str) -> int:

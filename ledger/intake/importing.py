@@ -27,7 +27,7 @@ from ratings_ledger.ledger.intake.parsing import ALONE_BLOCKS, BlockEntry, Parse
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.processes.memory import collect_rarely
 from ratings_ledger.ledger.rejections import Rejection, count, csv_item, quote
-from ratings_ledger.ledger.store.appending import AppendResult, Closing
+from ratings_ledger.ledger.store.appending import AppendResult, BuildLastDrafts
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.repeated_games import describe_way_back, describe_ways_out, is_of_another_day
@@ -232,7 +232,7 @@ class FileIntake(Intake):
         self.close()
         return self.result
 
-    def _closing(self, chunk: Sequence[WaitingDraft]) -> Closing | None:
+    def _prepare_last_drafts(self, chunk: Sequence[WaitingDraft]) -> BuildLastDrafts | None:
         return partial(self._batch_drafts, chunk) if self._is_last and self._has_batches else None
 
     def _take_stored(self, chunk: Sequence[WaitingDraft], done: AppendResult) -> None:

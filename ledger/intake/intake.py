@@ -24,7 +24,7 @@ from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.appending import (
     AppendResult,
-    Closing,
+    BuildLastDrafts,
     Fresh,
     append,
     are_same_drafts,
@@ -523,7 +523,7 @@ class Intake:
                 ignore_clock=self.policy.ignore_clock,
                 recheck=self._recheck,
                 absent_at=absent_at,
-                closing=self._closing(chunk),
+                build_last=self._prepare_last_drafts(chunk),
             )
             if not result.refused:
                 break
@@ -538,7 +538,7 @@ class Intake:
         self._take_stored(chunk, result)
         return result.head.position if absent_at == result.head.position - result.appended else None
 
-    def _closing(self, chunk: Sequence[WaitingDraft]) -> Closing | None:
+    def _prepare_last_drafts(self, chunk: Sequence[WaitingDraft]) -> BuildLastDrafts | None:
         """Return a function that creates the last events of a chunk's transaction."""
         return None
 

@@ -1,4 +1,4 @@
-"""Appending to the log: drafts that the log already holds are recognised; of the rest, all are appended or none.
+"""Append to the log: skip the drafts that it already holds, and append all others or none.
 
 The store's own lock serialises appends. It is taken before the head is read; a batch is one transaction.
 """
@@ -41,22 +41,22 @@ from ratings_ledger.ledger.store.log import Head, Log, driver_cursor, head, lock
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.schema import events
 
-# as many as one statement inserts; building them takes as long, so the store never waits for the interpreter
+# as many rows as one statement inserts; building the next ones takes as long, so the store never waits
 ROWS_AHEAD = 160
 LOOKUP_SIZE = 1_000
 
 # drafts that the log does not hold, with their indices among all drafts of an append
 Fresh = Sequence[tuple[int, Draft]]
 
-# drafts to append last, from the first position, the indices of the drafts that take positions, and the time
-Closing = Callable[[int, Sequence[int], int], Sequence[Draft]]
+# builds the last drafts of a transaction from the first position, the indices of the new drafts, and the time
+BuildLastDrafts = Callable[[int, Sequence[int], int], Sequence[Draft]]
 
 # checks drafts again under the lock, from the head before them: (index, refusal) of each refused draft
 Recheck = Callable[[Connection, Head, Fresh], list[tuple[int, Rejection]]]
 
 
 class AppendResult(NamedTuple):
-    """The result of an append. With refusals nothing was appended; each comes with its draft's index.
+    """The result of an append. If any draft was refused, nothing was appended; each refusal has its draft's index.
 
     `known` are the indices of the drafts that the log already held.
     """
@@ -76,8 +76,8 @@ def find_existing(
 ) -> dict[int, Rejection | None]:
     """Find the drafts, by index, that the log already holds: None for the same content, else the refusal.
 
-    `waiting` are the events that will be appended before them; `named_events` are the events of the log that have one
-    of their unique names.
+    `waiting` are the events that will be appended before them; `named_events` are the events of the log with one of
+    their unique names, if they are already read.
     """
     by_id: dict[str, str] = {}
     game_subjects: dict[str, str] = {}
@@ -94,7 +94,7 @@ def find_existing(
     before = CombinedEvents(log if waiting is None else CombinedEvents(log, waiting), batch)
     for index, draft in enumerate(drafts):
         if draft.type == "event.voided" and before.event(draft.event_id) is None:
-            # a version that an earlier draft withdraws may be published again
+            # an earlier draft may withdraw a version, which may then be published again
             with suppress(Refused):
                 batch.add(draft, find_superseded(before, draft.type, parse_object(draft.data.encode()))[0])
         published, rejection = False, None
@@ -151,7 +151,7 @@ def id_conflict_rejection(draft: Draft) -> Rejection:
         game_id = quote(draft.subject.removeprefix("game:"))
         return Rejection(
             "id-conflict",
-            f"the game {game_id} is already recorded with different content: ratings correct puts it right; "
+            f"the game {game_id} is already recorded with different content: to correct it, run: ratings correct; "
             "another game needs another game_id",
         )
     return Rejection(
@@ -196,7 +196,7 @@ def next_recorded_at(before: Head, clock: Clock, ignore_clock: bool) -> int:
     if is_ahead(before.recorded_at, now) and not ignore_clock:
         raise ClockBehind(
             f"the last event was recorded at {format_instant(before.recorded_at)}, but this machine's clock says "
-            f"{format_instant(now)}; set the clock right, or append with the head's time using --ignore-clock"
+            f"{format_instant(now)}; set the clock, or record with the head's time using --ignore-clock"
         )
     return max(now, before.recorded_at)
 
@@ -211,16 +211,16 @@ def append(
     ignore_clock: bool = False,
     recheck: Recheck | None = None,
     absent_at: int | None = None,
-    closing: Closing | None = None,
+    build_last: BuildLastDrafts | None = None,
 ) -> AppendResult:
     """Append the drafts that are not in the log yet, in order, in one transaction; all of them or none.
 
     The ids and games of `drafts` are distinct. `recheck` is called under the lock. If the log's head is still at
-    `absent_at`, where `find_existing` did not find them, they are not looked up again. The drafts that `closing`
+    `absent_at`, where `find_existing` did not find them, they are not looked up again. The drafts that `build_last`
     returns are appended last in the same transaction, and are not counted. Raises `ClockBehind`, `StoreUnavailable`.
     """
     clock = cache(clock)  # read once
-    if len(drafts) == 1 and closing is None and (recheck is None or absent_at is not None):
+    if len(drafts) == 1 and build_last is None and (recheck is None or absent_at is not None):
         result = _append_one(ledger, drafts[0], by, clock, None if recheck is None else absent_at)
         if result is not None:
             return result
@@ -238,15 +238,15 @@ def append(
         after = before
         if fresh and not refused and recheck is not None:
             refused = recheck(connection, before, fresh)
-        if (fresh or closing is not None) and not refused:
+        if (fresh or build_last is not None) and not refused:
             recorded_at = next_recorded_at(before, clock, ignore_clock)
             supersedes, refused = _resolve_superseded(Log(connection), fresh, before.position + 1, recorded_at, by)
         if refused:
             return AppendResult(0, len(known) - len(refused), refused, before)
         last_drafts: list[tuple[int, Draft]] = []
-        if closing is not None:
-            closing_drafts = closing(before.position + 1, [index for index, _ in fresh], recorded_at)
-            last_drafts = list(enumerate(closing_drafts, len(drafts)))
+        if build_last is not None:
+            last = build_last(before.position + 1, [index for index, _ in fresh], recorded_at)
+            last_drafts = list(enumerate(last, len(drafts)))
         if rows := [*fresh, *last_drafts]:
             after = insert_event_rows(
                 connection, _build_ahead(_build_rows(rows, before, recorded_at, by, supersedes)), before
@@ -255,7 +255,7 @@ def append(
 
 
 def _append_one(ledger: Ledger, draft: Draft, by: str, clock: Clock, head_seen: int | None) -> AppendResult | None:
-    """Append a draft in the fewest steps of the store, if there is nothing to decide; else append nothing, return None.
+    """Append a plain draft in the fewest steps of the store; return None, with nothing appended, if the full path must.
 
     `head_seen` is the position up to which it was checked against the log, or None if that does not matter.
     """
@@ -358,8 +358,8 @@ def insert_event_rows(connection: Connection, rows: Iterable[EventRow], before: 
 
     with driver_cursor(connection) as cursor:
         dialect_of(connection).insert(cursor, events.name, EventRow._fields, track_last())
-    behind = select(func.count()).where(events.c.position > before.position)
-    if head(connection) != last or connection.execute(behind).scalar_one() != last.position - before.position:
+    appended_count = select(func.count()).where(events.c.position > before.position)
+    if head(connection) != last or connection.execute(appended_count).scalar_one() != last.position - before.position:
         raise StoreDamaged(NOT_STORED)
     return last
 
@@ -382,7 +382,7 @@ def _refuse_events(ledger: Ledger, latest: Head) -> Head:
 def append_restored(
     ledger: Ledger, rows: Iterable[EventRow], check: Callable[[Connection, Head], None] = lambda *_: None
 ) -> Head:
-    """Insert the rows of an export into an empty ledger, in one transaction: half a ledger would look like a whole one.
+    """Insert the rows of an export into an empty ledger, in one transaction: a partial ledger would look complete.
 
     `check` may still refuse them at the end. Raises `NotEmpty`, and the errors of `check`.
     """

@@ -1,6 +1,7 @@
 """The database's catalogue, compared with the objects that this program makes.
 
-An object is foreign if it could run code, refuse rows or hide rows on our tables and is not as this program makes it.
+An object is foreign if it could run code, refuse rows or hide rows on our tables, and
+differs from this program's definition.
 Every write transaction compares the catalogue with `catalogue.json`, which scripts/make_catalogue.py generates from the
 migrations. Each store reads its own part. An operator's own tables, views and indexes of plain columns are allowed.
 """

@@ -137,13 +137,13 @@ class Dialect(Protocol):
         unique or non-plain indexes, defaults, constraints, references, functions with our names, and altered guards.
         """
 
-    def fence(self, connection: Connection) -> None:
+    def lock_generations(self, connection: Connection) -> None:
         """Keep others from changing generations until the transaction ends, and refuse foreign objects."""
 
-    def begin_brief(self, connection: Connection, milliseconds: int, alone: bool) -> AbstractContextManager[None]:
-        """Provide a transaction on the table `runs`, on a connection in autocommit mode, with a limit on its waiting.
+    def begin_on_runs(self, connection: Connection, milliseconds: int, exclusive: bool) -> AbstractContextManager[None]:
+        """Provide a transaction on the table `runs` that waits a limited time; the connection is in autocommit mode.
 
-        With `alone` no other transaction changes the table meanwhile. A failure leaves nothing behind. Raises
+        With `exclusive` no other transaction changes the table meanwhile. A failure leaves nothing behind. Raises
         `StoreDamaged` for foreign objects.
         """
 
@@ -158,7 +158,7 @@ class Dialect(Protocol):
     def append_one(self, ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
         """Append one event in a transaction of its own; return the position, chain hash and time of the new head.
 
-        Appends nothing and returns None if there is something to decide: the id or the game exists, the head is later
+        Appends nothing and returns None if the full append must decide: the id or the game exists, the head is later
         than the event, or has moved since it was seen. `values` returns the event's first six columns after the
         position, the recorder, the record before and after its position, and the position of the head that was seen,
         or None. Raises `StoreDamaged` unless the row was stored.
@@ -185,15 +185,15 @@ class Dialect(Protocol):
         """Return SQL for the position and the chain hash of a row: POSITION:CHAINHASH."""
 
     def sql_as_bytes(self, column: str) -> str:
-        """Return SQL for a column of texts that always reads, and never takes another kind of value for a text."""
+        """Return SQL that reads a column of texts as bytes, and never takes another kind of value for a text."""
 
     # maintenance; none of these changes anything
 
     def settings(self, connection: Connection) -> list[Setting]:
         """Read the settings that safety depends on, with their safe values."""
 
-    def place(self, connection: Connection) -> tuple[str, ...]:
-        """Return the identity of the database among all that this account reaches, with links resolved.
+    def identify_database(self, connection: Connection) -> tuple[str, ...]:
+        """Return a key that identifies the database to this account, with links resolved.
 
         It is empty for a database in memory.
         """
@@ -202,7 +202,7 @@ class Dialect(Protocol):
         """Return those of `GUARDS` that are missing or altered, sorted."""
 
     def object_differences(self, connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
-        """Yield None for every object that is as it should be, and a message for every altered or foreign one.
+        """Yield None for each object with the expected definition, and a message for each altered or foreign one.
 
         Guards are left out. `views` are the statements that create this program's views, by name.
         """

@@ -3,7 +3,8 @@
     {"by":"mira","data":{...},"id":"game:g-1", ... ,"type":"game.recorded"}
     {"end":93,"head":"93:3f513f9a..."}
 
-In an increment, the last line has `since`, the place that it continues. Standard output gets only the records.
+In an increment, the last line has `since`, the head of the export that it continues. Standard output gets
+only the records.
 """
 
 import gzip
@@ -40,37 +41,37 @@ BEGINNING = Place(0, ZERO)
 
 
 class ExportEnd(NamedTuple):
-    """The content of the last line of an export: the head, and the place that the first line continues."""
+    """The content of the last line of an export: the head, and the head that the first line follows."""
 
     head: Place
     since: Place
 
 
-def read_place(text: str) -> Place | None:
-    """Parse a place written as POSITION:CHAINHASH; None for another text."""
+def parse_place(text: str) -> Place | None:
+    """Parse a place written as POSITION:CHAINHASH; None if the text has another form."""
     match = _PLACE.fullmatch(text)
     return None if match is None else Place(int(match.group(1)), bytes.fromhex(match.group(2)))
 
 
-def read_end(line: bytes) -> ExportEnd | None:
+def parse_end(line: bytes) -> ExportEnd | None:
     """Parse the last line of an export; None for any other line."""
     match = _END.fullmatch(line) if line.startswith(b'{"end":') else None
     if match is None:
         return None
     end, head, since, before = match.groups()
-    return ExportEnd(_parse_place(end, head), BEGINNING if since is None else _parse_place(since, before))
+    return ExportEnd(_place_of(end, head), BEGINNING if since is None else _place_of(since, before))
 
 
-def _parse_place(position: bytes, chain: bytes) -> Place:
+def _place_of(position: bytes, chain: bytes) -> Place:
     return Place(int(position), bytes.fromhex(chain.decode()))
 
 
 def place_at(connection: Connection, position: int) -> Place:
     """Return a position of the log with its chain hash. Raises `StoreDamaged` if there is none."""
-    hash_there = chain_hash_at(connection, position)
-    if hash_there is None:
-        raise _damage_error(position, "is not there")
-    return Place(position, hash_there)
+    stored_hash = chain_hash_at(connection, position)
+    if stored_hash is None:
+        raise _damage_error(position, "is missing")
+    return Place(position, stored_hash)
 
 
 def export_lines(connection: Connection, since: int, until: int) -> Iterator[bytes]:
@@ -85,7 +86,7 @@ def export_lines(connection: Connection, since: int, until: int) -> Iterator[byt
         for record_position, record in page:
             position += 1
             if record_position != position or not isinstance(record, str):
-                raise _damage_error(position, "is not there" if record_position != position else "is not text")
+                raise _damage_error(position, "is missing" if record_position != position else "is not text")
             chain = chain_hash(chain, leaf_hash(record))
             lines.append(f"{record}\n")
         yield "".join(lines).encode()
@@ -103,19 +104,19 @@ def open_compressed(file: IO[bytes]) -> IO[bytes]:
 
 def _damage_error(position: int, what: str) -> StoreDamaged:
     return StoreDamaged(
-        f"position {position} {what}, so this would not be a backup, and nothing was written; run: ratings verify; to "
+        f"position {position} {what}, so the export would be incomplete; nothing was written; run: ratings verify; to "
         "save the readable events, export to standard output"
     )
 
 
 def mark_last_lines(lines: Iterator[tuple[int, bytes | Refused]]) -> Iterator[tuple[int, bytes | Refused | None]]:
-    """Yield the lines of a file of events, with None for each last line of an export that fits its lines.
+    """Yield the lines of a file of events; replace the last line of each export by None if it names the right head.
 
-    For a last line that does not fit, yield a refusal. Another export may begin after it.
+    For a last line that names another head, yield a refusal. Another export may begin after it.
     """
     exported = _ExportLines()
     for number, line in lines:
-        end = None if isinstance(line, Refused) else read_end(line)
+        end = None if isinstance(line, Refused) else parse_end(line)
         if end is None:
             exported.add(b"" if isinstance(line, Refused) else line)
             yield number, line
@@ -138,7 +139,7 @@ class _ExportLines:
 
     def __init__(self) -> None:
         self._count = 0
-        self._chain: bytes | None = None  # if known while they are read
+        self._chain: bytes | None = None  # of a full export, whose chain can be computed while it is read
         self._leaves: SpooledTemporaryFile[bytes] | None = None
 
     def add(self, line: bytes) -> None:
@@ -156,7 +157,7 @@ class _ExportLines:
             self._leaves.write(leaf_hash(line))
 
     def head(self, since: Place) -> Place | None:
-        """Return the head after the lines, which continue `since`; None if they are not an export that does."""
+        """Return the head after the lines, which continue `since`; None if they do not continue it."""
         position = since.position + self._count
         if self._count == 0:
             return since

@@ -250,7 +250,7 @@ def refuse_foreign(connection: Connection) -> None:
     refuse_foreign_objects(connection.connection.cursor())
 
 
-def fence(connection: Connection) -> None:
+def lock_generations(connection: Connection) -> None:
     """Keep others from changing generations until the transaction ends, and refuse foreign objects."""
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({POSTGRES_FENCE_LOCK})")
     refuse_foreign(connection)
@@ -275,10 +275,10 @@ def _release_lock(connection: Connection, number: int) -> None:
 
 
 @contextmanager
-def begin_brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
-    """Provide a transaction on the table `runs` with a limit on its waiting, which is optionally alone."""
+def begin_on_runs(connection: Connection, milliseconds: int, exclusive: bool) -> Iterator[None]:
+    """Provide a transaction on the table `runs`, exclusive if requested, that waits a limited time for its locks."""
     with transaction(connection, "BEGIN", f"SET LOCAL lock_timeout = {milliseconds}"):
-        if alone:
+        if exclusive:
             connection.exec_driver_sql("LOCK TABLE runs IN SHARE ROW EXCLUSIVE MODE")
         refuse_foreign(connection)
         yield
@@ -317,7 +317,7 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
 
 
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
-    """Append an event in one round trip; return the new head, or None if there is something to decide.
+    """Append an event in one round trip; return the new head, or None if the full append must decide.
 
     `values` returns the arguments of the function `events_append_one`. Under the append lock the server compares a mark
     that every change of the catalogue changes, as a full comparison for each event would double its time.
@@ -420,7 +420,7 @@ def _read_settings(row: Sequence[Any]) -> list[Setting]:
     return [Setting(name, value, *safe) for (name, safe), value in zip(SAFE_SETTINGS.items(), row, strict=False)]
 
 
-def place(connection: Connection) -> tuple[str, ...]:
+def identify_database(connection: Connection) -> tuple[str, ...]:
     """Return the identity of the database among all that this account reaches: host, port, name and schema.
 
     It does not use the server's own identifiers: a copy of a whole server has the same ones, and a database recreated
@@ -461,7 +461,7 @@ FAILURES: tuple[tuple[tuple[str, ...], type[LedgerError], str, str | None], ...]
     (("53",), StoreUnavailable, "the server of {} has reached a limit: {}; try again", "server-limit"),
     (("08", "28", "3D", "57", "58"), StoreUnavailable, "{} cannot be reached: {}", None),
     (DAMAGED, StoreDamaged, "{} is damaged: {}; run: ratings verify", None),
-    (("42P01", "42703"), StoreDamaged, "{} is not as the migrations made it: {}", None),
+    (("42P01", "42703"), StoreDamaged, "{} is not that of the migrations: {}", None),
     (("23001",), StoreDamaged, "{} refused the appended events: {}; run: ratings verify", None),  # by the guards
 )
 

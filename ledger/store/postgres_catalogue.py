@@ -54,7 +54,7 @@ _EXTENSION = (
 # rows of these tables never change, so no reference to them ever runs
 _IMMUTABLE = sorted({name.partition("_refuse_")[0] for name in POSTGRES_TRIGGERS if "_refuse_" in name})
 
-FOREIGN = "is none of this program's"
+FOREIGN, DIFFERS = "was not created by this program", "differs from this program's definition"
 
 Found = Iterator[str | None]
 
@@ -109,7 +109,7 @@ def read_objects(cursor: Any, tables: Sequence[str]) -> Objects:
 
 
 def _foreign_differences(cursor: Any) -> Found:
-    """Name what could run, refuse or hide something on our tables, and is not as this program makes it."""
+    """Describe the objects that could run code, refuse rows or hide rows on our tables, and differ from ours."""
     wanted = generated_objects("postgresql")
     found = read_objects(cursor, [table for kind, table, _ in wanted if kind == "table"])
     for kind, table, name in sorted(key for key, _ in found.items() ^ wanted.items()):
@@ -117,7 +117,7 @@ def _foreign_differences(cursor: Any) -> Found:
         if (kind, table, name) not in wanted:
             yield f"{what} {FOREIGN}"
         else:
-            yield f"{what} is {'not as this program makes it' if (kind, table, name) in found else 'missing'}"
+            yield f"{what} {DIFFERS if (kind, table, name) in found else 'is missing'}"
 
 
 def refuse_foreign_objects(cursor: Any) -> None:
@@ -308,7 +308,7 @@ def _relations(connection: Connection, place: _Place, views: dict[str, str]) -> 
         kind = "view" if name in views else "table"
         if name in missing:
             instead = sorted(told for other, _, told in rows if other == name)
-            named = f"; {', '.join(instead)} is none of this program's" if instead else ""
+            named = f"; {', '.join(instead)} was not created by this program" if instead else ""
             yield f"the {kind} {name} is missing{named}"
     for name, ours, told in rows:
         if not ours and name not in missing:
@@ -389,7 +389,7 @@ def _constraints(connection: Connection, place: _Place) -> Found:
     WHERE contype = 'f' AND confrelid = ANY(:tables) AND NOT (conrelid = ANY(:tables))
     AND NOT (confrelid = ANY(:immutable))"""
     for name, table, ours in _rows(connection, references, place):
-        yield f"the reference {name} of {table} runs whenever a row of {ours} goes"
+        yield f"the foreign key {name} of {table} takes effect when a row of {ours} is deleted"
 
 
 def _bare(told: str, place: _Place) -> str:
@@ -453,9 +453,9 @@ def _indexes(connection: Connection, place: _Place) -> Found:
 
 # what must not be there at all: each query gives what its message names
 _OTHERS = {
-    "the trigger {} on {} is none of this program's": "SELECT t.tgname, c.relname, c.relname || '.' || t.tgname "
+    "the trigger {} on {} was not created by this program": "SELECT t.tgname, c.relname, c.relname || '.' || t.tgname "
     "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgrelid = ANY(:every)",
-    "the rule {} on {} is none of this program's": "SELECT r.rulename, c.relname FROM pg_rewrite r "
+    "the rule {} on {} was not created by this program": "SELECT r.rulename, c.relname FROM pg_rewrite r "
     "JOIN pg_class c ON c.oid = r.ev_class WHERE c.oid = ANY(:every) "
     "AND NOT (c.relkind = 'v' AND r.rulename = '_RETURN')",
     "the policy {} on {} may hide rows": "SELECT p.polname, c.relname FROM pg_policy p "
@@ -564,7 +564,7 @@ def _views(connection: Connection, place: _Place, views: dict[str, str], whole: 
         if not told and whole:
             query = re.sub(r"\b(FROM|JOIN) (\w+)", rf"\1 {escaped}\2", views[name].partition(" AS")[2].strip())
             if not _selects(connection, name, oid, place, query):
-                told = ["is not as this program makes it"]
+                told = [DIFFERS]
         yield f"the view {name} {' and '.join(told)}" if told else None
 
 
@@ -579,7 +579,7 @@ _SEEN = """SELECT
   EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = :view)
 FROM pg_class c WHERE c.oid = :view"""
 _SEEN_WRONGLY = (
-    "is not as this program makes it: it selects from something else, or runs something else",
+    f"{DIFFERS}: it selects from something else, or runs something else",
     "has options of its own",
     "belongs to another role than the rest",
     "is switched off",

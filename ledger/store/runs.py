@@ -306,7 +306,7 @@ def _store_run(ledger: Ledger, run: Run, seconds: float, no_trace: bool = False,
     """Store a run in place of its earlier row, and delete old runs; return whether the ledger now holds it."""
     try:
         milliseconds = max(int(min(seconds, busy_seconds(ledger.url)) * 1_000), 1)
-        with ledger.reading() as connection, ledger.dialect.begin_brief(connection, milliseconds, only_one):
+        with ledger.reading() as connection, ledger.dialect.begin_on_runs(connection, milliseconds, only_one):
             # another process may have marked this run's row as lost
             connection.execute(delete(job_runs).where(job_runs.c.run == run.run))
             if no_trace:

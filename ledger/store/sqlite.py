@@ -51,23 +51,23 @@ from ratings_ledger.ledger.store.guards import AHEAD, SQLITE_TRIGGERS, SQLITE_VI
 from ratings_ledger.ledger.store.schema import NEWEST
 
 # the number of values in one statement, 160 rows of the log; SQLite before 3.32 accepts at most 999
-VALUES_TOGETHER = 1_920 if sqlite3.sqlite_version_info >= (3, 32) else 960
+VALUES_PER_STATEMENT = 1_920 if sqlite3.sqlite_version_info >= (3, 32) else 960
 # DELETE, SQLite's default journal, loses the last acknowledged commit in some power cuts; see docs/architecture.md
 PRAGMAS: dict[str, str | int] = {
     "journal_mode": "truncate",
     "synchronous": 2,  # FULL
     "foreign_keys": 1,
     "recursive_triggers": 1,
-    # a foreign file must not run code of its own, and its pages are checked before use
+    # an untrusted file must not run its own code, and its pages are checked before use
     "trusted_schema": 0,
     "cell_size_check": 1,
     "cache_size": -65_536,  # KiB; the indexes of a large import stay in memory
-    # for the guards SQLite keeps undo data of each row; in a temporary file that would cost more than the row itself
+    # the guard triggers make SQLite keep undo data per row; in a temporary file, that costs more than the row itself
     "temp_store": 2,  # MEMORY
     **({"fullfsync": 1} if sys.platform == "darwin" else {}),
 }
 
-REMEDY = "another program holds this setting: close all programs that have the file open, and open it again"
+REMEDY = "another program keeps this setting in effect: close every program that uses the file, then reopen it"
 
 _COLUMNS = EventRow._fields
 # SQLITE_DBCONFIG_DEFENSIVE: no SQL can damage the file
@@ -76,21 +76,21 @@ IS_FILE = True
 GUARDS = tuple(SQLITE_TRIGGERS)
 READABLE_VIEW = SQLITE_VIEW
 instant = sqlite_instant
-# a damaged table may end with any number, so the events are counted in an index, if one is readable
+# max(position) of a damaged table is unreliable, so the entries of a readable index are counted first
 LAST_POSITIONS: tuple[str, ...] = (
     "SELECT count(*) FROM events INDEXED BY events_by_type",
     "SELECT count(*) FROM events INDEXED BY events_by_subject",
     "SELECT max(position) FROM events",
 )
-_FILE = "SELECT file FROM pragma_database_list WHERE name = 'main'"
+_FILE_QUERY = "SELECT file FROM pragma_database_list WHERE name = 'main'"
 # descriptors by process and file; none is ever closed, because closing one drops the locks that SQLite holds on the
 # file in this process
 _descriptors: dict[tuple[int, int, int], int] = {}
-_held: set[tuple[int, int, int]] = set()
-_LAST_ROW = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LIMIT 1"
+_locked_files: set[tuple[int, int, int]] = set()
+_LAST_ROW_QUERY = f"SELECT {', '.join(_COLUMNS)} FROM events ORDER BY position DESC LIMIT 1"
 
-# the records of some positions as one blob, unless one is missing; no record contains a newline, and a value that is
-# not text is not a record
+# the records of a range as one blob, or NULL if one is missing; no record contains a newline, and a value that is not
+# text becomes null, which is no record
 _JOINED_RECORDS = """SELECT CASE count(*) WHEN {until} - {after} THEN CAST(group_concat(record, '') AS BLOB) END FROM (
 SELECT CASE typeof(record) WHEN 'text' THEN record ELSE 'null' END || char(10) AS record
 FROM events WHERE position > {after} AND position <= {until} ORDER BY position)"""
@@ -112,7 +112,7 @@ def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Eng
     if create and not path.absolute().parent.is_dir():
         raise StoreUnavailable(f"the folder {path.absolute().parent} does not exist")
     if unknown := sorted(url.query.keys() - {"timeout"}):
-        raise NotALedger(f"the URL's {unknown[0]!r} is not known for SQLite; only timeout, in seconds, is")
+        raise NotALedger(f"unknown URL parameter {unknown[0]!r}; SQLite accepts only timeout, in seconds")
 
     name = f"file:{urllib.parse.quote(os.fspath(path.absolute()))}?mode={'rwc' if create else 'rw'}"
     return _engine_on(name, PRAGMAS, pool, busy_seconds)
@@ -121,7 +121,7 @@ def engine(url: URL, create: bool, pool: type[Pool], busy_seconds: float) -> Eng
 def engine_in_memory(pool: type[Pool]) -> Engine:
     """Return an engine on a new database in memory, which lasts as long as one of its connections is open.
 
-    Raises `NotALedger` if SQLite is too old for connections that share one.
+    Raises `NotALedger` if this SQLite cannot share a database in memory between connections.
     """
     if sqlite3.sqlite_version_info < (3, 36):
         raise NotALedger(f"a ledger in memory needs SQLite 3.36; this Python has SQLite {sqlite3.sqlite_version}")
@@ -136,7 +136,7 @@ def _engine_on(name: str, pragmas: Mapping[str, str | int], pool: type[Pool], bu
     """Return an engine on a database that SQLite opens by this URI."""
 
     def connect() -> sqlite3.Connection:
-        # a pool may hand a connection to another thread, but never to two
+        # a pool may hand a connection to another thread, but never to two at once
         connection = sqlite3.connect(
             name, uri=True, timeout=busy_seconds, isolation_level=None, check_same_thread=False
         )
@@ -162,7 +162,7 @@ def autocommit(connection: Connection) -> Connection:
 
 
 def begin(connection: Connection) -> None:
-    """Begin to write; the lock is taken before anything is read. Reads are single statements, each a transaction."""
+    """Begin a transaction that writes, and take the lock before the first read."""
     connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
@@ -171,7 +171,7 @@ def lock_schema(connection: Connection) -> None:
 
 
 def lock_appends(connection: Connection) -> None:
-    """Refuse foreign objects with `StoreDamaged`; BEGIN IMMEDIATE has already taken the lock."""
+    """Check the catalogue, under the lock that BEGIN IMMEDIATE has taken. Raises `StoreDamaged`."""
     refuse_foreign(connection)
 
 
@@ -180,15 +180,15 @@ def refuse_foreign(connection: Connection) -> None:
     refuse_foreign_objects(connection.connection.cursor())
 
 
-def fence(connection: Connection) -> None:
-    """Do nothing: BEGIN IMMEDIATE has taken the lock, and the catalogue was compared under it."""
+def lock_generations(connection: Connection) -> None:
+    """Do nothing: BEGIN IMMEDIATE holds the lock, and `lock_appends` checked the catalogue under it."""
 
 
 @contextmanager
-def begin_brief(connection: Connection, milliseconds: int, alone: bool) -> Iterator[None]:
-    """Provide a transaction on the table `runs` with a limit on its waiting; it is always alone.
+def begin_on_runs(connection: Connection, milliseconds: int, exclusive: bool) -> Iterator[None]:
+    """Provide a transaction on the table `runs` that waits a limited time for its lock, which is always exclusive.
 
-    Raises `StoreDamaged` for foreign objects: a foreign file might run code even while it is verified.
+    Raises `StoreDamaged` for foreign objects: an untrusted file might run code even while it is verified.
     """
     timeout_before = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
     try:
@@ -211,7 +211,7 @@ def is_running(connection: Connection, number: int, process: str, started_at: in
 
 
 def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[Any, list[NamedEvent]]:
-    """Return the row of the head, and the events of these names; the append lock is already held.
+    """Return the row of the head, and the events whose id or subject is in `names`; the append lock is already held.
 
     Raises `StoreDamaged` for foreign objects.
     """
@@ -221,26 +221,26 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> tuple[An
 
 
 def append_one(ledger: Connections, values: Callable[[], Sequence[Any]]) -> tuple[int, bytes, int] | None:
-    """Append an event in one short transaction; return the new head, or None if there is something to decide.
+    """Append an event in one short transaction; return the new head, or None if the full append must decide.
 
-    `values`, called under the lock, returns the arguments of PostgreSQL's function `events_append_one`. The guard and
-    the indexes make the checks that this function makes first.
+    `values`, called under the lock, returns the arguments of PostgreSQL's function `events_append_one`, which makes
+    some checks first; here the guard and the unique indexes make them.
     """
     with ledger.driving() as driver:
         driver.execute("BEGIN IMMEDIATE")
         try:
             refuse_foreign_objects(driver)
-            *members, now, by, before, after, head_seen = values()
+            *members, now, by, record_start, record_end, expected_head = values()
             last = driver.execute(NEWEST).fetchone()
             position, chain, recorded_at = last or (0, ZERO, 0)
-            if (last is None or is_head(*last)) and recorded_at <= now and head_seen in (None, position):
+            if (last is None or is_head(*last)) and recorded_at <= now and expected_head in (None, position):
                 position += 1
-                record = f"{before}{position}{after}"
+                record = f"{record_start}{position}{record_end}"
                 leaf = leaf_hash(record)
                 chain = chain_hash(chain, leaf)
                 row = (position, *members, now, by, None, record, leaf, chain)
                 driver.execute(_insert_statement("events", _COLUMNS, 1), row)
-                if driver.execute(_LAST_ROW).fetchone() != row:
+                if driver.execute(_LAST_ROW_QUERY).fetchone() != row:
                     raise StoreDamaged(NOT_STORED)
                 driver.execute("COMMIT")
                 return position, chain, now
@@ -257,10 +257,10 @@ def insert(cursor: sqlite3.Cursor, table: str, columns: Sequence[str], rows: Ite
 
     Many rows per statement take half the time, as SQLite keeps its undo data once per statement.
     """
-    rows, together = iter(rows), VALUES_TOGETHER // len(columns)
-    while len(group := list(islice(rows, together))) == together:
-        cursor.execute(_insert_statement(table, tuple(columns), together), tuple(chain.from_iterable(group)))
-    cursor.executemany(_insert_statement(table, tuple(columns), 1), group)
+    rows, batch_size = iter(rows), VALUES_PER_STATEMENT // len(columns)
+    while len(batch := list(islice(rows, batch_size))) == batch_size:
+        cursor.execute(_insert_statement(table, tuple(columns), batch_size), tuple(chain.from_iterable(batch)))
+    cursor.executemany(_insert_statement(table, tuple(columns), 1), batch)
 
 
 @cache
@@ -270,7 +270,7 @@ def _insert_statement(table: str, columns: tuple[str, ...], rows: int) -> str:
 
 
 def join_records(connection: Connection, after: int, until: int) -> bytes | None:
-    """Return the records of some positions as one text."""
+    """Return the records after a position up to another, one per line, or None if one is missing."""
     query = _JOINED_RECORDS.format(after=int(after), until=int(until))
     records: bytes | None = connection.exec_driver_sql(query).scalar()
     return records
@@ -312,14 +312,14 @@ def settings(connection: Connection) -> list[Setting]:
     ]
 
 
-def place(connection: Connection) -> tuple[str, ...]:
-    """Return the identity of the database among all that this account reaches: its file, with links resolved.
+def identify_database(connection: Connection) -> tuple[str, ...]:
+    """Return a key that identifies this database to this account: the path of its file, with links resolved.
 
-    A database in memory has none, as only this process reaches it.
+    It is empty for a database in memory, which only this process reaches.
     """
     if connection.get_execution_options().get("in_memory"):
         return ()
-    return (os.path.realpath(connection.exec_driver_sql(_FILE).scalar_one()),)
+    return (os.path.realpath(connection.exec_driver_sql(_FILE_QUERY).scalar_one()),)
 
 
 def missing_guards(connection: Connection) -> list[str]:
@@ -353,19 +353,23 @@ def _code(error: BaseException) -> str | None:
 
 
 _BUSY = "{} is locked by another program; try again when it is done"
-_CLOSED = "{} cannot be read or written: {}; check the file's and the folder's permissions"
+_INACCESSIBLE = "{} cannot be read or written: {}; check the file's and the folder's permissions"
 # by SQLite's code: the error's class, its message with location and text, and its reason
 FAILURES: dict[str, tuple[type[LedgerError], str, str | None]] = {
     "BUSY": (StoreUnavailable, _BUSY, "busy"),
     "LOCKED": (StoreUnavailable, _BUSY, "busy"),
     "FULL": (StoreUnavailable, "no space left for {}; free some and run the same command again", "no-space"),
-    "READONLY": (StoreUnavailable, _CLOSED, "read-only"),
-    "PERM": (StoreUnavailable, _CLOSED, "no-right"),
-    "AUTH": (StoreUnavailable, _CLOSED, "no-right"),
-    "CANTOPEN": (StoreUnavailable, _CLOSED, None),
-    "IOERR": (StoreUnavailable, _CLOSED, None),
+    "READONLY": (StoreUnavailable, _INACCESSIBLE, "read-only"),
+    "PERM": (StoreUnavailable, _INACCESSIBLE, "no-right"),
+    "AUTH": (StoreUnavailable, _INACCESSIBLE, "no-right"),
+    "CANTOPEN": (StoreUnavailable, _INACCESSIBLE, None),
+    "IOERR": (StoreUnavailable, _INACCESSIBLE, None),
     "NOTADB": (NotALedger, "{} is not a SQLite file", None),
-    "CORRUPT": (StoreDamaged, "{} is damaged or not as the migrations made it: {}; run: ratings verify", None),
+    "CORRUPT": (
+        StoreDamaged,
+        "{} is damaged, or its schema is not that of the migrations: {}; run: ratings verify",
+        None,
+    ),
 }
 
 
@@ -385,27 +389,25 @@ def grant_statements(database: str, prefix: str) -> Grants | None:
 
 
 def find_rights_problems(connection: Connection) -> tuple[str, list[RightsProblem]]:
-    """Return the account, and whether all accounts may write the file or its folder, where the journal is."""
-    path = Path(*place(connection))
+    """Return this account, and a problem for each of the file and its folder that every account may write."""
+    path = Path(*identify_database(connection))
     problems = []
     for file_or_folder, kind in ((path, "the file"), (path.parent, "the folder")):
         if file_or_folder.stat().st_mode & stat.S_IWOTH:
             remedy = f"chmod o-w {file_or_folder}"
-            problems.append(
-                RightsProblem("everybody", f"may write {kind} {file_or_folder}, so also what no guard sees", remedy)
-            )
+            problems.append(RightsProblem("everybody", f"may write {kind} {file_or_folder}, past all guards", remedy))
     return f"the account {_account_name(os.geteuid())}", problems
 
 
 def read_change_rights(connection: Connection) -> tuple[str, str, bool]:
     """Return this account, the file's owner, and whether this account may write the file and its folder."""
-    path = Path(*place(connection))
+    path = Path(*identify_database(connection))
     return _account_name(os.geteuid()), _account_name(path.stat().st_uid), not _find_unwritable(path)
 
 
 def describe_missing_rights(connection: Connection, role: str) -> str:
     """Describe what this account may not write; every role needs the same rights on a file."""
-    unwritable = _find_unwritable(Path(*place(connection)))
+    unwritable = _find_unwritable(Path(*identify_database(connection)))
     return f"this account may not write {' and '.join(unwritable)}" if unwritable else ""
 
 
@@ -422,7 +424,7 @@ def _account_name(number: int) -> str:
 
 @contextmanager
 def hold_rebuild_lock(ledger: Connections) -> Iterator[None]:
-    """Lock the file itself, so that neither a link to it nor a deleted file makes a second lock.
+    """Lock the file itself, so that all links to it share one lock, and no lock file can be deleted.
 
     Raises `BlockingIOError` if another process holds the lock, and `StoreUnavailable`.
     """
@@ -434,25 +436,25 @@ def hold_rebuild_lock(ledger: Connections) -> Iterator[None]:
             _descriptors[file] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise StoreUnavailable(f"{path} cannot be locked: {error.strerror}") from error
-    if file in _held:
+    if file in _locked_files:
         raise BlockingIOError
     fcntl.flock(_descriptors[file], fcntl.LOCK_EX | fcntl.LOCK_NB)
-    _held.add(file)
+    _locked_files.add(file)
     try:
         yield
     finally:
-        _held.discard(file)
+        _locked_files.discard(file)
         fcntl.flock(_descriptors[file], fcntl.LOCK_UN)
 
 
-_ALL = "SELECT type, tbl_name, name, CAST(sql AS BLOB) FROM sqlite_master"
+_OBJECTS_QUERY = "SELECT type, tbl_name, name, CAST(sql AS BLOB) FROM sqlite_master"
 # the rows of the catalogue that was last compared without a difference
 _compared: list[Sequence[Any]] = [()]
 
 
 def read_objects(cursor: Any) -> Objects:
     """Read every object of the file."""
-    return _to_objects(cursor.execute(_ALL).fetchall())
+    return _to_objects(cursor.execute(_OBJECTS_QUERY).fetchall())
 
 
 def _to_objects(rows: Sequence[Any]) -> Objects:
@@ -468,7 +470,7 @@ def refuse_foreign_objects(cursor: Any) -> None:
     SQLite runs the schema as parsed, and parses it again after each change. While this connection writes, no other can
     change it.
     """
-    rows = cursor.execute(_ALL).fetchall()
+    rows = cursor.execute(_OBJECTS_QUERY).fetchall()
     if rows != _compared[0]:
         refuse_difference(cursor, (f"the guard {name} is missing or altered" for name in altered_guards(cursor)))
         refuse_difference(cursor, _find_differences(cursor, _to_objects(rows), all_objects=False))
@@ -482,7 +484,7 @@ def altered_guards(cursor: Any) -> list[str]:
 
 
 def object_differences(connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
-    """Yield None for every object that is as it should be, and a message for every other one, without the guards."""
+    """Yield None for each object with the expected definition, else a message; guards are left out."""
     cursor: Any = connection.connection.cursor()
     yield from _find_differences(cursor, read_objects(cursor), all_objects=True)
 
@@ -505,28 +507,28 @@ def _find_differences(cursor: Any, objects: Objects, all_objects: bool) -> Itera
         if kind == "index" and ("table", expected[kind, name][0]) not in definitions:
             continue  # a missing table's indexes are missing, too
         if (kind, name) not in definitions:
-            note = f"; a {kinds_by_name[name]} has its name" if name in kinds_by_name else ""
+            note = f"; a {kinds_by_name[name]} of that name exists" if name in kinds_by_name else ""
             yield f"the {kind} {name} is missing{note}"
         else:
             is_same = definitions[kind, name] == expected[kind, name]
-            yield None if is_same else f"the {kind} {name} is not as this program makes it"
+            yield None if is_same else f"the {kind} {name} differs from this program's definition"
     # SQLite ignores case in table names, but keeps their spelling
     for kind, name in sorted(definitions.keys() - expected.keys()):
         table, sql = definitions[kind, name]
         is_own_table = table.lower() in tables
         if kind == "trigger" and name not in SQLITE_TRIGGERS:
             if is_own_table or not tables.isdisjoint(_WORD.findall(sql.lower())):
-                yield f"the trigger {name} on {table} is none of this program's"
+                yield f"the trigger {name} on {table} was not created by this program"
         elif kind == "index" and is_own_table and not _is_plain_index(sql):
-            yield f"the index {name} on {table} is none of this program's"
+            yield f"the index {name} on {table} was not created by this program"
     own_tables = {name for kind, _, name in generated if kind == "table"}
-    for name, table in cursor.execute(_REFERENCES).fetchall():
+    for name, table in cursor.execute(_FOREIGN_KEYS_QUERY).fetchall():
         if name not in own_tables and str(table).lower() in tables - _NEVER_CHANGED:
-            yield f"a reference of {name} runs whenever a row of {table} goes"
+            yield f"a foreign key of {name} takes effect when a row of {table} is deleted"
 
 
 _WORD = re.compile(r"\w+")
-_REFERENCES = """SELECT DISTINCT m.name, f."table" FROM sqlite_master m, pragma_foreign_key_list(m.name) f
+_FOREIGN_KEYS_QUERY = """SELECT DISTINCT m.name, f."table" FROM sqlite_master m, pragma_foreign_key_list(m.name) f
 WHERE m.type = 'table' ORDER BY 1, 2"""
 # rows of these tables are never deleted, so no reference to them ever runs
 _NEVER_CHANGED = {name.partition("_refuse_")[0] for name in SQLITE_TRIGGERS if "_refuse_" in name}

@@ -352,7 +352,7 @@ def _rest(last: int, chain_hash: bytes | None) -> str:
 
 def folder_of(connection: Connection) -> str:
     """Return the name of a ledger's cache: its id, which is a UUID, and a hash of its place."""
-    where = json.dumps(dialect_of(connection).place(connection)).encode()
+    where = json.dumps(dialect_of(connection).identify_database(connection)).encode()
     return f"{ledger_id(connection)}-{hashlib.sha256(where).hexdigest()[:16]}"
 
 

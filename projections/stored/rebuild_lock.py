@@ -32,7 +32,7 @@ class RebuildLock(NamedTuple):
                 yield connection
             return
         with transaction(self.connection, "BEGIN"):
-            self.ledger.dialect.fence(self.connection)
+            self.ledger.dialect.lock_generations(self.connection)
             yield self.connection
 
 
@@ -40,7 +40,7 @@ class RebuildLock(NamedTuple):
 def fenced(ledger: Ledger) -> Iterator[Connection]:
     """Provide the same for a caller that does not hold the lock, or may have lost it."""
     with ledger.writing("rebuilder") as connection:
-        ledger.dialect.fence(connection)
+        ledger.dialect.lock_generations(connection)
         yield connection
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ratings_ledger.ledger.backups.backup_folder import BackupResult, backup_json, read_head_beside
+from ratings_ledger.ledger.backups.backup_folder import BackupResult, backup_json, read_head_file
 from ratings_ledger.ledger.backups.restoring import BackupContents, BackupFiles, RefusedFile, check_backup, store_backup
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.exports import BEGINNING, Place
@@ -90,7 +90,7 @@ def _refuse_other_heads(asked: BackupFiles, whole: BackupContents) -> None:
     """Raises `RefusedFile` if the small file beside a backup names another head."""
     for name, place in zip(asked.files, whole.heads, strict=True):
         try:
-            if (beside := read_head_beside(name)) not in (None, place):
+            if (beside := read_head_file(name)) not in (None, place):
                 raise Refused("end-mismatch", f"{name}.head names {beside}, but the file ends at {place}")
         except Refused as problem:
             raise RefusedFile(name, problem) from None

@@ -15,7 +15,7 @@ from ratings_ledger.ledger.events.games import STATUSES
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.store.exports import Place, read_place
+from ratings_ledger.ledger.store.exports import Place, parse_place
 from ratings_ledger.ledger.store.log import chain_hash_at, head, read_where
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import DONE, RUNNING, all_runs, record_run
@@ -390,7 +390,7 @@ def last_verified(ledger: Ledger, connection: Connection) -> LastVerified:
         return LastVerified(None, False)
     runs = [run for run in every if run.kind == "verify" and run.result != RUNNING]
     heads = [run.details.get("head") for run in runs if run.result == DONE]
-    places = (read_place(head) for head in heads if isinstance(head, str))
+    places = (parse_place(head) for head in heads if isinstance(head, str))
     return LastVerified(next(filter(None, places), None), bool(runs) and runs[0].result == DONE)
 
 

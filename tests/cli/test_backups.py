@@ -18,7 +18,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.backups import backup_folder
 from ratings_ledger.ledger.events.canonical import EPOCH, MICROSECOND
 from ratings_ledger.ledger.rejections import CODES
-from ratings_ledger.ledger.store.exports import read_end
+from ratings_ledger.ledger.store.exports import parse_end
 
 Ratings = Callable[..., Any]
 FIRST, SECOND, THIRD = 11, 14, 18
@@ -136,7 +136,7 @@ def test_increment_holds_lines_after_position(full: str, tmp_path: Path, ratings
         export(ratings, full, tmp_path / "i", "--since", FIRST, "--known-at", SECOND).read_bytes().splitlines()
     )
     assert records == [line.rstrip("\n").encode() for line in whole[FIRST:SECOND]]
-    end = read_end(last)
+    end = parse_end(last)
     assert end is not None
     assert (end.head.position, end.since.position) == (SECOND, FIRST)
     assert json.loads(last)["end"] == SECOND
@@ -296,7 +296,7 @@ def test_damaged_ledger_makes_no_backup(copied_file: Callable[..., str], tmp_pat
         assert (told.exit_code, "ratings verify" in told.stderr) == (1, True), told
         assert not (tmp_path / "all.jsonl").exists()
         assert ratings("backup", "make", tmp_path / "backups", db=db).exit_code == 1
-        assert os.listdir(tmp_path / "backups") == [backup_folder.LOCK]
+        assert os.listdir(tmp_path / "backups") == [backup_folder.LOCK_NAME]
         assert ratings("export", "events", db=db).exit_code == 0
 
 
@@ -320,8 +320,10 @@ def make(ratings: Ratings, db: str, folder: Path, *options: str, code: int = 0) 
 
 def names(folder: Path) -> list[str]:
     """The backups in a folder, and whatever else is there that is not theirs."""
-    own = {backup_folder.LIST, backup_folder.LOCK}
-    return sorted(name for name in os.listdir(folder) if name not in own and not name.endswith(backup_folder.HEAD))
+    own = {backup_folder.LIST_NAME, backup_folder.LOCK_NAME}
+    return sorted(
+        name for name in os.listdir(folder) if name not in own and not name.endswith(backup_folder.HEAD_SUFFIX)
+    )
 
 
 @pytest.mark.slow_cases
@@ -443,7 +445,7 @@ def test_rewritten_history_drops_no_backups(
     # and an older copy, too
     db.write_bytes(before)
     shown = ratings("backup", "make", folder, "--keep", "1d", db=str(db))
-    assert (shown.exit_code, shown.stderr.count("nothing was dropped"), len(names(folder))) == (1, 2, 3)
+    assert (shown.exit_code, shown.stderr.count("no backup was deleted"), len(names(folder))) == (1, 2, 3)
 
 
 @pytest.mark.slow_cases
@@ -461,7 +463,7 @@ def test_backup_dated_ahead_drops_nothing(
     told = ratings("backup", "make", folder, "--keep", "2d", db=full)
     assert (told.exit_code, told.stdout.startswith(f"{THIRD} events in ")) == (1, True)
     assert told.stderr == (
-        f"ratings: {ahead} is dated 2027-12-30T03:00:00Z, after this machine's time; nothing was dropped: "
+        f"ratings: {ahead} is dated 2027-12-30T03:00:00Z, after this machine's time; no backup was deleted: "
         "set the clock, or if it is right, move the file to another folder\n"
     )
     checked = ratings("status", "--no-failures", db=full)

@@ -194,12 +194,12 @@ def test_damaged_backups_are_refused(
 def test_incomplete_backup_yields_first_events(exported: Lines, theirs: Lines, tmp_path: Path, at_length: bool) -> None:
     """Whatever `--incomplete` accepts of a cut backup is always the beginning of the log."""
     from ratings_ledger.ledger.events.records import ZERO, chain_hash, leaf_hash
-    from ratings_ledger.ledger.store.exports import read_end
+    from ratings_ledger.ledger.store.exports import parse_end
 
     chains = [ZERO]
     for line in exported[:-1]:
         chains.append(chain_hash(chains[-1], leaf_hash(line.rstrip(b"\n"))))
-    end = read_end(exported[-1].rstrip(b"\n"))
+    end = parse_end(exported[-1].rstrip(b"\n"))
     assert end is not None
     assert chains[-1] == end.head.chain_hash
     chance, file = random.Random(7), tmp_path / "cut"
@@ -247,7 +247,7 @@ def soon(command: Callable[[], Any]) -> Any:
     return done[0]
 
 
-@pytest.mark.parametrize("name", [backup_folder.LIST, backup_folder.LOCK])
+@pytest.mark.parametrize("name", [backup_folder.LIST_NAME, backup_folder.LOCK_NAME])
 @pytest.mark.parametrize("what", ["link", "pipe", "folder", "dangling link"])
 def test_obstructed_backup_folder_is_left_alone(
     name: str, what: str, copied_file: Callable[..., str], tmp_path: Path, ratings: Ratings
@@ -319,17 +319,17 @@ def test_invalid_backup_list_is_refused(
     folder.mkdir()
     precious.write_text("precious")
     (folder / "notes.txt").write_text("precious")
-    (folder / backup_folder.LIST).write_text(text)
+    (folder / backup_folder.LIST_NAME).write_text(text)
     told = ratings("backup", "make", folder, "--keep", "1d", db=db)
     assert (told.exit_code, "is not a list of backups" in told.stderr) == (2, True), told
     assert (precious.read_text(), (folder / "notes.txt").read_text()) == ("precious", "precious")
-    assert {path.name for path in folder.iterdir()} == {"notes.txt", backup_folder.LIST, backup_folder.LOCK}
+    assert {path.name for path in folder.iterdir()} == {"notes.txt", backup_folder.LIST_NAME, backup_folder.LOCK_NAME}
 
 
 def test_check_ignores_pipe_as_head_file(exported: Lines, tmp_path: Path, ratings: Ratings) -> None:
     """`backup check` does not block on a pipe in place of the head file beside a backup."""
     file = tmp_path / "own.jsonl"
-    os.mkfifo(f"{file}{backup_folder.HEAD}")
+    os.mkfifo(f"{file}{backup_folder.HEAD_SUFFIX}")
     assert soon(lambda: ratings("backup", "check", file)).exit_code == 0
 
 

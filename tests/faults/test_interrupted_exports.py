@@ -16,7 +16,7 @@ from ledgers import records, run_command
 from stores import without_events
 
 from ratings_ledger.ledger import own_files
-from ratings_ledger.ledger.backups.backup_folder import LIST, LOCK, read_list
+from ratings_ledger.ledger.backups.backup_folder import LIST_NAME, LOCK_NAME, read_list
 from ratings_ledger.ledger.backups.restoring import BackupFiles, check_backup
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -235,7 +235,7 @@ def test_full_disk_leaves_no_export(beside: str, small_disk: Path, full: str, ra
     assert os.listdir(small_disk) == []
     made = ratings("backup", "make", small_disk / "backups", "--keep", "1d", db=full)
     assert (made.exit_code, FULL in made.stderr) == (3, True)
-    assert os.listdir(small_disk / "backups") == [LOCK]
+    assert os.listdir(small_disk / "backups") == [LOCK_NAME]
     subprocess.run(["mount", "-o", "remount,size=8m", str(small_disk)], check=True)
     assert ratings("export", "events", "-o", file, db=full).exit_code == 0
     assert ratings("backup", "check", file).exit_code == 0
@@ -255,7 +255,7 @@ def test_full_disk_keeps_old_backups(small_disk: Path, copied_file: Callable[...
     assert ratings("backup", "make", small_disk, "--keep", "1d", db=db).exit_code == 3
     stuffing.unlink()
     assert sorted(os.listdir(small_disk)) == before
-    assert LIST in before
+    assert LIST_NAME in before
     assert ratings("backup", "make", small_disk, "--keep", "1d", db=db).exit_code == 0
 
 

@@ -258,7 +258,7 @@ def test_foreign_trigger_is_reported(on: str, copied_file: Callable[..., str], r
     db = f"sqlite:///{copied_file(made)}"
     do(db, "CREATE TABLE other (x)", f"CREATE TRIGGER z AFTER INSERT ON {on} BEGIN "
        "UPDATE generation_standings SET points = points + 1000000; END")  # fmt: skip
-    assert verified(ratings, db) == [f"schema: the trigger z on {on} is none of this program's"]
+    assert verified(ratings, db) == [f"schema: the trigger z on {on} was not created by this program"]
 
 
 @pytest.mark.slow_cases

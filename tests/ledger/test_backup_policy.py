@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ratings_ledger.ledger.backups.backup_folder import Backup, read_policy, select_expired
+from ratings_ledger.ledger.backups.backup_folder import Backup, parse_policy, select_expired
 from ratings_ledger.ledger.events.canonical import EPOCH, MICROSECOND
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.store.exports import Place
@@ -24,7 +24,7 @@ def backup(position: int, time: datetime) -> Backup:
 
 def dropped(backups: list[Backup], policy: str) -> list[int]:
     """The positions of what a policy drops."""
-    return [one.head.position for one in select_expired(backups, read_policy(policy))]
+    return [one.head.position for one in select_expired(backups, parse_policy(policy))]
 
 
 def test_last_backup_of_day_is_kept() -> None:
@@ -114,12 +114,12 @@ def test_random_backups_follow_the_policy(policy: str, at_length: bool) -> None:
     """For random dates, the kept backups are those of a plain model and always include the newest."""
     for seed in range(2_000 if at_length else 200):
         backups = list(drawn(random.Random(seed)))
-        gone = [id(one) for one in select_expired(backups, read_policy(policy))]
+        gone = [id(one) for one in select_expired(backups, parse_policy(policy))]
         kept = {number for number, one in enumerate(backups) if id(one) not in gone}
         assert kept == plainly_kept(backups, policy), seed
         assert len(backups) - 1 in kept
         # who drops again drops nothing more
-        assert select_expired([backups[number] for number in sorted(kept)], read_policy(policy)) == [], seed
+        assert select_expired([backups[number] for number in sorted(kept)], parse_policy(policy)) == [], seed
 
 
 @pytest.mark.parametrize(
@@ -128,4 +128,4 @@ def test_random_backups_follow_the_policy(policy: str, at_length: bool) -> None:
 def test_malformed_policy_is_refused(policy: str) -> None:
     """A malformed policy is refused with an example of a good one."""
     with pytest.raises(ValueError, match="such as 14d,8w,12m"):
-        read_policy(policy)
+        parse_policy(policy)

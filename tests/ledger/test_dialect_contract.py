@@ -238,28 +238,28 @@ class DialectContract:
         """One transaction at a time appends."""
         self.exclude(ledger, ledger.dialect.lock_appends)
 
-    def test_fence_is_for_one_at_a_time(self, ledger: Ledger) -> None:
+    def test_lock_generations_is_for_one_at_a_time(self, ledger: Ledger) -> None:
         """One transaction at a time begins or promotes a generation."""
-        self.exclude(ledger, ledger.dialect.fence)
+        self.exclude(ledger, ledger.dialect.lock_generations)
 
-    def test_begin_brief_is_for_one_at_a_time_and_does_not_wait(self, ledger: Ledger) -> None:
-        """A brief transaction that is alone keeps another one out, which gives up soon."""
-        begin_brief = ledger.dialect.begin_brief
+    def test_begin_on_runs_is_for_one_at_a_time_and_does_not_wait(self, ledger: Ledger) -> None:
+        """An exclusive transaction keeps another one out, which gives up soon."""
+        begin_on_runs = ledger.dialect.begin_on_runs
         with ledger.reading() as first, ledger.reading() as second:
-            with begin_brief(first, 50, True), pytest.raises(DBAPIError) as raised, begin_brief(second, 50, True):
+            with begin_on_runs(first, 50, True), pytest.raises(DBAPIError) as raised, begin_on_runs(second, 50, True):
                 raise AssertionError
             assert reason_of(raised.value.orig or raised.value, ledger) == "busy"
-            with begin_brief(second, 50, True):
+            with begin_on_runs(second, 50, True):
                 insert(second, run_row(1))
         assert runs(ledger) == [run_row(1)]
 
-    def test_begin_brief_leaves_nothing_if_it_fails(self, ledger: Ledger) -> None:
+    def test_begin_on_runs_leaves_nothing_if_it_fails(self, ledger: Ledger) -> None:
         """What it has stored is there in the end, unless it fails."""
         with ledger.reading() as connection:
-            with pytest.raises(ZeroDivisionError), ledger.dialect.begin_brief(connection, 50, False):
+            with pytest.raises(ZeroDivisionError), ledger.dialect.begin_on_runs(connection, 50, False):
                 insert_and_fail(connection, run_row(1))
             assert runs(ledger) == []
-            with ledger.dialect.begin_brief(connection, 50, False):
+            with ledger.dialect.begin_on_runs(connection, 50, False):
                 insert(connection, run_row(2))
         assert runs(ledger) == [run_row(2)]
 
@@ -415,11 +415,12 @@ class DialectContract:
         assert [setting for setting in found if not setting.fine] == []
         assert len({setting.name for setting in found}) == len(found) > 3
 
-    def test_place_tells_ledgers_apart(self, new_ledger: Callable[[], Ledger]) -> None:
-        """Whoever asks gets the same for a ledger, and something else for its copy."""
-        one, other = new_ledger(), new_ledger()
-        with one.reading() as first, one.writing() as again, other.reading() as second:
-            assert one.dialect.place(first) == one.dialect.place(again) != one.dialect.place(second)
+    def test_identify_database_tells_ledgers_apart(self, new_ledger: Callable[[], Ledger]) -> None:
+        """Every connection to a ledger gives the same key, and its copy another one."""
+        ledger, copy = new_ledger(), new_ledger()
+        with ledger.reading() as reader, ledger.writing() as writer, copy.reading() as other:
+            key = ledger.dialect.identify_database(reader)
+            assert ledger.dialect.identify_database(writer) == key != copy.dialect.identify_database(other)
 
     def test_missing_guards_names_what_is_gone(self, ledger: Ledger) -> None:
         """A migrated ledger has all its guards, and one that is dropped is named."""
@@ -484,7 +485,7 @@ class DialectContract:
             assert add(ledger, player("anna")).position == 1
             if connection is not None:
                 with transaction(connection, "BEGIN"):
-                    ledger.dialect.fence(connection)
+                    ledger.dialect.lock_generations(connection)
         with ledger.dialect.hold_rebuild_lock(ledger):
             pass
 

@@ -104,7 +104,7 @@ CENTRES = {
     "an empty year": ({"1901": {}}, None, ""),
     "years out of order": ({"1902": START, "1901": START}, None, ""),
     "all 34": ({"1901": {"Austria": 17, "France": 17}}, None, ""),
-    "no year": ({}, "years-not-gapless", "the years run from 1901 without gaps; 1901 is missing"),
+    "no year": ({}, "years-not-gapless", "1901 is missing; give every year from 1901 without gaps"),
     "no centres": (None, "wrong-type", "centres"),
     "a later start": ({"1902": START}, "years-not-gapless", "1901 is missing, but there is '1902'"),
     "a gap": ({"1901": START, "1903": START}, "years-not-gapless", "1902 is missing, but there is '1903'"),

@@ -12,9 +12,9 @@ GUARDS = tuple(reversed(sqlite.GUARDS))
 asked: list[str] = []
 
 
-def place(connection: Connection) -> tuple[str, ...]:
+def identify_database(connection: Connection) -> tuple[str, ...]:
     """Another place than that of a ledger in SQLite, whose cache is none of this store's."""
-    return ("third", *sqlite.place(connection))
+    return ("third", *sqlite.identify_database(connection))
 
 
 def lock_and_read_head(connection: Connection, names: Sequence[str]) -> object:

@@ -38,7 +38,7 @@ Centres = dict[str, dict[Power, Annotated[int, Field(ge=0, le=CENTRES)]]]
 
 
 class DiplomacyParticipant(Participant):
-    """A participant with their power; a leaver may leave it to their substitute to state it."""
+    """A participant with their power; a player who was replaced may omit it, as the substitute states it."""
 
     power: Power | None = None
 
@@ -69,7 +69,7 @@ def check(game: dict[str, Any]) -> None:
 
 
 def places(game: dict[str, Any]) -> list[int]:
-    """Return places 1 to 7 in the order of the participants; the two players of a seat share its place."""
+    """Return places 1 to 7 in the order of the participants; a player and their substitute share a place."""
     years = [game["centres"][year] for year in sorted(game["centres"], reverse=True)]
     keys = {
         seat: (*(-held.get(power, 0) for held in years), POWERS.index(power)) for seat, power in _powers(game).items()
@@ -78,7 +78,7 @@ def places(game: dict[str, Any]) -> list[int]:
 
 
 def numbers(game: dict[str, Any]) -> list[list[int]]:
-    """Return the numbers of the participants by column."""
+    """Return the numbers of the participants, one list per column of `COLUMNS`."""
     last = game["centres"][max(game["centres"])]
     powers = _powers(game)
     centres = [last.get(powers[p.get("replaces", p["player"])], 0) for p in game["participants"]]
@@ -120,4 +120,4 @@ def _check_years(years: list[str]) -> None:
     if missing := sorted({*expected} - {*years}):
         unexpected = sorted({*years} - {*expected})
         problem = f"{missing[0]} is missing" + (f", but there is {quote(unexpected[0])}" if unexpected else "")
-        raise Refused("years-not-gapless", f"the years run from {FIRST_YEAR} without gaps; {problem}")
+        raise Refused("years-not-gapless", f"{problem}; give every year from {FIRST_YEAR} without gaps")
