@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from re import Match
 from typing import Any, NamedTuple, TypeVar
 from unicodedata import category
@@ -226,14 +226,16 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "�
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+|/[0-9]+)?")
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str], current: Callable[[str], str] = str) -> str:
     """Return the end of a message about an unknown word: a suggestion of the closest known word, or nothing.
+
+    `current` returns the present id of a known player.
 
     >>> did_you_mean("mria", ["mira", "ben"])
     '; did you mean mira?'
     """
     close = find_closest(word, known)
-    return "" if close is None else f"; did you mean {close}?"
+    return "" if close is None else f"; did you mean {current(close)}?"
 
 
 def find_closest(word: str, known: Iterable[str]) -> str | None:

@@ -726,8 +726,8 @@ class Snapshot(SnapshotReader):
             narrowed = since is not None or by is not None or batch is not None or bool(types)
             hint = ""
             if subject is not None and not rows and not narrowed:
-                names = Log(log.connection, log.position)
-                hint = names.similar("game", subject) or names.similar("player", subject)
+                names, people = Log(log.connection, log.position), identities(log.connection, log.position)
+                hint = names.similar("game", subject) or names.similar("player", subject, people.current)
             return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, hint=hint, times=log.times)
 
     # -- the last events that an answer depends on: with `known_at` there, it is the same

@@ -4,7 +4,7 @@ The events of a game form a chain of revisions, each superseding the previous on
 event. The database lets only the last event of a chain be superseded: of two concurrent corrections, one fails.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -51,7 +51,7 @@ class EventLookup(Protocol):
         """Return the event that supersedes the one with this id."""
         return next(iter(self.where("supersedes", event_id)), None)
 
-    def similar(self, kind: str, name: str) -> str:
+    def similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
         """Return the end of a message about an unknown game, league or player: a suggestion, or nothing."""
         return ""
 
@@ -68,9 +68,9 @@ class CombinedEvents(EventLookup):
         yield from self.log.where(column, value)
         yield from self.waiting.where(column, value)
 
-    def similar(self, kind: str, name: str) -> str:
+    def similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
         """Return a suggestion of a game, league or player in the log, or nothing."""
-        return self.log.similar(kind, name)
+        return self.log.similar(kind, name, current)
 
 
 class RevisedGame(NamedTuple):

@@ -4,7 +4,7 @@ Reads are short pages, each a transaction of its own, so a long replay never hol
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -370,10 +370,11 @@ class Log(EventLookup):
         query = select(events.c.event_id).where(events.c.position == position, events.c.position <= self.until)
         return self.connection.execute(query).scalar()
 
-    def similar(self, kind: str, name: str) -> str:
+    def similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
         """Return a suggestion among the games, leagues or players named last, or nothing.
 
-        Only the first `SIMILAR_TIMES` unknown names get one, because each takes a while.
+        `current` returns the present id of a player. Only the first `SIMILAR_TIMES` unknown names get a suggestion,
+        because each takes a while.
         """
         self._suggestions += 1
         if self._suggestions > SIMILAR_TIMES:
@@ -386,7 +387,7 @@ class Log(EventLookup):
         elif kind not in self._known:
             begun = "league.created" if kind == "league" else "game.recorded"
             self._known[kind] = {*newest_games(self.connection, self.until, begun)}
-        return did_you_mean(name, sorted(self._known[kind]))
+        return did_you_mean(name, sorted(self._known[kind]), current)
 
 
 def _read_placed_event(position: int, record: object, event_id: str) -> KnownEvent:

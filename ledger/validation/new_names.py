@@ -204,6 +204,9 @@ class Newcomers:
         self.close = self._find_close(connection, known)
         doubtful = [name for name in self.names if name not in self.close][:TOLD_MAX]
         self.alike = find_similar_names(doubtful, [*sorted(known), *self.names])
+        if self.alike:
+            current = identities(connection).current
+            self.alike = {name: [*dict.fromkeys(map(current, others))] for name, others in self.alike.items()}
         refused = {
             name: self._refuse_name(name, known)
             if self.refuses(self._first[name].file)
@@ -221,11 +224,14 @@ class Newcomers:
         close_names = {
             name: close for name, close in find_close_names(candidates, sorted(known)) if name not in self._accepted
         }
+        people = identities(connection)
         # a new id is mostly close to the id before it
         for name in close_names.keys() & set(self.new_ids):
-            own_ids = self._ids_before(name, identities(connection))
+            own_ids = self._ids_before(name, people)
             close_names[name] = [other for other in close_names[name] if other not in own_ids]
-        close_names = {name: close for name, close in close_names.items() if close}
+        # a former id stands for the present one
+        close_names = {name: [*map(people.current, close)] for name, close in close_names.items()}
+        close_names = {name: present for name, close in close_names.items() if (present := [*dict.fromkeys(close)])}
         mentioned = {other for close in close_names.values() for other in close}
         games = self._games_of(connection, mentioned) if close_names else {}
         return {

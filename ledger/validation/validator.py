@@ -261,7 +261,7 @@ class Validator:
         own_ids, other_ids = self._identities.ids(player), self._identities.ids(new_player)
         player_events = [event for event in self._read_naming(own_ids) if players_of(event) & own_ids]
         if not player_events:
-            hint = self._events.similar("player", player)
+            hint = self._events.similar("player", player, self._identities.current)
             raise Refused("player-unknown", f"nothing is recorded about {quote(player)}; see: ratings games{hint}")
         if (game_id := find_meeting(player_events, self._events, own_ids, other_ids)) is not None:
             raise Refused(

@@ -38,7 +38,7 @@ def game_names(facts: Facts) -> set[str]:
 
 def similar_name(facts: Facts, player: str | None, game: str | None) -> str:
     """Return what was probably meant by a player, or else by what a game is called, as the end of a sentence."""
-    hint = "" if player is None else did_you_mean(player, known_players(facts))
+    hint = "" if player is None else did_you_mean(player, known_players(facts), facts.current)
     return hint or ("" if game is None else did_you_mean(game, game_names(facts)))
 
 

@@ -790,5 +790,5 @@ def current_ids(facts: Facts, players: Collection[str]) -> set[str]:
 def require_player(facts: Facts, player: str) -> None:
     """Check that the facts know a player. Raises `Unknown` (player-unknown)."""
     if not facts.knows(player):
-        hint = did_you_mean(player, known_players(facts))
+        hint = did_you_mean(player, known_players(facts), facts.current)
         raise Unknown("player-unknown", f"nothing is recorded about {quote(player)}{hint}")

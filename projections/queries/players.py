@@ -169,7 +169,7 @@ def player_statistics(survey: Survey, player: str, game: str | None = None) -> P
     statistics = PlayerStatistics(**_build_statistics(survey, player, game, _collect_gold(survey, player)))
     if not statistics.started and not statistics.substituted:
         scope = ("" if game is None else f" {quote(game)}") + ("" if survey.asked is None else f" up to {survey.asked}")
-        hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts))
+        hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts), facts.current)
         raise Unknown("player-unknown", f"{quote(player)} has not played{scope}; see: ratings games{hint}")
     return statistics
 

@@ -352,3 +352,24 @@ def test_names_joined_by_and_are_refused(cell: str, one_db: str, ratings: Rating
 def test_name_containing_and_is_one_player(one_db: str, ratings: Ratings) -> None:
     """A name with `and` in it is one player where its halves name nobody."""
     assert imported(ratings, one_db, HEADER + row(5, "Sons and Daughters", "ben"))["appended"] == 1
+
+
+def test_suggestions_have_present_ids(tmp_path: Path, ratings: Ratings) -> None:
+    """A slip of an id that was renamed or merged away proposes the present id, whoever asks."""
+    url = str(tmp_path / "ratings.db")
+    assert ratings("init", "--for", "chess", db=url).exit_code == 0
+    ratings("record", "--game-id", "g-1", "josephine", "ben", db=url)
+    ratings("player", "rename", "josephine", "zoe", db=url)
+    for command in (
+        ("history", "elo-chess", "josefine"),
+        ("predict", "elo-chess", "josephin", "ben"),
+        ("statistics", "josephin"),
+        ("games", "--player", "josephin"),
+        ("log", "josephin"),
+        ("player", "rename", "josephin", "anna"),
+        ("player", "merge", "josephin", "ben"),
+    ):
+        done = ratings(*command, db=url)
+        assert "did you mean zoe?" in done.stdout + done.stderr, command
+    refused = ratings("record", "--game-id", "g-2", "josephin", "ben", db=url)
+    assert "new: 'josephin': did you mean 'zoe', 1 game?" in refused.stderr
