@@ -1,9 +1,9 @@
-"""What a PostgreSQL database holds besides the rows, compared with what this program itself would make.
+"""Compare the catalogue of a PostgreSQL database with the objects that this program creates.
 
-The system catalogue is read object by object, and each object is described the way every server from 13 to 18 describes
-it. Nothing is written, and nothing that somebody else made is run, so the rights of `ratings_reader` are enough. Ours
-are the objects on our tables, those with our names anywhere in the search path, and whatever can run on our tables.
-Other tables and views are an operator's own, and so are indexes of plain columns, what extensions brought, and grants.
+Each object is described in the words that all servers from 13 to 18 share. The comparison writes nothing and runs no
+foreign code, so the rights of `ratings_reader` are enough. It covers the objects on our tables, those with our names
+anywhere in the search path, and everything that can run on our tables. Other tables and views belong to the operator,
+and so do indexes of plain columns, objects of extensions, and grants.
 """
 
 import re
@@ -56,12 +56,12 @@ _IMMUTABLE = sorted({name.partition("_refuse_")[0] for name in POSTGRES_TRIGGERS
 
 FOREIGN, DIFFERS = "was not created by this program", "differs from this program's definition"
 
-Found = Iterator[str | None]
+Differences = Iterator[str | None]
 
 
-# what can run, refuse or hide something on our tables, in words that are the same on every server; an index of plain
-# columns is an operator's own. A reference to a table whose rows never change brings triggers that never run
-_OBJECTS = (
+# the objects that can run code, refuse rows or hide rows on our tables, in words that all servers share. An index of
+# plain columns is the operator's own; triggers of a foreign key on a table whose rows never change never run
+_OBJECTS_QUERY = (
     """WITH t AS MATERIALIZED (SELECT c.* FROM unnest(CAST(%s AS text[])) n JOIN pg_catalog.pg_class c
     ON c.oid = pg_catalog.to_regclass(n)),
   e AS MATERIALIZED (SELECT relnamespace AS space, relowner AS owner FROM t WHERE relname = 'events')
@@ -103,35 +103,35 @@ UNION ALL SELECT 'function', '', concat(CASE WHEN pronamespace <> space THEN pro
 
 
 def read_objects(cursor: Any, tables: Sequence[str]) -> Objects:
-    """Return everything that could run, refuse or hide something on our tables, given their names."""
-    found = cursor.execute(_OBJECTS, (list(tables), _IMMUTABLE, list(_FUNCTIONS))).fetchall()
-    return {(kind, table, name): definition for kind, table, name, definition in found}
+    """Read the objects that could run code, refuse rows or hide rows on our tables, given the tables' names."""
+    rows = cursor.execute(_OBJECTS_QUERY, (list(tables), _IMMUTABLE, list(_FUNCTIONS))).fetchall()
+    return {(kind, table, name): definition for kind, table, name, definition in rows}
 
 
-def _foreign_differences(cursor: Any) -> Found:
+def _find_foreign_differences(cursor: Any) -> Differences:
     """Describe the objects that could run code, refuse rows or hide rows on our tables, and differ from ours."""
-    wanted = generated_objects("postgresql")
-    found = read_objects(cursor, [table for kind, table, _ in wanted if kind == "table"])
-    for kind, table, name in sorted(key for key, _ in found.items() ^ wanted.items()):
+    expected = generated_objects("postgresql")
+    actual = read_objects(cursor, [table for kind, table, _ in expected if kind == "table"])
+    for kind, table, name in sorted(key for key, _ in actual.items() ^ expected.items()):
         what = f"the {kind} {name}" + (f" on {table}" if table not in ("", name) else "")
-        if (kind, table, name) not in wanted:
+        if (kind, table, name) not in expected:
             yield f"{what} {FOREIGN}"
         else:
-            yield f"{what} {DIFFERS if (kind, table, name) in found else 'is missing'}"
+            yield f"{what} {DIFFERS if (kind, table, name) in actual else 'is missing'}"
 
 
 def refuse_foreign_objects(cursor: Any) -> None:
-    """Raise `StoreDamaged` if anything but this program's objects could run, refuse or hide something on its tables."""
-    refuse_difference(cursor, _foreign_differences(cursor))
+    """Raise `StoreDamaged` if foreign objects could run code, refuse rows or hide rows on this program's tables."""
+    refuse_difference(cursor, _find_foreign_differences(cursor))
 
 
-# changes whenever something does that runs on an append; `xmin` names the transaction that wrote a row of the catalogue
+# changes with every object that runs on an append; `xmin` names the transaction that wrote a row of the catalogue
 _APPEND_STATE = """ARRAY(SELECT xmin FROM pg_catalog.pg_class WHERE oid = {events}
   UNION ALL SELECT xmin FROM pg_catalog.pg_attribute WHERE attrelid = {events} AND attnum > 0
   UNION ALL SELECT xmin FROM pg_catalog.pg_index WHERE indrelid = {events}
   UNION ALL SELECT xmin FROM pg_catalog.pg_trigger WHERE tgrelid = {events}
   UNION ALL SELECT xmin FROM pg_catalog.pg_proc WHERE oid IN ({functions}))::text"""
-# planned once, by the indexes: the tables of the catalogue are small, but not that small
+# planned once, to use indexes: scans of the catalogue's tables would take longer than the append
 _PREPARE_APPEND = """SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; DEALLOCATE ALL;
 PREPARE ratings_append_lock AS SELECT pg_catalog.pg_advisory_xact_lock({lock});
 PREPARE ratings_append_one (text, text, smallint, text, bigint, bigint, text, text, text, bigint)
@@ -141,9 +141,9 @@ EXPLAIN EXECUTE ratings_append_one ({nothing}); RESET plan_cache_mode; RESET ena
 
 
 def prepare_append(connection: Any) -> bool:
-    """Prepare the statements of a single append on a driver's connection: it appends only while the catalogue stays.
+    """Prepare the statements of a single append on a driver's connection; they append while the catalogue stays.
 
-    Return False if there is something foreign.
+    Return False if there are foreign objects.
     """
     row = connection.execute(
         "SELECT c.oid, relnamespace::regnamespace::text, (SELECT string_agg(p.oid::text, ',') FROM pg_proc p "
@@ -154,18 +154,18 @@ def prepare_append(connection: Any) -> bool:
     if functions is None:
         return False
     state = _APPEND_STATE.format(events=events, functions=functions)
-    # before the comparison, so that whatever changes meanwhile is noticed afterwards
+    # read before the comparison, so that a change during it is noticed afterwards
     value = connection.execute(f"SELECT {state}").fetchone()[0]
-    if any(_foreign_differences(connection)):
+    if any(_find_foreign_differences(connection)):
         return False
-    given = {"schema": schema, "events": events, "state": state, "value": value, "lock": POSTGRES_APPEND_LOCK}
-    connection.execute(_PREPARE_APPEND.format(**given, nothing=", ".join(["NULL"] * 10)))
+    names = {"schema": schema, "events": events, "state": state, "value": value, "lock": POSTGRES_APPEND_LOCK}
+    connection.execute(_PREPARE_APPEND.format(**names, nothing=", ".join(["NULL"] * 10)))
     return True
 
 
-class _Place(NamedTuple):
-    """Where the ledger is: the search path as it takes effect, our schema with its prefix, the tables and views that
-    are there, and the role that most of them belong to."""
+class _Location(NamedTuple):
+    """The location of the ledger: the effective search path, the ledger's schema with its prefix for names, the tables
+    and views in it by name, and the role that owns most of them."""
 
     path: list[int]
     schema: int
@@ -175,50 +175,56 @@ class _Place(NamedTuple):
     owner: int
 
 
-def object_differences(connection: Connection, views: dict[str, str]) -> Found:
-    """None for every object that is as it should be, and what is wrong for every other one, leaving out the guards."""
+def object_differences(connection: Connection, views: dict[str, str]) -> Differences:
+    """Yield None for each object with the expected definition, else a message; guards are left out."""
     with plain_path(connection) as path:
-        place = _place(connection, path, views)
-        found = [
-            *_relations(connection, place, views),
-            *_columns(connection, place),
-            *_constraints(connection, place),
-            *_indexes(connection, place),
-            *_others(connection, place),
+        location = _find_ledger(connection, path, views)
+        differences = [
+            *_compare_relations(connection, location, views),
+            *_compare_columns(connection, location),
+            *_compare_constraints(connection, location),
+            *_compare_indexes(connection, location),
+            *_find_intruders(connection, location),
         ]
-    yield from found
-    # a view's proper query can only be run on tables with the right columns
-    other = any(told and told.startswith("the column ") and not told.endswith(FOREIGN) for told in found)
-    whole = not other and len(place.tables) == len(_tables())
-    # separately, as a policy that hides rows makes them fail with an error
+    yield from differences
+    # a view's query can only be planned on tables with the right columns
+    lacks_columns = any(
+        message and message.startswith("the column ") and not message.endswith(FOREIGN) for message in differences
+    )
+    can_plan = not lacks_columns and len(location.tables) == len(_own_tables())
+    # in a block of its own, because a policy that hides rows makes these queries fail
     with plain_path(connection):
-        found = list(_views(connection, place, views, whole))
-    yield from found
+        yield from list(_compare_views(connection, location, views, can_plan))
 
 
 def missing_guards(connection: Connection) -> list[str]:
-    """Return the triggers that are absent, switched off, or do not run our functions, and functions that differ."""
+    """Return the guards that are missing or altered: triggers that are absent, switched off or run other functions, and
+    functions that differ."""
     with plain_path(connection) as path:
-        place = _place(connection, path, {})
-        functions = _functions(connection, place)
-        missing = {name for name, same in functions.items() if not same}
-        found = {
-            (table, name): " ".join(definition.replace(place.prefix, "").split())
+        location = _find_ledger(connection, path, {})
+        functions = _compare_functions(connection, location)
+        altered = {name for name, is_same in functions.items() if not is_same}
+        triggers = {
+            (table, name): " ".join(definition.replace(location.prefix, "").split())
             for table, name, definition in connection.execute(
-                text("SELECT c.relname, t.tgname, pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c "
-                     "ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') "
-                     "AND t.tgrelid = ANY(:tables)"),
-                {"tables": list(place.tables.values())},
+                text(
+                    "SELECT c.relname, t.tgname, pg_get_triggerdef(t.oid) FROM pg_trigger t JOIN pg_class c "
+                    "ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') "
+                    "AND t.tgrelid = ANY(:tables)"
+                ),
+                {"tables": list(location.tables.values())},
             )
-        }  # fmt: skip
-    missing |= {
-        name for name, sql in POSTGRES_TRIGGERS.items() if found.get((_table_of(sql), name)) != " ".join(sql.split())
+        }
+    altered |= {
+        name
+        for name, sql in POSTGRES_TRIGGERS.items()
+        if triggers.get((_find_table(sql), name)) != " ".join(sql.split())
     }
-    return sorted(missing)
+    return sorted(altered)
 
 
-def _table_of(trigger: str) -> str:
-    """Return the table that a trigger's definition names."""
+def _find_table(trigger: str) -> str:
+    """Return the name of the table in a trigger's definition."""
     return trigger.partition(" ON ")[2].split()[0]
 
 
@@ -226,7 +232,7 @@ def _table_of(trigger: str) -> str:
 def plain_path(connection: Connection) -> Iterator[list[int]]:
     """Provide the schemas of the search path, in order; inside the block only PostgreSQL's own schema is in it.
 
-    So nothing can stand in for what is asked, and servers spell out the names of all other schemas.
+    So no object can hide a catalogue's own, and servers write names from all other schemas in full.
     """
     before, path = connection.exec_driver_sql(
         "SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true)"
@@ -242,16 +248,16 @@ def plain_path(connection: Connection) -> Iterator[list[int]]:
             connection.execute(setting, {"path": before})
 
 
-def _place(connection: Connection, path: list[int], views: dict[str, str]) -> _Place:
-    """Return the schema of the path that holds the most of our tables and views is the ledger's."""
-    kinds = {**dict.fromkeys(_tables(), "r"), **dict.fromkeys(views, "v")}
+def _find_ledger(connection: Connection, path: list[int], views: dict[str, str]) -> _Location:
+    """Find the ledger's schema: the one in the path with the most of our tables and views."""
+    kinds = {**dict.fromkeys(_own_tables(), "r"), **dict.fromkeys(views, "v")}
     query = text(
         "SELECT relnamespace, relname, oid, relkind, relowner FROM pg_class "
         "WHERE relnamespace = ANY(:path) AND relname = ANY(:names)"
     )
     rows = [row for row in connection.execute(query, {"path": path, "names": list(kinds)}) if kinds[row[1]] == row[3]]
-    held = Counter(row[0] for row in rows)
-    schema = min(path, key=lambda oid: (-held[oid], path.index(oid)))
+    counts = Counter(row[0] for row in rows)
+    schema = min(path, key=lambda oid: (-counts[oid], path.index(oid)))
     ours = {row[1]: row[2] for row in rows if row[0] == schema}
     prefix = connection.execute(
         text("SELECT quote_ident(nspname) || '.' FROM pg_namespace WHERE oid = :schema"), {"schema": schema}
@@ -259,7 +265,7 @@ def _place(connection: Connection, path: list[int], views: dict[str, str]) -> _P
     functions = text("SELECT proowner FROM pg_proc WHERE pronamespace = :schema AND proname = ANY(:names)")
     owners = Counter(row[4] for row in rows if row[0] == schema)
     owners.update(connection.execute(functions, {"schema": schema, "names": list(_FUNCTIONS)}).scalars())
-    return _Place(
+    return _Location(
         path,
         schema,
         prefix,
@@ -269,31 +275,36 @@ def _place(connection: Connection, path: list[int], views: dict[str, str]) -> _P
     )
 
 
-def _tables() -> dict[str, Table]:
-    """Return the tables as declared; those of the generations only if they are loaded."""
+def _own_tables() -> dict[str, Table]:
+    """Return our tables as declared, by name; those of the generations only if they are loaded."""
     return {table.name: table for table in (*metadata.tables.values(), _REVISION)}
 
 
-def _rows(connection: Connection, query: str, place: _Place) -> Sequence[Any]:
-    """Return the rows of a query, which may refer to what is ours: `path`, `schema`, `tables`, `every` (+ views),
-    `owner`.
+def _read_rows(connection: Connection, query: str, location: _Location) -> Sequence[Any]:
+    """Return the rows of a query, which may use the parameters `path`, `schema`, `tables`, `every` (tables and views),
+    `owner`, `functions` and `immutable`.
     """
-    given = {
-        "path": place.path,
-        "schema": place.schema,
-        "tables": list(place.tables.values()),
-        "every": [*place.tables.values(), *place.views.values()],
-        "owner": place.owner,
+    parameters = {
+        "path": location.path,
+        "schema": location.schema,
+        "tables": list(location.tables.values()),
+        "every": [*location.tables.values(), *location.views.values()],
+        "owner": location.owner,
         "functions": list(_FUNCTIONS),
-        "immutable": [oid for name, oid in place.tables.items() if name in _IMMUTABLE],
+        "immutable": [oid for name, oid in location.tables.items() if name in _IMMUTABLE],
     }
-    return connection.execute(text(query), {name: v for name, v in given.items() if f":{name}" in query}).all()
+    return connection.execute(text(query), {name: v for name, v in parameters.items() if f":{name}" in query}).all()
 
 
-def _relations(connection: Connection, place: _Place, views: dict[str, str]) -> Found:
-    """Tables and views: whether they exist, how the tables are kept, and what else has the name of one of ours."""
-    indexes = {str(index.name) for table in _tables().values() for index in table.indexes}
-    keys = {str(one.name) for table in _tables().values() for one in table.constraints if _is_key(one)}
+def _compare_relations(connection: Connection, location: _Location, views: dict[str, str]) -> Differences:
+    """Compare tables and views: their existence, the storage of tables, and other objects with their names."""
+    indexes = {str(index.name) for table in _own_tables().values() for index in table.indexes}
+    keys = {
+        str(constraint.name)
+        for table in _own_tables().values()
+        for constraint in table.constraints
+        if _is_key(constraint)
+    }
     # an index on a table with one of our names is reported with that table
     query = text(
         "SELECT c.relname, c.relnamespace = :schema, c.oid::regclass::text FROM pg_class c "
@@ -301,29 +312,29 @@ def _relations(connection: Connection, place: _Place, views: dict[str, str]) -> 
         "WHERE c.relnamespace = ANY(:path) AND c.relname = ANY(:names) "
         "AND NOT coalesce(t.relname = ANY(:names) AND t.relnamespace <> :schema, false)"
     )
-    names = [*_tables(), *views, *indexes, *keys]
-    rows = connection.execute(query, {"path": place.path, "schema": place.schema, "names": names}).all()
-    missing = {name for name in (*_tables(), *views) if name not in place.tables and name not in place.views}
-    for name in (*_tables(), *views):
+    names = [*_own_tables(), *views, *indexes, *keys]
+    rows = connection.execute(query, {"path": location.path, "schema": location.schema, "names": names}).all()
+    missing = {name for name in (*_own_tables(), *views) if name not in location.tables and name not in location.views}
+    for name in (*_own_tables(), *views):
         kind = "view" if name in views else "table"
         if name in missing:
-            instead = sorted(told for other, _, told in rows if other == name)
+            instead = sorted(full_name for relation, _, full_name in rows if relation == name)
             named = f"; {', '.join(instead)} was not created by this program" if instead else ""
             yield f"the {kind} {name} is missing{named}"
-    for name, ours, told in rows:
-        if not ours and name not in missing:
-            yield f"{told} has the name of {place.prefix}{name}, and may stand in for it"
-    for name, *wrong in _rows(connection, _KEEPING, place):
-        told = [what for what, applies in zip(_KEPT_WRONGLY, wrong, strict=True) if applies]
-        yield f"the table {name} {' and '.join(told)}" if told else None
+    for name, is_ours, full_name in rows:
+        if not is_ours and name not in missing:
+            yield f"{full_name} has the name of {location.prefix}{name}, and may hide it"
+    for name, *flags in _read_rows(connection, _STORAGE_QUERY, location):
+        faults = [fault for fault, applies in zip(_STORAGE_FAULTS, flags, strict=True) if applies]
+        yield f"the table {name} {' and '.join(faults)}" if faults else None
 
 
-# how a table is kept, each way that is not ours in a column of its own
-_KEEPING = """SELECT c.relname, c.relpersistence <> 'p', c.relrowsecurity OR c.relforcerowsecurity,
+# one flag per fault in the storage of a table
+_STORAGE_QUERY = """SELECT c.relname, c.relpersistence <> 'p', c.relrowsecurity OR c.relforcerowsecurity,
   c.relowner <> :owner, a.amname <> 'heap',
   c.reloftype <> 0 OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = c.oid)
 FROM pg_class c JOIN pg_am a ON a.oid = c.relam WHERE c.oid = ANY(:tables) ORDER BY c.relname"""
-_KEPT_WRONGLY = (
+_STORAGE_FAULTS = (
     "is unlogged: a crash empties it",
     "has row security switched on, which may hide rows",
     "belongs to another role than the rest",
@@ -332,8 +343,8 @@ _KEPT_WRONGLY = (
 )
 
 
-def _columns(connection: Connection, place: _Place) -> Found:
-    """Yield the columns of our tables: type, collation, whether they may be empty, default, how they are generated."""
+def _compare_columns(connection: Connection, location: _Location) -> Differences:
+    """Compare the columns of our tables: type, collation, NOT NULL, default, generation."""
     # since PostgreSQL 18, rows from before a NOT NULL may be left unchecked
     query = """SELECT c.relname, a.attname, concat_ws(' ', format_type(a.atttypid, a.atttypmod),
       CASE WHEN a.attcollation <> t.typcollation THEN 'COLLATE ' || a.attcollation::regcollation::text END,
@@ -344,34 +355,40 @@ def _columns(connection: Connection, place: _Place) -> Found:
     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
     LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
     WHERE a.attrelid = ANY(:tables) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum"""
-    found = {(table, name): told for table, name, told in _rows(connection, query, place)}
-    wanted = {(table, column.name): _column(column) for table in place.tables for column in _tables()[table].columns}
-    yield from _compared("column", wanted, found)
+    actual = {(table, name): definition for table, name, definition in _read_rows(connection, query, location)}
+    expected = {
+        (table, column.name): _describe_column(column)
+        for table in location.tables
+        for column in _own_tables()[table].columns
+    }
+    yield from _compare_descriptions("column", expected, actual)
 
 
-def _column(column: "Column[Any]") -> str:
-    """Return a column as servers describe it."""
+def _describe_column(column: "Column[Any]") -> str:
+    """Describe a column as servers do."""
     kind = column.type.compile(_DIALECT).lower().replace("varchar", "character varying")
     default = column.server_default
-    told = [kind, *(() if column.nullable else ("NOT NULL",))]
-    return " ".join([*told, *([f"DEFAULT {default.arg}"] if isinstance(default, DefaultClause) else [])])
+    words = [kind, *(() if column.nullable else ("NOT NULL",))]
+    return " ".join([*words, *([f"DEFAULT {default.arg}"] if isinstance(default, DefaultClause) else [])])
 
 
-def _compared(kind: str, wanted: dict[tuple[str, str], str], found: dict[tuple[str, str], str]) -> Found:
-    """Compare how objects of the tables are described, by (table, name)."""
-    for (table, name), told in wanted.items():
-        if (table, name) not in found:
+def _compare_descriptions(
+    kind: str, expected: dict[tuple[str, str], str], actual: dict[tuple[str, str], str]
+) -> Differences:
+    """Compare the descriptions of objects, by (table, name)."""
+    for (table, name), definition in expected.items():
+        if (table, name) not in actual:
             yield f"the {kind} {name} of {table} is missing"
-        elif found[table, name] != told:
-            yield f"the {kind} {name} of {table} is {quote(found[table, name], 200)}, and should be {told}"
+        elif actual[table, name] != definition:
+            yield f"the {kind} {name} of {table} is {quote(actual[table, name], 200)}, and should be {definition}"
         else:
             yield None
-    for table, name in sorted(found.keys() - wanted.keys()):
+    for table, name in sorted(actual.keys() - expected.keys()):
         yield f"the {kind} {name} of {table} {FOREIGN}"
 
 
-def _constraints(connection: Connection, place: _Place) -> Found:
-    """Keys with their indexes, references with the triggers that check them, conditions; references to our tables."""
+def _compare_constraints(connection: Connection, location: _Location) -> Differences:
+    """Compare keys with indexes, foreign keys with triggers, and checks; report others' foreign keys to our tables."""
     # a key's index is described with it; so are the four triggers of a reference
     query = """SELECT r.relname, c.conname, concat_ws(' ', pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid),
       CASE WHEN NOT (i.indisvalid AND i.indisready AND i.indislive) THEN '(not valid)' END,
@@ -380,56 +397,62 @@ def _constraints(connection: Connection, place: _Place) -> Found:
     FROM pg_constraint c JOIN pg_class r ON r.oid = c.conrelid
     LEFT JOIN pg_index i ON i.indexrelid = c.conindid AND c.contype IN ('p', 'u', 'x')
     WHERE c.conrelid = ANY(:tables) AND c.contype IN ('c', 'f', 'p', 'u', 'x')"""
-    found = {(table, name): _bare(told, place) for table, name, told in _rows(connection, query, place)}
-    wanted = {
-        (table, str(one.name)): _constraint(one) for table in place.tables for one in _tables()[table].constraints
+    actual = {
+        (table, name): _strip_definition(definition, location)
+        for table, name, definition in _read_rows(connection, query, location)
     }
-    yield from _compared("constraint", wanted, found)
-    references = """SELECT conname, conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint
+    expected = {
+        (table, str(constraint.name)): _describe_constraint(constraint)
+        for table in location.tables
+        for constraint in _own_tables()[table].constraints
+    }
+    yield from _compare_descriptions("constraint", expected, actual)
+    foreign_keys = """SELECT conname, conrelid::regclass::text, confrelid::regclass::text FROM pg_constraint
     WHERE contype = 'f' AND confrelid = ANY(:tables) AND NOT (conrelid = ANY(:tables))
     AND NOT (confrelid = ANY(:immutable))"""
-    for name, table, ours in _rows(connection, references, place):
+    for name, table, ours in _read_rows(connection, foreign_keys, location):
         yield f"the foreign key {name} of {table} takes effect when a row of {ours} is deleted"
 
 
-def _bare(told: str, place: _Place) -> str:
-    """Return a definition without our schema, which is the database's choice, and without what only affects space."""
-    return re.sub(r" WITH \([^()]*\)", "", told.replace(place.prefix, "")).replace('"', "")
+def _strip_definition(definition: str, location: _Location) -> str:
+    """Return a definition without our schema, which the database chooses, and without storage parameters."""
+    return re.sub(r" WITH \([^()]*\)", "", definition.replace(location.prefix, "")).replace('"', "")
 
 
 def _is_key(constraint: Constraint) -> bool:
     return isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)
 
 
-def _constraint(constraint: Constraint) -> str:
-    """Return a constraint as servers describe it."""
+def _describe_constraint(constraint: Constraint) -> str:
+    """Describe a constraint as servers do."""
     table: Table = constraint.table
     if isinstance(constraint, CheckConstraint):
         terms = [f"({term})" for term in str(constraint.sqltext).split(" AND ")]
         return f"CHECK ({terms[0] if len(terms) == 1 else '(' + ' AND '.join(terms) + ')'})"
     if isinstance(constraint, ForeignKeyConstraint):
-        there = ", ".join(element.column.name for element in constraint.elements)
+        referred = ", ".join(element.column.name for element in constraint.elements)
         names = ", ".join(constraint.column_keys)
-        return f"FOREIGN KEY ({names}) REFERENCES {constraint.referred_table.name}({there})"
+        return f"FOREIGN KEY ({names}) REFERENCES {constraint.referred_table.name}({referred})"
     assert isinstance(constraint, PrimaryKeyConstraint | UniqueConstraint)
     names = ", ".join(column.name for column in constraint.columns)
     kind = "PRIMARY KEY" if isinstance(constraint, PrimaryKeyConstraint) else "UNIQUE"
     return f"{kind} ({names}) CREATE UNIQUE INDEX {constraint.name} ON {table.name} USING btree ({names})"
 
 
-def _index(index: Index) -> str:
-    """Return an index as servers describe it."""
+def _describe_index(index: Index) -> str:
+    """Describe an index as servers do."""
     assert index.table is not None
     where = index.dialect_options["sqlite"]["where"]
     names = ", ".join(column.name for column in index.columns)
     unique = "UNIQUE " if index.unique else ""
-    told = f"CREATE {unique}INDEX {index.name} ON {index.table.name} USING btree ({names})"
-    return told if where is None else f"{told} WHERE ({where}::text)"
+    statement = f"CREATE {unique}INDEX {index.name} ON {index.table.name} USING btree ({names})"
+    return statement if where is None else f"{statement} WHERE ({where}::text)"
 
 
-def _indexes(connection: Connection, place: _Place) -> Found:
-    """Yield the indexes that belong to no key. An operator's own is on plain columns: it refuses nothing and runs
-    nothing.
+def _compare_indexes(connection: Connection, location: _Location) -> Differences:
+    """Compare the indexes that belong to no key.
+
+    An operator's own index is on plain columns: it refuses no row and runs no code.
     """
     builtin = _EXTENSION.format("o", "pg_opclass")
     query = f"""SELECT r.relname, c.relname, concat_ws(' ', pg_get_indexdef(i.indexrelid),
@@ -440,19 +463,28 @@ def _indexes(connection: Connection, place: _Place) -> Found:
     FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class r ON r.oid = i.indrelid
     WHERE i.indrelid = ANY(:tables) AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid
       AND k.conrelid = i.indrelid AND k.contype IN ('p', 'u', 'x'))"""
-    wanted = {(table, str(index.name)): _index(index) for table in place.tables for index in _tables()[table].indexes}
-    # one that took the place of a key is reported as the missing key
-    keys = {(table, str(one.name)) for table in place.tables for one in _tables()[table].constraints if _is_key(one)}
-    found = {
-        (table, name): _bare(told, place)
-        for table, name, told, plain in _rows(connection, query, place)
-        if (table, name) in wanted or not (plain or (table, name) in keys)
+    expected = {
+        (table, str(index.name)): _describe_index(index)
+        for table in location.tables
+        for index in _own_tables()[table].indexes
     }
-    yield from _compared("index", wanted, found)
+    # an index in place of a key is reported as the missing key
+    keys = {
+        (table, str(constraint.name))
+        for table in location.tables
+        for constraint in _own_tables()[table].constraints
+        if _is_key(constraint)
+    }
+    actual = {
+        (table, name): _strip_definition(definition, location)
+        for table, name, definition, is_plain in _read_rows(connection, query, location)
+        if (table, name) in expected or not (is_plain or (table, name) in keys)
+    }
+    yield from _compare_descriptions("index", expected, actual)
 
 
-# what must not be there at all: each query gives what its message names
-_OTHERS = {
+# objects that must not exist: each query returns the names in its message
+_INTRUDER_QUERIES = {
     "the trigger {} on {} was not created by this program": "SELECT t.tgname, c.relname, c.relname || '.' || t.tgname "
     "FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid WHERE NOT t.tgisinternal AND t.tgrelid = ANY(:every)",
     "the rule {} on {} was not created by this program": "SELECT r.rulename, c.relname FROM pg_rewrite r "
@@ -462,71 +494,73 @@ _OTHERS = {
     "JOIN pg_class c ON c.oid = p.polrelid WHERE c.oid = ANY(:every)",
     "the table {} inherits from {}, and adds rows without guards": "SELECT inhrelid::regclass::text, c.relname "
     "FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhparent WHERE c.oid = ANY(:tables)",
-    "the operator {} may stand in for one of PostgreSQL's own": "SELECT o.oid::regoperator::text FROM pg_operator o "
+    "the operator {} may hide one of PostgreSQL's own": "SELECT o.oid::regoperator::text FROM pg_operator o "
     "WHERE o.oprnamespace = ANY(:path) AND o.oprnamespace <> 'pg_catalog'::regnamespace "
     "AND o.oprname IN (SELECT oprname FROM pg_operator WHERE oprnamespace = 'pg_catalog'::regnamespace) "
     f"AND NOT {_EXTENSION.format('o', 'pg_operator')}",
-    "the function {} may stand in for one of PostgreSQL's own": "SELECT p.oid::regprocedure::text FROM pg_proc p "
+    "the function {} may hide one of PostgreSQL's own": "SELECT p.oid::regprocedure::text FROM pg_proc p "
     "WHERE p.pronamespace = ANY(:path) AND p.pronamespace <> 'pg_catalog'::regnamespace "
     "AND p.proname IN (SELECT proname FROM pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace) "
     f"AND NOT {_EXTENSION.format('p', 'pg_proc')}",
-    # those of the server itself have lower numbers
-    "the cast from {} to {} may stand in for one of PostgreSQL's own": "SELECT format_type(c.castsource, NULL), "
+    # the server's own casts have lower numbers
+    "the cast from {} to {} may hide one of PostgreSQL's own": "SELECT format_type(c.castsource, NULL), "
     "format_type(c.casttarget, NULL) FROM pg_cast c JOIN pg_type s ON s.oid = c.castsource "
     "JOIN pg_type t ON t.oid = c.casttarget WHERE c.oid >= 16384 AND s.typnamespace = 'pg_catalog'::regnamespace "
     f"AND t.typnamespace = 'pg_catalog'::regnamespace AND NOT {_EXTENSION.format('c', 'pg_cast')}",
     # only if the search path names pg_catalog, and other schemas before it
-    "{} may stand in for one of PostgreSQL's own": "SELECT told FROM (SELECT relname AS name, relnamespace AS space, "
+    "{} may hide one of PostgreSQL's own": "SELECT told FROM (SELECT relname AS name, relnamespace AS space, "
     "oid::regclass::text AS told FROM pg_class UNION ALL SELECT typname, typnamespace, oid::regtype::text FROM pg_type "
     "WHERE typrelid = 0 AND typelem = 0) o WHERE array_position(CAST(:path AS oid[]), space) "
     "< array_position(CAST(:path AS oid[]), 'pg_catalog'::regnamespace::oid) AND name IN (SELECT relname FROM pg_class "
     "WHERE relnamespace = 'pg_catalog'::regnamespace UNION ALL SELECT typname FROM pg_type "
     "WHERE typnamespace = 'pg_catalog'::regnamespace)",
-}  # fmt: skip
+}
 
 
-def _others(connection: Connection, place: _Place) -> Found:
-    """Yield what can run on our tables, hide or add rows, or stand in for something, and is not ours."""
-    triggers = {f"{_table_of(sql)}.{name}" for name, sql in POSTGRES_TRIGGERS.items()}
-    for message, query in _OTHERS.items():
-        for row in _rows(connection, query, place):
+def _find_intruders(connection: Connection, location: _Location) -> Differences:
+    """Yield foreign objects that can run code on our tables, hide or add rows, or hide objects."""
+    triggers = {f"{_find_table(sql)}.{name}" for name, sql in POSTGRES_TRIGGERS.items()}
+    for message, query in _INTRUDER_QUERIES.items():
+        for row in _read_rows(connection, query, location):
             if row[-1] not in triggers:
                 yield message.format(*row)
-    named = [row for row in _named(connection, place) if row.name in _FUNCTIONS]
-    ours = set(_ours(named, place).values())
-    for row in named:
+    functions = [row for row in _read_named_functions(connection, location) if row.name in _FUNCTIONS]
+    ours = set(_choose_own_functions(functions, location).values())
+    for row in functions:
         if row not in ours:
-            yield f"the function {row.told} has the name of one of this program's"
+            yield f"the function {row.signature} has the name of one of this program's"
 
 
-def _named(connection: Connection, place: _Place) -> Sequence[Any]:
-    """Return the functions in the search path with our names."""
-    query = """SELECT proname AS name, pronamespace AS schema, oid::regprocedure::text AS told, prosrc AS body,
+def _read_named_functions(connection: Connection, location: _Location) -> Sequence[Any]:
+    """Read the functions in the search path that have our names."""
+    query = """SELECT proname AS name, pronamespace AS schema, oid::regprocedure::text AS signature, prosrc AS body,
       pg_get_function_arguments(oid) AS arguments, proowner AS owner,
       CASE WHEN prokind IN ('f', 'w') THEN pg_get_functiondef(oid) ELSE '' END AS definition
     FROM pg_proc WHERE pronamespace = ANY(:path) AND proname = ANY(:functions) ORDER BY oid"""
-    return _rows(connection, query, place)
+    return _read_rows(connection, query, location)
 
 
-def _ours(named: Sequence[Any], place: _Place) -> dict[str, Any]:
-    """For each name the function that is ours: in our schema, with our arguments, if there is one."""
-    wanted = {name: _described(sql) for name, sql in _FUNCTIONS.items()}
-    fitting = sorted(
-        named, key=lambda one: (one.schema != place.schema, one.arguments.split() != wanted[one.name][0].split())
-    )
-    return {one.name: one for one in reversed(fitting)}
+def _choose_own_functions(functions: Sequence[Any], location: _Location) -> dict[str, Any]:
+    """Return, for each name, the function that is most likely ours: in our schema, with our arguments."""
+    expected = {name: _parse_function(sql) for name, sql in _FUNCTIONS.items()}
+
+    def count_differences(row: Any) -> tuple[bool, bool]:
+        return row.schema != location.schema, row.arguments.split() != expected[row.name][0].split()
+
+    return {row.name: row for row in sorted(functions, key=count_differences, reverse=True)}
 
 
-def _functions(connection: Connection, place: _Place) -> dict[str, bool]:
-    """Tell whether each of our functions is there and as this program makes it."""
-    found = _ours(_named(connection, place), place)
-    same = dict.fromkeys(_FUNCTIONS, False)
-    for name, one in found.items():
-        told = _described(one.definition.replace("OR REPLACE ", "", 1).replace(place.prefix, "", 1))
-        wanted = _described(_FUNCTIONS[name])
-        # the body as stored: in a definition it might end early
-        same[name] = (*told[:-1], one.body) == wanted and (one.schema, one.owner) == (place.schema, place.owner)
-    return same
+def _compare_functions(connection: Connection, location: _Location) -> dict[str, bool]:
+    """Return, for each of our functions, whether it exists with this program's definition."""
+    own_functions = _choose_own_functions(_read_named_functions(connection, location), location)
+    is_same = dict.fromkeys(_FUNCTIONS, False)
+    for name, row in own_functions.items():
+        actual = _parse_function(row.definition.replace("OR REPLACE ", "", 1).replace(location.prefix, "", 1))
+        expected = _parse_function(_FUNCTIONS[name])
+        # compare the stored body, because a body in a definition might end early
+        has_definition = (*actual[:-1], row.body) == expected
+        is_same[name] = has_definition and (row.schema, row.owner) == (location.schema, location.owner)
+    return is_same
 
 
 _HEADER = re.compile(
@@ -537,8 +571,8 @@ _QUOTES = re.compile("['\" ]")
 _SETTING = re.compile(r"\bSET (\w+) (?:=|TO) (.*?)(?= SET |$)")
 
 
-def _described(definition: str) -> tuple[str, str, str, frozenset[str], str]:
-    """Return a function's arguments, result, language, options and body; a server names the options that are not
+def _parse_function(definition: str) -> tuple[str, str, str, frozenset[str], str]:
+    """Return a function's arguments, result, language, options and body. Servers name only options that differ from
     PostgreSQL's defaults.
     """
     match = _HEADER.match(definition)
@@ -551,25 +585,25 @@ def _described(definition: str) -> tuple[str, str, str, frozenset[str], str]:
     return " ".join(arguments.split()), re.sub(r"\s+", "", result), language, frozenset([*settings, plain]), body
 
 
-def _views(connection: Connection, place: _Place, views: dict[str, str], whole: bool) -> Found:
-    """Yield the views: what they select, how, and who owns them. If columns are missing they cannot be compared."""
-    for name, oid in place.views.items():
-        (wrong,) = connection.execute(
-            text(_SEEN),
-            {"view": oid, "every": [oid, *place.tables.values()], "owner": place.owner},
+def _compare_views(connection: Connection, location: _Location, views: dict[str, str], can_plan: bool) -> Differences:
+    """Compare the views: query, options and owner. Their queries can be planned only if no column is missing."""
+    for name, oid in location.views.items():
+        (flags,) = connection.execute(
+            text(_VIEW_QUERY),
+            {"view": oid, "every": [oid, *location.tables.values()], "owner": location.owner},
         ).all()
-        told = [what for what, applies in zip(_SEEN_WRONGLY, wrong, strict=True) if applies]
-        escaped = place.prefix.replace("\\", r"\\")
-        # a view on something else is not planned: that would run what is in it
-        if not told and whole:
+        faults = [fault for fault, applies in zip(_VIEW_FAULTS, flags, strict=True) if applies]
+        escaped = location.prefix.replace("\\", r"\\")
+        # a view on other objects is not planned, because that would run their code
+        if not faults and can_plan:
             query = re.sub(r"\b(FROM|JOIN) (\w+)", rf"\1 {escaped}\2", views[name].partition(" AS")[2].strip())
-            if not _selects(connection, name, oid, place, query):
-                told = [DIFFERS]
-        yield f"the view {name} {' and '.join(told)}" if told else None
+            if not _has_plan_of(connection, name, oid, location, query):
+                faults = [DIFFERS]
+        yield f"the view {name} {' and '.join(faults)}" if faults else None
 
 
-# what a view must not be, each in a column of its own
-_SEEN = """SELECT
+# one flag per fault of a view
+_VIEW_QUERY = """SELECT
   EXISTS (SELECT FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid AND d.classid = 'pg_rewrite'::regclass
     WHERE r.ev_class = :view AND NOT (d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY(:every))),
   c.reloptions IS NOT NULL,
@@ -578,8 +612,8 @@ _SEEN = """SELECT
     AND r.ev_enabled NOT IN ('O', 'A')),
   EXISTS (SELECT FROM pg_attrdef d WHERE d.adrelid = :view)
 FROM pg_class c WHERE c.oid = :view"""
-_SEEN_WRONGLY = (
-    f"{DIFFERS}: it selects from something else, or runs something else",
+_VIEW_FAULTS = (
+    f"{DIFFERS}: it selects from other objects, or runs other functions",
     "has options of its own",
     "belongs to another role than the rest",
     "is switched off",
@@ -587,18 +621,18 @@ _SEEN_WRONGLY = (
 )
 
 
-def _selects(connection: Connection, name: str, view: int, place: _Place, query: str) -> bool:
-    """Tell whether a view has a query's columns and the server would do the same for both: a view is nothing more."""
+def _has_plan_of(connection: Connection, name: str, view: int, location: _Location, query: str) -> bool:
+    """Return whether a view has a query's columns, and the server plans both alike."""
     attributes = text(
         "SELECT attname, atttypid FROM pg_attribute WHERE attrelid = :view AND attnum > 0 ORDER BY attnum"
     )
-    found = [tuple(row) for row in connection.execute(attributes, {"view": view})]
-    wanted = connection.exec_driver_sql(f"SELECT * FROM ({query}) AS q LIMIT 0").cursor
-    if wanted is None or found != [(one[0], one[1]) for one in wanted.description or ()]:
+    actual = [tuple(row) for row in connection.execute(attributes, {"view": view})]
+    cursor = connection.exec_driver_sql(f"SELECT * FROM ({query}) AS q LIMIT 0").cursor
+    if cursor is None or actual != [(column[0], column[1]) for column in cursor.description or ()]:
         return False
     explain = "EXPLAIN (VERBOSE, COSTS OFF) SELECT * FROM {} AS q"
     plans = [
-        connection.exec_driver_sql(explain.format(one)).scalars().all()
-        for one in (f"{place.prefix}{name}", f"({query})")
+        connection.exec_driver_sql(explain.format(source)).scalars().all()
+        for source in (f"{location.prefix}{name}", f"({query})")
     ]
     return plans[0] == plans[1]
