@@ -43,10 +43,11 @@ from ratings_ledger.ledger.intake.corrections import (
 from ratings_ledger.ledger.intake.parsing import CellSyntax
 from ratings_ledger.ledger.intake.tables.aliases import own_names
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
+from ratings_ledger.ledger.intake.tables.layouts.result_cells import count_sets, format_sets
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.identities import Identities, identities
-from ratings_ledger.ledger.validation.repeated_games import describe_sets, keep_sets
+from ratings_ledger.ledger.validation.repeated_games import describe_result, describe_sets, keep_sets, put_sets
 from ratings_ledger.projections.queries.ladders_at import require_player
 
 SHOWN_GAMES = 20
@@ -67,6 +68,7 @@ expect_option = click.option(
 )
 @reason_option
 @click.option("--score", metavar="SCORES", help="The scores in the order of the places, such as 3:2.")
+@click.option("--sets", metavar="SETS", help="The sets, the winner's points first, such as '11:7 9:11 11:3'.")
 @click.option("--game", metavar="NAME", help="Which game it was, such as catan.")
 @click.option("--at", metavar="TIME", help="When it really ended.")
 @zone_option
@@ -89,6 +91,7 @@ def correct(  # its parameters are its options, one a line
     edit: bool,
     expect: int | None,
     score: str | None,
+    sets: str | None,
     **options: Any,
 ) -> int:
     """Correct the result, date or place of GAME. PLAYERS stand in the order of their places, tied ones joined by =.
@@ -97,19 +100,22 @@ def correct(  # its parameters are its options, one a line
         ratings correct g-7 anna ben=cleo dora --reason "wrong way round"
         ratings correct t-1 ben anna --score 3:2 --reason "wrong way round"
         ratings correct d-1 --partners + cleo+dora anna+ben --reason "swapped"
+        ratings correct t-1 --sets "11:7 9:11 11:3 11:9" --reason "third set was wrong"
         ratings correct g-7 --at 2010-03-05T19:30Z --reason "wrong day"
         ratings correct --file games.csv --reason "from the score sheets"
 
-    Whatever you do not name stays as it is. Scores go with the places where they would contradict them, unless
-    --score gives new ones, or PLAYERS such as anna:3. With neither PLAYERS nor options for the game, its complete data
-    is read as JSON from standard input, as `ratings games GAME --format json` prints it. From a file, all games are
-    corrected or none; columns that it lacks change nothing, and games that are already recorded like this stay as
-    they are. --map, --profile and the other options that `import` has for tables describe the file.
+    Whatever you do not name stays as it is. Scores and sets go with the places where they would contradict them,
+    unless --score gives new ones, or PLAYERS such as anna:3, or --sets, which count the scores. With neither PLAYERS
+    nor options for the game, its complete data is read as JSON from standard input, as `ratings games GAME --format
+    json` prints it. From a file, all games are corrected or none; columns that it lacks change nothing, and games
+    that are already recorded like this stay as they are. --map, --profile and the other options that `import` has for
+    tables describe the file.
     """
     partners = options["partners"]
+    has_result = score is not None or sets is not None
     labels = {name: label for name, label in options.items() if name not in OPTIONS and label is not None}
     if file is not None:
-        if game_id is not None or at is not None or edit or score is not None or expect is not None or labels:
+        if game_id is not None or at is not None or edit or expect is not None or labels or has_result:
             message = "--file has everything to correct; it goes only with options for reading a table"
             raise click.UsageError(f"{message}, such as --map, --profile and --zone")
         return _correct_many(how, file, reason, *read_table_options(options, zone))
@@ -125,26 +131,27 @@ def correct(  # its parameters are its options, one a line
         game = live_game((log := Log(connection)).about(f"game:{game_id}"))
         hint = log.similar("game", game_id) if game is None else ""
         people = identities(connection)
-        needs_ids = partners or score is not None or any(":" in cell for cell in players)
+        needs_ids = partners or has_result or any(":" in cell for cell in players)
         syntax = CellSyntax(partners, find_whole_ids(connection, partners) if needs_ids else ())
     try:
         if game is None:
             raise Refused("game-unknown", f"no game {quote(game_id)} is recorded; see: ratings games{hint}")
         if edit:
             new = restore_recorded_ids(_edit_game(game), game, people)
-        elif players or labels or moved or score is not None:
+        elif players or labels or moved or has_result:
             # an empty label removes it
             new = {name: value for name, value in {**game.data, **labels, **moved}.items() if value != ""}
-            rest = [*([] if score is None else ["--score", score]), "--reason", reason]
-            _refuse_split_teams(game, players, people, syntax, rest)
-            cells = players if score is None else add_scores(game, players, people, score=score, syntax=syntax)
+            given = {"--score": score, "--sets": sets}
+            rest = [word for name, text in given.items() if text is not None for word in (name, text)]
+            _refuse_split_teams(game, players, people, syntax, [*rest, "--reason", reason])
+            counted = score if sets is None else count_sets(sets, score)
+            cells = players if counted is None else add_scores(game, players, people, score=counted, syntax=syntax)
             new |= {"participants": place_players(game, cells, people, syntax)} if cells else {}
-            if score is None:
-                _note_scores(game.data, new)
-            if "extra" in game.data:
+            if sets is not None:
+                new = put_sets(new, format_sets(sets))
+            elif "extra" in game.data:
                 new = keep_sets(game.data, new)
-                if (sets := describe_sets(game.data)) and not describe_sets(new):
-                    render.note(render.plain(f"note: the sets {sets} led to another result and are left out"))
+            _note_followers(game.data, new, has_scores=counted is not None, has_sets=sets is not None)
         else:
             new = restore_recorded_ids(_read_game(), game, people)
     except Refused as problem:
@@ -170,13 +177,20 @@ def _refuse_split_teams(
     )
 
 
-def _note_scores(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """Note the players who get another score because of a correction of the places."""
+def _note_followers(old: dict[str, Any], new: dict[str, Any], *, has_scores: bool, has_sets: bool) -> None:
+    """Note which scores and sets follow corrected places, unless the command gives them."""
     old_scores = {one["player"]: one.get("score") for one in old["participants"]}
     moved = [one for one in new["participants"] if old_scores.get(one["player"], one.get("score")) != one.get("score")]
-    if moved:
+    if moved and not has_scores:
         scores = ", ".join(f"{one['player']} {one['score']}" for one in moved)
         render.note(render.plain(f"note: the scores go with the places: {scores}"))
+    if has_sets or "extra" not in old or not (sets := describe_sets(old)):
+        return
+    if not describe_sets(new):
+        render.note(render.plain(f"note: the sets {sets} led to another result and are left out; --sets gives others"))
+    elif describe_result(old) != describe_result(new):
+        winners = describe_result(new).partition(", ")[0].removeprefix("1 ")
+        render.note(render.plain(f"note: the sets go with the places: {sets} for {winners}; --sets gives others"))
 
 
 def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptions, table_files: TableFiles) -> int:

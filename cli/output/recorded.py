@@ -1,11 +1,13 @@
 """Print recorded games and events, as tables and as CSV."""
 
+from operator import itemgetter
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.events.revisions import UNREADABLE
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.validation.repeated_games import describe_sets
@@ -69,13 +71,16 @@ def _print_game(game: RecordedGame, times: Times) -> None:
         members["sets"] = sets
     if FORFEIT in game.data.get("extra", {}):
         members[FORFEIT] = game.data["extra"][FORFEIT]
-    member_names = [name for participant in game.data["participants"] for name in participant]
+    # by place, so that they stand like the sets and like every other output; without places as recorded
+    placed = zip(places(game.data), game.data["participants"], strict=True)
+    participants = [participant for _, participant in sorted(placed, key=itemgetter(0))]
+    member_names = [name for participant in participants for name in participant]
     header = [*dict.fromkeys(["player", *member_names])]
     voided = " (voided)" if game.voided is True else ""
     render.echo(f"played {times.played_stated(game.occurred_at)}, recorded at position {game.position}{voided}\n")
     render.print_table(("what", "value"), [(name, str(value)) for name, value in members.items()])
     render.echo()
-    rows = [[_cell(participant.get(name)) for name in header] for participant in game.data["participants"]]
+    rows = [[_cell(participant.get(name)) for name in header] for participant in participants]
     render.print_table(header, rows, right=[name for name in header if name in ("place", "score", "units", "vp")])
     if centres := game.data.get("centres"):
         powers = sorted({power for held in centres.values() for power in held})

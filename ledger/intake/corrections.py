@@ -267,7 +267,7 @@ def add_scores(
     scores = score.split(":")
     if len(scores) != len(cells) or not all(has_score(f"player:{text}") for text in scores):
         places = " ".join(cells)
-        message = f"--score {score} does not give a score for each of {places}, joined by colons, such as 3:2"
+        message = f"the score {score} does not have a part for each of {places}, joined by colons, such as 3:2"
         raise Refused("score-missing", message)
     split = [(syntax.split(cell), text) for cell, text in zip(cells, scores, strict=True)]
     if scored := next((side for sides, _ in split for side in sides if side.score is not None), None):

@@ -135,10 +135,20 @@ def keep_sets(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """
     if not (sets := describe_sets(old)):
         return new
-    extra = {name: value for name, value in new.get("extra", {}).items() if name != SETS}
-    if _scores_by_place(old) == _scores_by_place(new):
-        extra[SETS] = _turn_sets(sets) if _is_first_behind(new) else sets
-    rest = {name: value for name, value in new.items() if name != "extra"}
+    return put_sets(new, sets if _scores_by_place(old) == _scores_by_place(new) else "")
+
+
+def put_sets(game: dict[str, Any], sets: str) -> dict[str, Any]:
+    """Return a game with sets that are given the better place first, or without any.
+
+    >>> game = {"participants": [{"player": "anna", "score": 0}, {"player": "ben", "score": 2}]}
+    >>> put_sets(game, "11:7 11:9")["extra"]
+    {'scores': '7:11 9:11'}
+    """
+    extra = {name: value for name, value in game.get("extra", {}).items() if name != SETS}
+    if sets:
+        extra[SETS] = _turn_sets(sets) if _is_first_behind(game) else sets
+    rest = {name: value for name, value in game.items() if name != "extra"}
     return {**rest, "extra": extra} if extra else rest
 
 

@@ -407,6 +407,16 @@ def test_scores_that_do_not_fit_are_refused(
     assert refusal(ratings, db, "correct", "s-1", *arguments, *WHY) == code
 
 
+def correct_sets(tmp_path: Path, ratings: Ratings, row: str, *arguments: str) -> tuple[Any, str]:
+    """Import a game of sets from a table and correct it; return what became of that, and the games then."""
+    db, table = str(tmp_path / "club.db"), tmp_path / "sets.csv"
+    table.write_text(f"Date,Player 1,Player 2,S1,S2,S3,S4\n2026-11-21,{row}\n", encoding="utf-8")
+    assert ratings("init", "--for", "tt", "--zone", "UTC", db=db).exit_code == 0
+    assert ratings("import", str(table), db=db).exit_code == 0
+    done = ratings("correct", "2026-11-21-1", *arguments, "--reason", "from the score sheet", db=db)
+    return done, ratings("games", db=db).stdout
+
+
 @pytest.mark.parametrize(
     ("row", "players", "sets"),
     [
@@ -419,14 +429,50 @@ def test_sets_go_with_the_places_or_are_left_out(
     tmp_path: Path, ratings: Ratings, row: str, players: tuple[str, ...], sets: str
 ) -> None:
     """Corrected places keep the sets that led to their scores, seen from the better place; other scores lose them."""
-    db, table = str(tmp_path / "club.db"), tmp_path / "sets.csv"
-    table.write_text(f"Date,Player 1,Player 2,S1,S2,S3,S4\n2026-11-21,{row}\n", encoding="utf-8")
-    assert ratings("init", "--for", "tt", "--zone", "UTC", db=db).exit_code == 0
-    assert ratings("import", str(table), db=db).exit_code == 0
-
-    done = ratings("correct", "2026-11-21-1", *players, "--reason", "swapped", db=db)
-
-    shown = ratings("games", db=db).stdout
+    done, shown = correct_sets(tmp_path, ratings, row, *players)
     assert done.exit_code == 0
     assert ("are left out" in done.stderr) == (not sets)
+    if sets and players == ("Ben", "Anna"):
+        assert f"the sets go with the places: {sets} for Ben;" in done.stderr
     assert shown.splitlines()[-1].endswith(f"sets {sets}" if sets else "Anna (2)")
+
+
+@pytest.mark.slow_cases
+@pytest.mark.parametrize(
+    ("row", "arguments", "told"),
+    [
+        ("Anna,Ben,11:7,9:11,11:3,11:8", ("--sets", "11:7 12:14 11:3 11:9"), "1 Anna (3), 2 Ben (1)"),
+        ("Anna,Ben,7:11,11:9,3:11,8:11", ("--sets", "11:7 12:14 11:3 11:9"), "1 Ben (3), 2 Anna (1)"),
+        ("Anna,Ben,11:7,9:11,11:3,11:8", ("Ben", "Anna", "--sets", "11-7, 12-14, 11-3, 11-9"), "1 Ben (3), 2 Anna (1)"),
+        ("Anna,Ben,11:7,11:3,11:8,", ("--sets", "11:7 12:14 11:3 11:9", "--score", "3:1"), "1 Anna (3), 2 Ben (1)"),
+    ],
+)
+def test_corrected_sets_count_the_scores(
+    tmp_path: Path, ratings: Ratings, row: str, arguments: tuple[str, ...], told: str
+) -> None:
+    """--sets gives the sets the winner first, whichever player the record names first, and the scores follow."""
+    done, shown = correct_sets(tmp_path, ratings, row, *arguments)
+    assert "the sets go" not in done.stderr
+    assert f"{told}, sets 11:7 12:14 11:3 11:9" in shown
+
+
+@pytest.mark.slow_cases
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--sets", "7:11 9:11 11:3"), "results-disagree"),
+        (("--sets", "11:7 9:11", "--score", "2:0"), "results-disagree"),
+        (("--sets", "11 to 7"), "bad-value"),
+        (("--sets", ""), "bad-value"),
+        (("--sets", "11:7 9:11"), "score-contradicts-place"),
+        (("Anna=Ben", "--sets", "11:7 9:11"), "score-missing"),
+        (("Anna", "Ben", "Cleo", "--sets", "11:7 9:11 11:7"), "score-missing"),
+    ],
+)
+def test_sets_that_do_not_fit_are_refused(
+    tmp_path: Path, ratings: Ratings, arguments: tuple[str, ...], code: str
+) -> None:
+    """Sets that are none, or that give another winner or score than the command does, correct nothing."""
+    done, shown = correct_sets(tmp_path, ratings, "Anna,Ben,11:7,9:11,11:3,11:8", *arguments)
+    assert (done.exit_code, f"{code}: " in done.stderr) == (1, True)
+    assert "sets 11:7 9:11 11:3 11:8" in shown

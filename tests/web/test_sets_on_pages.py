@@ -37,7 +37,9 @@ def test_sets_are_shown_from_the_side_of_the_better_place(db: str, ratings: Rati
     (game,) = json.loads(ratings("games", "--limit", 1, "--format", "json", db=db).stdout)["rows"]
     assert game["extra"] == {"scores": "7:11 4:11 9:11"}
     assert f"1 ben (3), 2 anna (0), sets {TURNED}" in ratings("games", db=db).stdout
-    assert TURNED in ratings("games", "2024-11-22-1", db=db).stdout
+    shown = ratings("games", "2024-11-22-1", db=db).stdout
+    assert TURNED in shown
+    assert [line.split() for line in shown.splitlines()[-2:]] == [["ben", "3"], ["anna", "0"]]
     assert TURNED in ratings("log", db=db).stdout
 
 

@@ -30,6 +30,7 @@ _ONE_SET = rf"\d{{1,3}}{_TO}\d{{1,3}}(?:\s*\(\d{{1,2}}\))?"
 _SET = re.compile(rf"(\d{{1,3}}){_TO}(\d{{1,3}})(?:\s*\((\d{{1,2}})\))?", re.ASCII)
 _BETWEEN = r"\s*[\s,;/|]\s*"
 _SETS = re.compile(rf"{_ONE_SET}(?:{_BETWEEN}{_ONE_SET})+", re.ASCII)
+_ANY_SETS = re.compile(rf"{_ONE_SET}(?:{_BETWEEN}{_ONE_SET})*", re.ASCII)
 _PAIR_AND_SETS = re.compile(rf"(\d+){_TO}(\d+)\s*[(\[]\s*({_ONE_SET}(?:{_BETWEEN}{_ONE_SET})*)\s*[)\]]", re.ASCII)
 _FORFEIT = re.compile(r"([-+])\s*[-:/]\s*([-+])|([-+])([-+])", re.ASCII)
 _FORFEIT_MARK = r"\(?\s*(?:f|ff|wo|w\.\s?o\.?|w/o|walkover|forfeit|forfait|kampflos|kl\.?)\s*\)?"
@@ -111,6 +112,36 @@ def parse_set(text: str) -> tuple[int, int, str]:
     if (match := _SET.fullmatch(text)) is None:
         raise Refused("bad-value", f"{quote(text)} is no set such as 11:7")
     return int(match[1]), int(match[2]), match[3] or ""
+
+
+def count_sets(text: str, score: str | None = None) -> str:
+    """Count how many sets both sides won, such as 2:1.
+
+    Raises `Refused`: bad-value if the text is not sets, results-disagree if it is and the score differs, or if the
+    second side won more sets.
+
+    >>> count_sets("11:7 9:11 11:3")
+    '2:1'
+    """
+    if _ANY_SETS.fullmatch(text.strip()) is None:
+        raise Refused("bad-value", f"--sets {quote(text)} is not sets such as '11:7 9:11 11:3'")
+    first, second = CellResult(sets=_sets(text)).sets_won
+    counted = f"{first}:{second}"
+    if int(first) < int(second):
+        message = f"--sets {quote(text)} gives {counted}, so the second of the players won"
+        raise Refused("results-disagree", f"{message}; give the winner's points first, or name the players anew")
+    if score is not None and score != counted:
+        raise Refused("results-disagree", f"--sets {quote(text)} gives {counted}, not {score}; leave out --score")
+    return counted
+
+
+def format_sets(text: str) -> str:
+    """Return sets as `extra.scores` has them.
+
+    >>> format_sets("11-7, 9-11")
+    '11:7 9:11'
+    """
+    return " ".join(map(set_text, _sets(text)))
 
 
 def _sets(text: str) -> tuple[tuple[int, int, str], ...]:
