@@ -7,7 +7,7 @@ from textwrap import fill
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.periods import print_open_period, print_waiting
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
-from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
+from ratings_ledger.projections.queries.event_texts import describe_played
 from ratings_ledger.projections.queries.explain import (
     Explained,
     ExplainedTerm,
@@ -131,13 +131,12 @@ def _point_parts(found: PlayerExplanation, has_opponents: bool = False) -> Itera
 
 
 def _describe_played(game: PlayedGame, when: str, player: str | None) -> str:
-    """Return when a game was played, against whom if a player is given, and a remark."""
+    """Return when a game was played, with and against whom if a player is given, and a remark."""
     remark = "" if game.reason is ABSENT else game.reason
     if game.why_not:
         remark = game.why_not if game.change is not None else f"not counted: {game.why_not}"
     if player is not None and game.game is not None:
-        score = score_of(game.game, player)
-        when += f"{f', scored {score}' if score else ''}, against {', '.join(describe_opponents(game.game, player))}"
+        when += f", {describe_played(game.game, player)}"
     return f"{when}, {remark}" if remark else when
 
 

@@ -6,13 +6,15 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.periods import print_waiting
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
 from ratings_ledger.cli.output.states import list_other_columns, list_state_columns
-from ratings_ledger.projections.queries.event_texts import describe_opponents, score_of
+from ratings_ledger.ledger.rejections import csv_item
+from ratings_ledger.projections.queries.event_texts import describe_opponents, opponents_of, partners_of, score_of
 from ratings_ledger.projections.queries.history import Change, History
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.shown_states import mark_rating
 from ratings_ledger.projections.replay.ladders import short_name
 
 COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
+OPPONENTS_MIN = 14  # characters that a column of partners leaves for the opponents
 
 
 def print_history_csv(found: History) -> None:
@@ -60,14 +62,29 @@ def print_history(found: History) -> None:
     }
     if has_published := any(row.published is not ABSENT for row in rows):
         columns["published"] = [_format_published(row) for row in rows]
+    if any(partners := [" & ".join(map(csv_item, _name_partners(row, found.player))) for row in rows]):
+        with_partners = {**columns, "with": partners}
+        if render.remaining_width([*with_partners], render.rows_of(with_partners)) >= OPPONENTS_MIN:
+            columns = with_partners
     width = render.remaining_width([*columns], render.rows_of(columns))
-    opponents = ([] if row.game is None else describe_opponents(row.game, found.player) for row in rows)
-    columns["against"] = [render.fit_names(names, width) for names in opponents]
+    columns["against"] = [_fit_opponents(row, found.player, width) for row in rows]
     render.print_columns(columns, right=("place", "before", "change", "after"))
     if has_published:
         render.echo("\npublished: what lists showed then, with their positions in the log")
     if not found.running:
         render.echo(f"\nWhat the list makes of it: ratings explain {player} {short_name(found.ladder)}")
+
+
+def _name_partners(row: Change, player: str) -> list[str]:
+    return [] if row.game is None else partners_of(row.game, player)
+
+
+def _fit_opponents(row: Change, player: str, width: int) -> str:
+    """Describe the opponents of a game by side, as many as fit into a width."""
+    if row.game is None:
+        return ""
+    players = sum(len(side.players) for side in opponents_of(row.game, player))
+    return render.fit_names(describe_opponents(row.game, player), width, players)
 
 
 def _name_change(row: Change) -> str:

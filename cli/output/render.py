@@ -230,16 +230,18 @@ def remaining_width(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> in
     return shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths)
 
 
-def fit_names(names: Sequence[str], width: int) -> str:
-    """Join as many names as fit into a width, and count the rest; a single name is never left out.
+def fit_names(names: Sequence[str], width: int, players: int) -> str:
+    """Join as many names as fit into a width, and count the rest; a single player is never left out.
 
-    >>> [fit_names(["anna", "ben", "cleodora"], width) for width in (19, 15, 14)]
+    A name may be that of several partners; `players` counts them all.
+
+    >>> [fit_names(["anna", "ben", "cleodora"], width, 3) for width in (19, 15, 14)]
     ['anna, ben, cleodora', 'anna and 2 more', '3 players']
     """
     from rich.cells import cell_len
 
     texts = (join_first(names, shown) for shown in range(len(names), 0, -1))
-    shortest = join_first(names, 1) if len(names) < 2 else count(len(names), "player")
+    shortest = join_first(names, 1) if players < 2 else count(players, "player")
     return next((text for text in texts if cell_len(plain(text)) <= width), shortest)
 
 

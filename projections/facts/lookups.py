@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ratings_ledger.projections import arrays
-from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.facts.columns import NONE, Facts
 
 
 class GameRecord(NamedTuple):
@@ -16,6 +16,7 @@ class GameRecord(NamedTuple):
     persons:  by participant, the number of the player's current id
     places:   by participant, the place
     replaced: by participant, whether a substitute took the seat over
+    sides:    by participant, the number of the team; a number of their own, below 0, without one
     """
 
     first_position: int
@@ -24,6 +25,7 @@ class GameRecord(NamedTuple):
     persons: list[int]
     places: list[int]
     replaced: list[int]
+    sides: list[int]
 
 
 def look_up_games(facts: Facts, rows: Iterable[int]) -> Iterator[GameRecord]:
@@ -35,6 +37,10 @@ def look_up_games(facts: Facts, rows: Iterable[int]) -> Iterator[GameRecord]:
         ends.append(ends[-1] + size)
     persons = take(facts.person, take(facts.player, slots)).tolist()
     places, replaced = take(facts.place, slots).tolist(), take(facts.replaced, slots).tolist()
+    teams = facts.optional.get("team", ())  # ends after the last participant of a team
+    in_team = ((slot, teams[slot] if slot < len(teams) else NONE) for slot in slots)
+    sides = [-1 - slot if team == NONE else team for slot, team in in_team]
     columns = (take(column, indices) for column in (facts.first_position, facts.live_position, facts.occurred_at))
     for first, live, occurred_at, (low, high) in zip(*columns, pairwise(ends), strict=True):
-        yield GameRecord(first, live, occurred_at, persons[low:high], places[low:high], replaced[low:high])
+        own = slice(low, high)
+        yield GameRecord(first, live, occurred_at, persons[own], places[own], replaced[own], sides[own])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.batches import describe_ranges
 from ratings_ledger.ledger.events.canonical import format_instant
@@ -129,21 +130,58 @@ def score_of(game: dict[str, Any], player: str) -> str | None:
     return next((_score(seat) for seat in game["participants"] if seat["player"] == player), None)
 
 
-def opponents_of(game: dict[str, Any], player: str) -> list[tuple[str, str | None]]:
-    """Return a player's opponents in a game by place, each with the recorded score; nobody on the player's own side."""
-    participants = game["participants"]
-    own_sides = {seat.get("side") for seat in participants if seat["player"] == player} - {None}
-    opponents = [
-        (place, seat["player"], _score(seat))
-        for place, seat in zip(places(game), participants, strict=True)
-        if seat["player"] != player and seat.get("side") not in own_sides
+class OtherSide(NamedTuple):
+    """Opponents of a player: one, or partners of each other, and the recorded score of each."""
+
+    players: tuple[str, ...]
+    scores: tuple[str | None, ...]
+
+
+def partners_of(game: dict[str, Any], player: str) -> list[str]:
+    """Return the other players on a player's side of a game, by id; two players of one seat are no partners."""
+    own = {side for name, side in _named_sides(game) if name == player}
+    return sorted(name for name, side in _named_sides(game) if name != player and side in own - {None})
+
+
+def opponents_of(game: dict[str, Any], player: str) -> list[OtherSide]:
+    """Return the sides that a player met in a game, by place and then by id."""
+    own_side = partners_of(game, player)
+    placed = zip(places(game), _named_sides(game), game["participants"], strict=True)
+    others = [
+        (place, name, side, _score(participant))
+        for place, (name, side), participant in placed
+        if name not in (player, *own_side)
     ]
-    return [(name, score) for _, name, score in sorted(opponents, key=lambda opponent: opponent[:2])]
+    members = defaultdict[tuple[str | None, str], list[tuple[str, str | None]]](list)
+    for _, name, side, score in sorted(others, key=lambda opponent: opponent[:2]):
+        members[side, name if side is None else ""].append((name, score))
+    return [OtherSide(*zip(*side, strict=True)) for side in members.values()]
 
 
 def describe_opponents(game: dict[str, Any], player: str) -> list[str]:
-    """Describe a player's opponents in a game, each like `anna (10)`."""
-    return [csv_item(name) + (f" ({score})" if score else "") for name, score in opponents_of(game, player)]
+    """Describe the sides that a player met in a game, each like `anna (10)` or `anna & ben (3)`."""
+    return [_describe_side(side) for side in opponents_of(game, player)]
+
+
+def describe_played(game: dict[str, Any], player: str) -> str:
+    """Describe a player's part in a game, such as `scored 3, with ben, against cleo & dora (2)`."""
+    score, partners = score_of(game, player), " & ".join(map(csv_item, partners_of(game, player)))
+    sides = [f"scored {score}"] * bool(score) + [f"with {partners}"] * bool(partners)
+    return ", ".join([*sides, f"against {', '.join(describe_opponents(game, player))}"])
+
+
+def _named_sides(game: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """Return each participant with the team, or the side of a battle; None for those who play alone."""
+    sides = ((seat["player"], seat.get("team", seat.get("side"))) for seat in game["participants"])
+    return [(name, None if side is None else str(side)) for name, side in sides]
+
+
+def _describe_side(side: OtherSide) -> str:
+    scores = [f" ({score})" if score else "" for score in side.scores]
+    names = [csv_item(name) for name in side.players]
+    if len({*scores}) == 1:
+        return " & ".join(names) + scores[0]
+    return " & ".join([name + score for name, score in zip(names, scores, strict=True)])
 
 
 def _score(participant: dict[str, Any]) -> str | None:

@@ -94,7 +94,9 @@ def load_games(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
     """Return the games of some steps; an adjustment becomes a game without seats."""
     games = look_up_games(facts, [step.row for step in steps if step.row is not None])
     return [
-        next(games) if step.row is not None else GameRecord(step.position, step.position, step.occurred_at, [], [], [])
+        next(games)
+        if step.row is not None
+        else GameRecord(step.position, step.position, step.occurred_at, [], [], [], [])
         for step in steps
     ]
 

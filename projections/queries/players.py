@@ -95,7 +95,7 @@ class Profile(Answer):
     standing:  the player's row, None without one; `ranked` of all `players` have a rank
     course:    every game and adjustment, as in `history`; on lists points are sums over games
     highest:   the first change that reached the highest points; `lowest` likewise
-    wins:      the games won: with an unshared place 1
+    wins:      the games won: with place 1, shared by partners at most
     longest_without_win: counts games with places, as all streaks do; a current streak includes the last of these
     places:    the player's places, best first
     opponents: all opponents, the most frequent first
@@ -287,7 +287,7 @@ def _collect_gold(survey: Survey, player: str | None = None) -> GoldPayments:
 
 
 class OwnGame(NamedTuple):
-    """A game from one player's view: the place (0: none), whether it is an unshared place 1, and the opponents.
+    """A game from one player's view: the place (0: none), whether their side alone has place 1, and the opponents.
 
     Opponents are pairs of a number in the stream and a place.
     """
@@ -343,10 +343,13 @@ def _list_own_games(trace: Trace, player: str, course: Course) -> Iterator[OwnGa
     for players, game in zip(trace.players_of_all(games), course.games(), strict=True):
         # a person in two seats counts with the first one
         seats = dict(zip(reversed(game.persons), reversed(game.places), strict=True))
+        sides = dict(zip(reversed(game.persons), reversed(game.sides), strict=True))
         place = seats[person]
-        opponents = [(number, seats[stream.persons[number]]) for number in players if number != own]
-        # a seat that changed hands counts once
-        won = place == 1 and [*zip(game.places, game.replaced, strict=True)].count((1, 0)) == 1
+        others = ((number, stream.persons[number]) for number in players)
+        opponents = [(number, seats[other]) for number, other in others if sides[other] != sides[person]]
+        # a seat that changed hands counts once, and so do partners
+        outcomes = zip(game.places, game.replaced, game.sides, strict=True)
+        won = place == 1 and len({side for at, replaced, side in outcomes if (at, replaced) == (1, 0)}) == 1
         yield OwnGame(place, won, opponents)
 
 

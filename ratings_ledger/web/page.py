@@ -27,7 +27,7 @@ from ratings_ledger.ledger.validation.repeated_games import describe_sets
 from ratings_ledger.projections.diff.other_results import OtherResult
 from ratings_ledger.projections.diff.published_lists import PublishedListDiff
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times
-from ratings_ledger.projections.queries.event_texts import opponents_of, score_of
+from ratings_ledger.projections.queries.event_texts import opponents_of, partners_of, score_of
 from ratings_ledger.projections.queries.explain import GameExplanation
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
 from ratings_ledger.projections.queries.history import CAUSES, Change, History, Ranks
@@ -199,6 +199,7 @@ def _templates(written: Written | None = None) -> Environment:
         "score_of": score_of,
         "describe_sets": describe_sets,
         "opponents_of": opponents_of,
+        "partners_of": partners_of,
     }
     found.globals |= {"month_of": month_of, "causes_in_words": CAUSES}
     return found

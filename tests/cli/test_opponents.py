@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,47 @@ def test_games_show_scores(club: str, ratings: Ratings) -> None:
         "1 anna (10), 2 benno (8), 3 cleo (7)", "1 benno (10), 2 anna (6)", "1 anna, 2 cleo", "1 cleo (9), 2 anna (8)",
     ]  # fmt: skip
     assert '"1 anna, 2 benno, 3 cleo"' in ratings("games", "--player", "anna", "--format", "csv", db=club).stdout
+
+
+DOUBLES = """date,game,player,place,score,team
+2024-01-01,tennis,anna,1,6,1
+2024-01-01,tennis,ben,1,6,1
+2024-01-01,tennis,cleo,2,3,2
+2024-01-01,tennis,dora,2,3,2
+"""
+SIDES = ("with ben", "against cleo & dora (3)")
+
+
+@pytest.fixture
+def doubles(db: str, ratings: Ratings, tmp_path: Path) -> str:
+    """A ledger with a game of doubles."""
+    (tmp_path / "doubles.csv").write_text(DOUBLES)
+    assert ratings("init", "--for", "tennis", "--system", "weng-lin", db=db).exit_code == 0
+    done = ratings("import", str(tmp_path / "doubles.csv"), db=db)
+    assert done.exit_code == 0, done.stderr
+    return db
+
+
+@pytest.mark.slow_cases
+def test_partners_are_no_opponents(doubles: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An explanation and a history say with whom a player played, and against whom; a narrow history counts them."""
+    told = ratings("explain", "--player", "anna", "weng-lin-tennis", db=doubles).stdout
+    assert ", ".join(("2024-01-01, scored 6", *SIDES)) in told
+    monkeypatch.setenv("COLUMNS", "100")
+    header, line = ratings("history", "anna", "weng-lin-tennis", db=doubles).stdout.splitlines()[2:4]
+    assert header.split()[-2:] == ["with", "against"]
+    assert line.endswith("  ben   cleo & dora (3)")
+    monkeypatch.setenv("COLUMNS", "72")
+    assert ratings("history", "anna", "weng-lin-tennis", db=doubles).stdout.endswith("  2 players\n")
+
+
+@pytest.mark.slow
+def test_pages_name_partners(doubles: str, tmp_path: Path) -> None:
+    """A player's page says with and against whom."""
+    write_pages(doubles, tmp_path / "site")
+    page = (tmp_path / "site/players/anna/weng-lin-tennis/all.html").read_text()
+    told = [unescape(re.sub("<[^>]*>", "", row)) for row in re.findall("<small>(place .*?)</small>", page)]
+    assert told == [" ".join(("place 1, scored 6", *SIDES))]
 
 
 @pytest.mark.slow

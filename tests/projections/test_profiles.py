@@ -28,6 +28,7 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.facts.stored_columns import StoredColumn
 from ratings_ledger.projections.replay import continuation, trace_cache
 from ratings_ledger.projections.replay.trace import Trace
+from ratings_ledger.projections.rulesets.versions import read_shipped_text
 
 ALL = "club-catan-elo/all"
 EVERY = [*dict.fromkeys(LADDERS)]
@@ -238,6 +239,16 @@ def test_a_shared_first_place_is_no_win(ledger_url: str) -> None:
     assert [(one.place, one.games) for one in found.places] == [(1, 4), (2, 1)]
     assert [*found.opponents] == [rl.Opponent("ben", 4, 2, 1, 1), rl.Opponent("cleo", 2, 2, 0, 0)]
     assert [one and one.game_id for one in (found.first_game, found.last_game, found.highest)] == ["g-1", "g-5", "g-4"]
+
+
+def test_partners_are_no_opponents_and_win_together(ledger_url: str) -> None:
+    """Partners who share a first place have won, and met the other side alone."""
+    sides = [("anna", 1, "a"), ("ben", 1, "a"), ("cleo", 2, "b"), ("dora", 2, "b")]
+    people = [{"player": name, "place": place, "team": team} for name, place, team in sides]
+    game = event("game.recorded", game_id="g-1", game="doubles", participants=people)
+    system = read_shipped_text("weng-lin-1").replace("GAME", "doubles").replace("ZONE", "UTC")
+    found = asked(ledger_url, ruleset(system), game).profile("weng-lin-doubles/all", "anna")
+    assert (found.wins, [*found.opponents]) == (1, [rl.Opponent("cleo", 1, 1, 0, 0), rl.Opponent("dora", 1, 1, 0, 0)])
 
 
 def test_adjustments_are_steps_and_no_games(ledger_url: str) -> None:
