@@ -24,40 +24,40 @@ HEADER = (
 AMOUNTS = ("own", "ripple", "amount")
 
 
-def print_attribution_csv(found: PointsAttributed) -> None:
+def print_attribution_csv(attribution: PointsAttributed) -> None:
     """Print one line per cause."""
-    causes = [cause.model_dump() for cause in found.causes]
+    causes = [cause.model_dump() for cause in attribution.causes]
     rows = [[render.format_exact(row[name]) if name in AMOUNTS else row[name] for name in HEADER] for row in causes]
     render.print_csv(HEADER, rows)
 
 
-def print_attribution(found: PointsAttributed) -> None:
+def print_attribution(attribution: PointsAttributed) -> None:
     """Print the points at both ends, the causes and their sum, and who recorded each when and why."""
-    player, ends = render.plain(found.player), (found.before, found.to)
+    player, ends = render.plain(attribution.player), (attribution.before, attribution.to)
     if all(end.points is None for end in ends):
-        render.note(f"{player} is on {short_name(found.ladder)} neither before nor after.")
+        render.note(f"{player} is on {short_name(attribution.ladder)} neither before nor after.")
         return
-    render.echo(f"{player} on {short_name(found.ladder)}")
-    points = render.format_column([found.start if end.points is None else end.points for end in ends], 6)
+    render.echo(f"{player} on {short_name(attribution.ladder)}")
+    points = render.format_column([attribution.start if end.points is None else end.points for end in ends], 6)
     for name, value, end in zip(("from", "to  "), points, ends, strict=True):
         absent = " (not on it yet: the start)" if end.points is None else ""
-        render.print_hanging(f"{name}  {value}{absent}  {ComparedSide(end.at).describe(found.times.stated)}", 6)
+        render.print_hanging(f"{name}  {value}{absent}  {ComparedSide(end.at).describe(attribution.times.stated)}", 6)
     render.echo()
-    if not found.causes:
+    if not attribution.causes:
         render.echo("Nothing changed their points.")
         return
     columns: dict[str, Sequence[render.Cell]] = {
-        "position": [*(cause.position or "" for cause in found.causes), ""],
-        "cause": [*(cause.cause for cause in found.causes), "sum"],
-        "what": [*(cause.what for cause in found.causes), ""],
+        "position": [*(cause.position or "" for cause in attribution.causes), ""],
+        "cause": [*(cause.cause for cause in attribution.causes), "sum"],
+        "what": [*(cause.what for cause in attribution.causes), ""],
     }
     for header, name in zip(("own", "ripple", "together"), AMOUNTS, strict=True):
-        amounts = [getattr(cause, name) for cause in found.causes]
+        amounts = [getattr(cause, name) for cause in attribution.causes]
         columns[header] = render.format_column([*amounts, sum(amounts, Fraction(0))], 6, signed=True)
     render.print_columns(columns, right=("position", "own", "ripple", "together"))
     render.echo()
-    for cause in found.causes:
+    for cause in attribution.causes:
         if cause.position is not None and cause.recorded_at is not None:
             why = f": {cause.reason}" if cause.reason else ""
-            when = found.times.stated(cause.recorded_at)
+            when = attribution.times.stated(cause.recorded_at)
             render.print_hanging(render.plain(f"{cause.position:8}  recorded {when} by {cause.by}{why}"), 10)

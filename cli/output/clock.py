@@ -5,19 +5,19 @@ from ratings_ledger.cli.output.render import print_records_csv
 from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState, PlayerTimers
 
 
-def print_clock_csv(found: ClockState) -> None:
+def print_clock_csv(clock: ClockState) -> None:
     """Print one line per player."""
-    print_records_csv(PlayerTimers, found.players)
+    print_records_csv(PlayerTimers, clock.players)
 
 
-def print_clock(found: ClockState) -> None:
+def print_clock(clock: ClockState) -> None:
     """Print the state of the game, and a line per player."""
-    render.echo(f"{render.plain(found.game_id)} at {found.at} ms, recorded until {found.recorded_until} ms")
-    if found.stopped_at is not None:
-        render.echo(f"stopped at {found.stopped_at} ms")
-    if found.paused_at is not None:
-        render.echo(f"paused since {found.paused_at} ms; {_format_seconds(found.pause_left_ms)} of the pause are left")
-    if request := found.pause_asked:
+    render.echo(f"{render.plain(clock.game_id)} at {clock.at} ms, recorded until {clock.recorded_until} ms")
+    if clock.stopped_at is not None:
+        render.echo(f"stopped at {clock.stopped_at} ms")
+    if clock.paused_at is not None:
+        render.echo(f"paused since {clock.paused_at} ms; {_format_seconds(clock.pause_left_ms)} of the pause are left")
+    if request := clock.pause_asked:
         answers = f"{len(request.yes)} of {request.yes_needed} yes, {_format_seconds(request.left_ms)} left for answers"
         render.echo(f"{render.plain(request.asked_by)} asks for a pause: {answers}")
     render.echo()
@@ -30,30 +30,30 @@ def print_clock(found: ClockState) -> None:
             player.running or "",
             _describe_absence(player),
         )
-        for player in found.players
+        for player in clock.players
     ]
     right = ("main timer", "auxiliary")
     render.print_table(("player", "main timer", "choice", "auxiliary", "running", "state"), lines, right=right)
 
 
-def print_clock_lines_csv(found: ClockExplanation) -> None:
+def print_clock_lines_csv(explanation: ClockExplanation) -> None:
     """Print one line per step."""
-    render.print_csv(("at", "what", "change_ms", "main_ms", "detail"), found.lines)
+    render.print_csv(("at", "what", "change_ms", "main_ms", "detail"), explanation.lines)
 
 
-def print_clock_lines(found: ClockExplanation) -> None:
+def print_clock_lines(explanation: ClockExplanation) -> None:
     """Print a player's time, and how it came about."""
-    player, game = render.plain(found.player), render.plain(found.game_id)
-    render.echo(f"{player} in {game}: {_format_seconds(found.main_ms)} on the main timer\n")
+    player, game = render.plain(explanation.player), render.plain(explanation.game_id)
+    render.echo(f"{player} in {game}: {_format_seconds(explanation.main_ms)} on the main timer\n")
     lines = [
         (
             line.at,
             line.what,
             _format_seconds(line.change_ms or None),
             _format_seconds(line.main_ms),
-            line.detail + (" (if nothing more is recorded)" if line.at > found.recorded_until else ""),
+            line.detail + (" (if nothing more is recorded)" if line.at > explanation.recorded_until else ""),
         )
-        for line in found.lines
+        for line in explanation.lines
     ]
     render.print_table(("ms", "what", "change", "main timer", ""), lines, right=("ms", "change", "main timer"))
 

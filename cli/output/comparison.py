@@ -11,7 +11,7 @@ NAMED_MAX = 5
 HEADER = ("ladder", "as_of", "player", "before", "change", "after", "rank_before", "rank_after")
 
 
-def print_differences_csv(found: Differences) -> None:
+def print_differences_csv(comparison: Differences) -> None:
     """Print one line per row that differs."""
     cells = [
         [
@@ -21,39 +21,39 @@ def print_differences_csv(found: Differences) -> None:
             *map(render.format_exact, (row.before, row.change, row.after)),
             *row.rank,
         ]
-        for difference in found.ladders
+        for difference in comparison.ladders
         for row in difference.rows
     ]
     render.print_csv(HEADER, cells)
 
 
-def print_differences(found: Differences) -> None:
+def print_differences(comparison: Differences) -> None:
     """Print both coordinates and the differing rows of each ladder; of several ladders, count those without any."""
-    if not found.ladders:
-        render.echo(f"No ladder differs between {found.requested[0]} and {found.requested[1]}.")
+    if not comparison.ladders:
+        render.echo(f"No ladder differs between {comparison.requested[0]} and {comparison.requested[1]}.")
     unchanged = (
-        [short_name(difference.ladder) for difference in found.ladders if not difference.rows]
-        if len(found.ladders) > 1
+        [short_name(difference.ladder) for difference in comparison.ladders if not difference.rows]
+        if len(comparison.ladders) > 1
         else []
     )
-    distinct = distinct_ladders(row for difference in found.ladders for row in difference.rows)
+    distinct = distinct_ladders(row for difference in comparison.ladders for row in difference.rows)
     shown = [
         difference
-        for difference in found.ladders
+        for difference in comparison.ladders
         if (difference.rows and difference.ladder in distinct) or not (difference.rows or unchanged)
     ]
     for number, difference in enumerate(shown):
         render.echo("\n" * bool(number), nl=False)
         render.echo(short_name(difference.ladder))
         for name, side in (("A", difference.a), ("B", difference.b)):
-            render.print_hanging(f"{name}  {side.describe(found.times.stated)}", 3)
+            render.print_hanging(f"{name}  {side.describe(comparison.times.stated)}", 3)
         if difference.rows:
             render.echo()
             print_effects(sorted(difference.rows, key=_rank_key))
         render.echo(f"\n{_summarize(difference)}")
     if unchanged:
         published = any(
-            side.published is not ABSENT for difference in found.ladders for side in (difference.a, difference.b)
+            side.published is not ABSENT for difference in comparison.ladders for side in (difference.a, difference.b)
         )
         what = render.count(len(unchanged), f"{'other ' * bool(shown)}{'list' if published else 'ladder'}")
         ladders = dict.fromkeys(unchanged)

@@ -14,31 +14,34 @@ from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, sh
 CAUSES_TOLD = 4
 
 
-def count_concerned(found: Decisions) -> int:
+def count_concerned(decisions: Decisions) -> int:
     """Count the players whose points a decision changed."""
-    return len({share.player for share in found.shares if share.is_decided})
+    return len({share.player for share in decisions.shares if share.is_decided})
 
 
-def build_decisions_page(found: Decisions) -> Page:
+def build_decisions_page(decisions: Decisions) -> Page:
     """Return the page: what was decided, what each decision did, and whose points changed by what."""
-    first, last = map(found.times.stated, found.recorded)
+    first, last = map(decisions.times.stated, decisions.recorded)
     ladders = render.count(
-        len({share.ladder for share in drop_duplicate_ladders(found.shares) if share.is_decided}), "ladder"
+        len({share.ladder for share in drop_duplicate_ladders(decisions.shares) if share.is_decided}), "ladder"
     )
     summary = (
-        f"Recorded from {first} to {last}: {render.count(len(found.decisions), 'decision')}, and "
-        f"{render.count(found.games, 'game')}. Decisions changed the points of "
-        f"{render.count(count_concerned(found), 'player')} on {ladders}."
+        f"Recorded from {first} to {last}: {render.count(len(decisions.decisions), 'decision')}, and "
+        f"{render.count(decisions.games, 'game')}. Decisions changed the points of "
+        f"{render.count(count_concerned(decisions), 'player')} on {ladders}."
     )
-    rows = [(f"D{number}", *_decision_cells(one, found.times)) for number, one in enumerate(found.decisions, 1)]
+    rows = [
+        (f"D{number}", *_decision_cells(decision, decisions.times))
+        for number, decision in enumerate(decisions.decisions, 1)
+    ]
     parts = [PagePart("What was decided", (), ("", "recorded", "by", "decision", "why"), rows)]
     if not rows:
         parts = [PagePart("What was decided", ["Nothing was decided."])]
     else:
         header = ("", "ladder", "players", "gained most", "lost most")
-        parts.append(PagePart("What each decision did", (), header, list(_effect_rows(found)), ("players",)))
+        parts.append(PagePart("What each decision did", (), header, list(_effect_rows(decisions)), ("players",)))
     by_ladder: dict[str, list[Share]] = defaultdict(list)
-    for share in drop_duplicate_ladders(found.shares):
+    for share in drop_duplicate_ladders(decisions.shares):
         by_ladder[share.ladder].append(share)
     parts += [
         _build_ladder_part(name, shares)
@@ -46,13 +49,14 @@ def build_decisions_page(found: Decisions) -> Page:
         if any(share.is_decided for share in shares)
     ]
     parts += [
-        PagePart(short_name(name), [f"It cannot be replayed: {problem}"]) for name, problem in found.failures.items()
+        PagePart(short_name(name), [f"It cannot be replayed: {problem}"])
+        for name, problem in decisions.failures.items()
     ]
     footer = (
-        f"Computed from the ledger at its positions {found.before} and {found.to}; its head is {found.head}. "
-        "Points are rounded to two places."
+        f"Computed from the ledger at its positions {decisions.before} and {decisions.to}; its head is "
+        f"{decisions.head}. Points are rounded to two places."
     )
-    return Page(f"Changes from position {found.before} to {found.to}", [summary], parts, footer)
+    return Page(f"Changes from position {decisions.before} to {decisions.to}", [summary], parts, footer)
 
 
 def _decision_cells(decision: Decision, times: Times) -> tuple[str, str, str, str]:
@@ -68,14 +72,14 @@ def _decision_cells(decision: Decision, times: Times) -> tuple[str, str, str, st
     )
 
 
-def _effect_rows(found: Decisions) -> Iterator[tuple[str, ...]]:
+def _effect_rows(decisions: Decisions) -> Iterator[tuple[str, ...]]:
     """Yield a row for each ladder that a decision affects."""
     reached: dict[tuple[int, str], list[tuple[Fraction, str]]] = defaultdict(list)
-    for share in drop_duplicate_ladders(found.shares):
+    for share in drop_duplicate_ladders(decisions.shares):
         for cause, amount in share.amounts.items():
             if cause is not None:
                 reached[cause, share.ladder].append((amount, share.player))
-    for number in range(len(found.decisions)):
+    for number in range(len(decisions.decisions)):
         ladders = [(ladder, amounts) for (cause, ladder), amounts in reached.items() if cause == number]
         for ladder, amounts in ladders or [("no points", [])]:
             players = f"{len(amounts):,}" if amounts else ""
@@ -130,7 +134,7 @@ def _format_ranks(share: Share) -> str:
 
 def _describe_causes(share: Share) -> str:
     """Return the causes with the amount of each, largest first, the rest together."""
-    ordered = sorted(share.amounts.items(), key=lambda one: (-abs(one[1]), one[0] is None, one[0] or 0))
+    ordered = sorted(share.amounts.items(), key=lambda entry: (-abs(entry[1]), entry[0] is None, entry[0] or 0))
     cut = CAUSES_TOLD if len(ordered) > CAUSES_TOLD + 1 else len(ordered)
     parts = [
         f"{'games' if cause is None else f'D{cause + 1}'} {render.format_decimal(amount, signed=True)}"

@@ -38,14 +38,14 @@ CHANGES = (
 )
 
 
-def format_standings(found: Standings, form: str, to_stdout: bool) -> str:
+def format_standings(standings: Standings, form: str, to_stdout: bool) -> str:
     """Return the standings of a ladder on one line, or a line for each row."""
     if form == "json":
-        return render.to_json(found.model_dump()) + "\n"
-    axes = found.at.axes().values()
+        return render.to_json(standings.model_dump()) + "\n"
+    axes = standings.at.axes().values()
     rows = (
         [
-            found.ladder,
+            standings.ladder,
             row.rank,
             row.player,
             render.format_decimal(row.points, 6),
@@ -54,12 +54,12 @@ def format_standings(found: Standings, form: str, to_stdout: bool) -> str:
             str(row.points),
             None if row.gold is ABSENT else row.gold,
             format_places(row),
-            found.ruleset,
+            standings.ruleset,
             *axes,
             _format_state(row),
             None if row.provisional is ABSENT else row.provisional,
         ]
-        for row in found.rows
+        for row in standings.rows
     )
     return render.to_csv(rows, to_stdout)
 
@@ -69,12 +69,12 @@ def _format_state(row: Standing) -> str:
     return "" if row.state is ABSENT else " ".join(f"{name}={value}" for name, value in row.state.items())
 
 
-def format_change(found: PlayerChange, form: str, to_stdout: bool) -> str:
+def format_change(change: PlayerChange, form: str, to_stdout: bool) -> str:
     """Return a change as a line."""
-    members = found.model_dump()
+    members = change.model_dump()
     if form == "json":
         return render.to_json(members) + "\n"
-    change = found.change
-    points = [render.format_decimal(value, 6) for value in (change.before, change.change, change.after)]
+    row = change.change
+    points = [render.format_decimal(value, 6) for value in (row.before, row.change, row.after)]
     plain = [members[name] for name in CHANGES[:6]]
-    return render.to_csv([[*plain, *points, change.ruleset, members["change"], members["after"]]], to_stdout)
+    return render.to_csv([[*plain, *points, row.ruleset, members["change"], members["after"]]], to_stdout)

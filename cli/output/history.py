@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.periods import print_waiting
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
-from ratings_ledger.cli.output.states import list_other_columns, list_state_columns
+from ratings_ledger.cli.output.states import list_extra_columns, list_state_columns
 from ratings_ledger.ledger.rejections import csv_item
 from ratings_ledger.projections.queries.event_texts import describe_opponents, opponents_of, partners_of, score_of
 from ratings_ledger.projections.queries.history import Change, History
@@ -58,7 +58,7 @@ def print_history(found: History) -> None:
             points if row.state is ABSENT else mark_rating(points, row.state, is_provisional=row.provisional is True)
             for row, points in zip(rows, render.format_column([row.after for row in rows]), strict=True)
         ],
-        **list_other_columns(rows),
+        **list_extra_columns(rows),
     }
     if has_published := any(row.published is not ABSENT for row in rows):
         columns["published"] = [_format_published(row) for row in rows]

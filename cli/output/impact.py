@@ -14,13 +14,13 @@ from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, sh
 SHOWN_CHANGES = 40
 
 
-def print_impact(found: Impact) -> None:
+def print_impact(impact: Impact) -> None:
     """Print each ladder with its players if they are few, else the reach of the change; then published lists."""
-    changes = drop_duplicate_ladders(found.changes)
+    changes = drop_duplicate_ladders(impact.changes)
     if not changes:
-        render.echo(describe_no_change(found.failed))
+        render.echo(describe_no_change(impact.failed))
     elif len(changes) <= SHOWN_CHANGES:
-        swapped = {ladder.ladder: ladder.swapped for ladder in found.ladders}
+        swapped = {ladder.ladder: ladder.swapped for ladder in impact.ladders}
         for ladder, concerned in groupby(changes, key=lambda effect: effect.ladder):
             render.echo(f"\n{short_name(ladder)}")
             print_effects([*concerned])
@@ -28,18 +28,18 @@ def print_impact(found: Impact) -> None:
                 render.echo(f"{render.count(pairs, 'pair')} of players in another order")
     else:
         render.echo()
-        ladders = drop_duplicate_ladders(found.ladders)
+        ladders = drop_duplicate_ladders(impact.ladders)
         print_impact_summaries(ladders[:SHOWN_CHANGES])
         if (more := len(ladders) - SHOWN_CHANGES) > 0:
             render.echo(f"... and {render.count(more, 'more ladder')}")
         render.echo("\nWho is affected: --format json")
-    for period in () if found.periods is ABSENT else drop_duplicate_ladders(found.periods):
-        for line in _describe_periods(period, found.times):
+    for period in () if impact.periods is ABSENT else drop_duplicate_ladders(impact.periods):
+        for line in _describe_periods(period, impact.times):
             render.print_hanging(line, 2)
-    for reason in () if found.reasons is ABSENT else found.reasons:
+    for reason in () if impact.reasons is ABSENT else impact.reasons:
         render.echo()
         render.print_hanging(render.plain(reason), 0)
-    print_differing_lists(found.published, found.times)
+    print_differing_lists(impact.published, impact.times)
 
 
 def _describe_periods(period: PeriodImpact, times: Times) -> Iterator[str]:

@@ -28,7 +28,7 @@ def print_prediction_csv(prediction: Prediction) -> None:
 
 
 def print_prediction(prediction: Prediction) -> None:
-    """Print a line per side, and per player of a side of several, then the pairs if there are more than two sides."""
+    """Print a line per side and per partner; with more than two sides, also each pair."""
     print_heading(short_name(prediction.ladder), f" under {prediction.ruleset}", prediction.at, prediction.times)
     render.echo()
     lines = [*_list_lines(prediction)]
@@ -48,18 +48,18 @@ def print_prediction(prediction: Prediction) -> None:
         render.print_hanging("\nThe rule predicts no draws: chance is the expected score.", 2)
     if prediction.period != "game":
         period = {"event": "an event"}.get(prediction.period, f"a {prediction.period}")
-        render.print_hanging(f"\nPoints are those of {period} with this game alone.", 2)
+        render.print_hanging(f"\nPoints assume that this is the only game of {period}.", 2)
     if prediction.pairs is not ABSENT:
         render.print_hanging(
             "\nWith more than two sides, each pair is predicted separately. Chance is a side's share of the wins "
-            "expected in all pairs; win is the first place with all others tied, loss the last one.\n",
+            "expected in all pairs; a win is sole first place with all others tied, a loss is sole last place.\n",
             2,
         )
         _print_pairs(prediction.pairs)
 
 
 def _list_lines(prediction: Prediction) -> Iterator[Line]:
-    """Yield a line per side, with those of its players, and one for a draw."""
+    """Yield the line of each side and its partners, then one for a draw."""
     for side in prediction.sides:
         yield _join(side.players), side.rank or "-", side.chance, side.stakes
         for partner in () if side.partners is ABSENT else side.partners:
@@ -69,7 +69,7 @@ def _list_lines(prediction: Prediction) -> Iterator[Line]:
 
 
 def _print_pairs(pairs: tuple[PredictedPair, ...]) -> None:
-    """Print the expectation for every two sides."""
+    """Print the expected score of each pair of sides."""
     columns: dict[str, list[render.Cell]] = {
         "side": [_join(pair.players) for pair in pairs],
         "wins": [_as_percentage(pair.chance) for pair in pairs],

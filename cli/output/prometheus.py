@@ -1,6 +1,6 @@
 """Implement `status --format prometheus`: the text format that Prometheus and its collectors read, version 0.0.4.
 
-    # HELP ratings_standings_behind_events Events that the oldest stored standings do not know.
+    # HELP ratings_standings_behind_events Events that the oldest stored standings do not include.
     # TYPE ratings_standings_behind_events gauge
     ratings_standings_behind_events{ledger="ratings.db"} 3
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.store.locations import drop_user
 
-# results of a run, each a series of its own: 1 for the actual one
+# the results of a run: each is a series of its own, 1 for the actual result
 RESULTS = ("done", "failed", "lost", "running")
 Samples = list[tuple[dict[str, str], int | None]]
 
@@ -28,28 +28,29 @@ class Family(NamedTuple):
 
 
 def format_metrics(state: dict[str, Any]) -> str:
-    """Return what `status --format json` says, as metrics, each with the label `ledger`: its location without the role
-    that asked, so that every role writes the same series.
+    """Format the JSON of `status` as metrics.
+
+    Each has the label `ledger`: its location without the role, so that every role writes the same series.
     """
     lines: list[str] = []
     for family in _metric_families(state):
         samples = [(labels, value) for labels, value in family.samples if value is not None]
         if samples:
-            lines += [f"# HELP {family.name} {_escaped(family.help)}", f"# TYPE {family.name} {family.kind}"]
+            lines += [f"# HELP {family.name} {_escape(family.help)}", f"# TYPE {family.name} {family.kind}"]
         for labels, value in samples:
-            named = {"ledger": drop_user(state["ledger"]), **labels}
-            label_text = ",".join(f'{name}="{_escaped(text, quoted=True)}"' for name, text in named.items())
+            all_labels = {"ledger": drop_user(state["ledger"]), **labels}
+            label_text = ",".join(f'{name}="{_escape(text, quoted=True)}"' for name, text in all_labels.items())
             lines.append(f"{family.name}{{{label_text}}} {value}")
     return "".join(f"{line}\n" for line in lines)
 
 
-# One family after another: a list is easiest to read at once.
+# One long list on purpose: metrics are easiest to compare side by side.
 def _metric_families(state: dict[str, Any]) -> Iterator[Family]:
     def gauge(name: str, meaning: str, samples: Samples) -> Family:
         return Family(f"ratings_{name}", "gauge", meaning, samples)
 
     generation, runs = state["generation"] or {}, state["runs"]
-    yield gauge("ledger_info", "The ledger by its id; always 1.", [({"ledger_id": state["ledger_id"]}, 1)])
+    yield gauge("ledger_info", "The ledger's id, as a label; always 1.", [({"ledger_id": state["ledger_id"]}, 1)])
     yield gauge("head_position", "The position of the last event.", [({}, state["position"])])
     yield gauge(
         "head_recorded_timestamp_seconds", "When the last event was recorded.", [({}, _timestamp(state["recorded"]))]
@@ -65,59 +66,59 @@ def _metric_families(state: dict[str, Any]) -> Iterator[Family]:
         "standings_position", "The position that the live generation was built at.", [({}, generation.get("position"))]
     )
     yield gauge(
-        "standings_behind_events", "Events that the oldest stored standings do not know.", [({}, state["behind"])]
+        "standings_behind_events", "Events that the oldest stored standings do not include.", [({}, state["behind"])]
     )
     yield gauge(
         "standings_age_seconds", "How long ago the oldest stored standings were built.", [({}, state["age_seconds"])]
     )
-    built = [text for text in (generation.get("finished"), *(one["built"] for one in state["stale"])) if text]
+    built = [text for text in (generation.get("finished"), *(ladder["built"] for ladder in state["stale"])) if text]
     yield gauge(
         "standings_built_timestamp_seconds",
         "When the oldest stored standings were built.",
         [({}, _timestamp(min(built, default=None)))],
     )
-    whys = [one["why"] for one in state["stale"]]
+    reasons = [ladder["why"] for ladder in state["stale"]]
     yield gauge(
         "stale_ladders",
-        "Ladders that are older than the live generation, by the reason.",
-        [({"why": why}, whys.count(why)) for why in ("failed", "not-asked")],
+        "Ladders older than the live generation, by reason.",
+        [({"why": why}, reasons.count(why)) for why in ("failed", "not-asked")],
     )
     yield gauge("missing_rules", "Published rulesets whose rule is not installed.", [({}, len(state["rules_missing"]))])
-    kinds = [ahead["kind"] for ahead in state["dated_ahead"]]
+    kinds = [entry["kind"] for entry in state["dated_ahead"]]
     yield gauge(
         "dated_ahead",
-        "Runs, generations and stored ladders that are dated after now.",
+        "Runs, generations and stored ladders dated in the future.",
         [({"kind": kind}, kinds.count(kind)) for kind in ("run", "generation", "ladder")],
     )
     yield gauge(
         "run_result",
-        "The result of the last run of a kind, 1 for the one that it was.",
+        "Result of the last run of a kind: 1 for the actual result, 0 for the others.",
         [
-            ({"kind": kind, "result": result}, int(one["last"]["result"] == result))
-            for kind, one in runs.items()
+            ({"kind": kind, "result": result}, int(run["last"]["result"] == result))
+            for kind, run in runs.items()
             for result in RESULTS
         ],
     )
     yield gauge(
         "run_position",
-        "The position that the last run of a kind got to.",
-        [({"kind": kind}, one["last"]["position"]) for kind, one in runs.items()],
+        "Position that the last run of a kind reached.",
+        [({"kind": kind}, run["last"]["position"]) for kind, run in runs.items()],
     )
-    for name, told, which in (
+    for name, subject, key in (
         ("run", "The last run", "last"),
         ("run_last_success", "The last success", "last_success"),
         ("run_last_failure", "The last failure", "last_failure"),
     ):
-        known_runs = {kind: one[which] for kind, one in runs.items() if one[which] is not None}
+        known_runs = {kind: run[key] for kind, run in runs.items() if run[key] is not None}
         yield gauge(
             f"{name}_started_timestamp_seconds",
-            f"{told} of a kind: when it began.",
-            [({"kind": kind}, _timestamp(one["started"])) for kind, one in known_runs.items()],
+            f"{subject} of a kind: when it started.",
+            [({"kind": kind}, _timestamp(run["started"])) for kind, run in known_runs.items()],
         )
         yield gauge(
             f"{name}_age_seconds",
-            f"{told} of a kind: how long ago it ended, or began where that is unknown.",
-            [({"kind": kind}, one["age_seconds"]) for kind, one in known_runs.items()],
+            f"{subject} of a kind: seconds since it ended, or since it started if the end is unknown.",
+            [({"kind": kind}, run["age_seconds"]) for kind, run in known_runs.items()],
         )
 
 
@@ -126,6 +127,6 @@ def _timestamp(text: str | None) -> int | None:
     return None if text is None else parse_instant(text) // 1_000_000
 
 
-def _escaped(text: str, quoted: bool = False) -> str:
+def _escape(text: str, quoted: bool = False) -> str:
     text = text.replace("\\", "\\\\").replace("\n", "\\n")
     return text.replace('"', '\\"') if quoted else text

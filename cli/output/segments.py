@@ -17,32 +17,34 @@ from ratings_ledger.projections.cluster.objects import LASTING
 from ratings_ledger.projections.cluster.segments import segment_name, segment_of_numbers
 
 
-def print_segments(found: AllSegments) -> None:
+def print_segments(segments: AllSegments) -> None:
     """Print a line for each segment, and how far the log is sealed."""
     rows = [
         (f"{row.first + 1:,}", f"{row.last:,}", row.state, f"{row.games:,}", f"{row.bytes / 1e6:,.1f}")
-        for row in found.rows
+        for row in segments.rows
     ]
     if rows:
         render.print_table(["from", "to", "state", "games", "MB"], rows, right=["from", "to", "games", "MB"])
     render.print_hanging(
-        f"{found.sealed:,} of {render.count(found.position, 'event')} sealed in {render.plain(found.segments)}", 2
+        f"{segments.sealed:,} of {render.count(segments.position, 'event')} sealed in "
+        f"{render.plain(segments.segments)}",
+        2,
     )
-    if any(row.state == MISSING for row in found.rows):
+    if any(row.state == MISSING for row in segments.rows):
         render.print_hanging("to seal the rest: ratings segments seal, or the next rebuild with --on", 2)
-    if any(row.state == STRANGE for row in found.rows):
+    if any(row.state == STRANGE for row in segments.rows):
         render.print_hanging("to delete segments of another history once they are a day old: ratings segments prune", 2)
 
 
-def print_segments_csv(found: AllSegments) -> None:
+def print_segments_csv(segments: AllSegments) -> None:
     """Print a line for each segment."""
-    print_records_csv(SegmentState, found.rows)
+    print_records_csv(SegmentState, segments.rows)
 
 
-def print_pruned(found: Pruned) -> None:
+def print_pruned(pruned: Pruned) -> None:
     """Print a line for each range of events, and one for each kind of remains; then how many objects these are."""
     objects, size = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
-    for row in found.rows:
+    for row in pruned.rows:
         name = segment_name(segment_of_numbers(row.name))
         span = (f"{name.first + 1:,}", f"{name.last:,}") if name else ("", "")
         kind = next(prefix for prefix in (*SHORT_LIVED, *LASTING) if row.name.startswith(prefix)).removesuffix("-")
@@ -52,12 +54,12 @@ def print_pruned(found: Pruned) -> None:
         rows = [(*line, f"{number:,}", f"{size[line] / 1e6:,.1f}") for line, number in objects.items()]
         right = ["from", "to", "objects", "MB"]
         render.print_table(["what", "from", "to", "why", "objects", "MB"], rows, right=right)
-    did = "would be deleted" if found.dry_run else "deleted"
-    summary = f"{render.count(len(found.rows), 'object')} {did}" if found.rows else "nothing to delete"
-    young = f"; kept, as younger than a day: {found.young:,}" if found.young else ""
-    render.print_hanging(f"{summary} in {render.plain(found.segments)}{young}", 2)
+    did = "would be deleted" if pruned.dry_run else "deleted"
+    summary = f"{render.count(len(pruned.rows), 'object')} {did}" if pruned.rows else "nothing to delete"
+    young = f"; kept, as younger than a day: {pruned.young:,}" if pruned.young else ""
+    render.print_hanging(f"{summary} in {render.plain(pruned.segments)}{young}", 2)
 
 
-def print_pruned_csv(found: Pruned) -> None:
+def print_pruned_csv(pruned: Pruned) -> None:
     """Print a line for each object."""
-    print_records_csv(DisusedObject, found.rows)
+    print_records_csv(DisusedObject, pruned.rows)

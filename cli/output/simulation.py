@@ -25,10 +25,10 @@ def format_settings(settings: dict[str, str]) -> str:
     return render.plain(" ".join(f"{key.rpartition('.')[2]}={value}" for key, value in settings.items()))
 
 
-def print_simulation_csv(found: Simulation) -> None:
+def print_simulation_csv(simulation: Simulation) -> None:
     """Print two lines per ladder of a variant: how well the versions before and after predict."""
     rows: list[list[render.Cell]] = []
-    for variant in found.variants:
+    for variant in simulation.variants:
         for ladder in variant.model_dump()["ladders"]:
             for version, predicted in ladder["quality"].items():
                 measures = [predicted and predicted[name] for name in HEADER[6:]]
@@ -37,19 +37,19 @@ def print_simulation_csv(found: Simulation) -> None:
     render.print_csv(HEADER, rows)
 
 
-def print_simulation(found: Simulation) -> None:
+def print_simulation(simulation: Simulation) -> None:
     """Print who is affected and how well one variant predicts; for several variants a table per ladder."""
-    name = found.variants[0].ruleset
+    name = simulation.variants[0].ruleset
     render.print_title(
-        f"All games under {name}, as if in force from the start", f", known at position {found.at.known_at}"
+        f"All games under {name}, as if in force from the start", f", known at position {simulation.at.known_at}"
     )
-    if found.at.as_of is not None:
-        render.echo(f"played up to {found.times.stated(found.at.as_of)}")
+    if simulation.at.as_of is not None:
+        render.echo(f"played up to {simulation.times.stated(simulation.at.as_of)}")
     render.echo("Nothing is recorded.")
-    if len(found.variants) > 1:
-        _print_variants(found.variants)
+    if len(simulation.variants) > 1:
+        _print_variants(simulation.variants)
         return
-    (variant,) = found.variants
+    (variant,) = simulation.variants
     distinct = distinct_ladders(
         (ladder.radius for ladder in variant.ladders),
         (effect for ladder in variant.ladders for effect in ladder.changes),
@@ -57,7 +57,7 @@ def print_simulation(found: Simulation) -> None:
     variant = replace(variant, ladders=tuple(ladder for ladder in variant.ladders if ladder.radius.ladder in distinct))
     differing = [ladder for ladder in variant.ladders if ladder.differs]
     if not differing:
-        render.echo(f"\n{describe_no_change(found.failed)}")
+        render.echo(f"\n{describe_no_change(simulation.failed)}")
     else:
         render.echo()
         print_impact_summaries([ladder.radius for ladder in differing])
@@ -69,7 +69,7 @@ def print_simulation(found: Simulation) -> None:
     if len(differing) > DETAILED:
         render.echo("\nFor the players of further ladders: --ladder LADDER, or --format json")
     _print_quality(variant)
-    print_differing_lists(variant.published, found.times, "under these rules")
+    print_differing_lists(variant.published, simulation.times, "under these rules")
 
 
 def _largest_moves(simulated: SimulatedLadder) -> list[Effect]:
@@ -119,13 +119,15 @@ def _format_quality(predicted: Quality | None) -> list[str]:
 
 def _print_variants(variants: tuple[Variant, ...]) -> None:
     """Print a table for each ladder, with a row for the ledger as it is and one for each value."""
-    ladders = list(dict.fromkeys(one.radius.ladder for variant in variants for one in variant.ladders))
+    ladders = list(dict.fromkeys(change.radius.ladder for variant in variants for change in variant.ladders))
     header = ("set", "players", "ranks", "up", "down", "log loss", "Brier", "accuracy")
     for name in ladders[:DETAILED]:
-        by_variant = [next((one for one in variant.ladders if one.radius.ladder == name), None) for variant in variants]
+        by_variant = [
+            next((change for change in variant.ladders if change.radius.ladder == name), None) for variant in variants
+        ]
         before = None if by_variant[0] is None else by_variant[0].quality.before
         rows: list[list[render.Cell]] = [] if before is None else [["as it is", 0, 0, "", "", *_format_quality(before)]]
-        rows += [_variant_row(variant, one) for variant, one in zip(variants, by_variant, strict=True)]
+        rows += [_variant_row(variant, change) for variant, change in zip(variants, by_variant, strict=True)]
         for index in (header.index("up"), header.index("down")):
             # flush right, with as many decimal places as the longest needs
             aligned = iter(render.format_column([str(row[index]) for row in rows if row[index]], signed=True))

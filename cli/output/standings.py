@@ -6,7 +6,7 @@ from fractions import Fraction
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.periods import print_waiting
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
-from ratings_ledger.cli.output.states import list_other_columns, list_state_columns
+from ratings_ledger.cli.output.states import list_extra_columns, list_state_columns
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.standings import Balance, Standing, Standings
 from ratings_ledger.projections.replay.ladders import short_name
@@ -87,7 +87,7 @@ def print_rows(rows: Sequence[Standing]) -> None:
     }
     if any(row.state is not ABSENT for row in rows):
         columns["points"] = [row.rating or "" for row in rows]
-        columns |= list_other_columns(rows)
+        columns |= list_extra_columns(rows)
     # only the rows of an overview have last points
     courses: list[Sequence[Fraction]] = [getattr(row, "last_points", ()) for row in rows]
     if any(len(course) > 1 for course in courses):

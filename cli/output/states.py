@@ -1,4 +1,4 @@
-"""Format the numbers that a rule keeps about a player: as columns of tables and of CSV."""
+"""Format the state that a rule keeps of each player, as columns of tables and CSV."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ Rows = Sequence[Standing] | Sequence[Change]
 
 
 def list_state_columns(rows: Rows) -> dict[str, Sequence[render.Cell]]:
-    """Return every number that a rule keeps, as a column, and whether it is provisional; nothing for points alone.
+    """Return a column per member of the state, and `provisional`; nothing if the rule keeps points alone.
 
     A row without a state has empty cells.
     """
@@ -22,8 +22,8 @@ def list_state_columns(rows: Rows) -> dict[str, Sequence[render.Cell]]:
     return columns
 
 
-def list_other_columns(rows: Rows) -> dict[str, Sequence[render.Cell]]:
-    """Return the numbers that have columns of their own in tables for people: all but a rating and its deviation."""
+def list_extra_columns(rows: Rows) -> dict[str, Sequence[render.Cell]]:
+    """Return the extra columns of text tables: all members of the state but the rating and its deviation."""
     return {name: _state_column(rows, name) for name in _state_names(rows)[1:] if name != DEVIATION}
 
 

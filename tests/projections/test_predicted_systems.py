@@ -221,5 +221,5 @@ def test_what_a_system_cannot_predict(ratings: Ratings, db: str) -> None:
 def test_text_says_what_the_points_of_a_period_are(ratings: Ratings, db: str) -> None:
     """Under a rule by periods they are those of a period with this game alone."""
     told = ratings("predict", "glicko-month", "anna", "ben", db=db).stdout
-    assert "Points are those of a month with this game alone." in told.splitlines()
+    assert "Points assume that this is the only game of a month." in told.splitlines()
     assert "alone" not in ratings("predict", "club-elo", "anna", "ben", db=db).stdout
