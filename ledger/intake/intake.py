@@ -378,7 +378,7 @@ class Intake:
             draft = draft._replace(position=None)  # a stated position does not count: the event comes from no file
         try:
             if item.table and not self.policy.new_game and draft.type == "game.recorded":
-                self._validator.refuse_unknown_game(data["game"])
+                self._validator.refuse_unknown_game(data)
             if not is_surely_small(draft, self.policy.by):
                 self._build(draft)
             if (supersedes := self._validator.validate(draft, data)) is not None:

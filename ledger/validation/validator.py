@@ -63,7 +63,7 @@ class LadderChecks(Protocol):
     def release(self, type_name: str, data: dict[str, Any]) -> None:
         """Raise `Refused` if an event cannot be withdrawn; otherwise it does not count for later events."""
 
-    def refuse_unknown_game(self, game: str) -> None:
+    def refuse_unknown_game(self, data: dict[str, Any]) -> None:
         """Raise `Refused` (unknown-game) if there are rulesets, and none scores games of this name."""
 
 
@@ -76,7 +76,7 @@ class NoLadderChecks:
     def release(self, type_name: str, data: dict[str, Any]) -> None:
         """Accept every withdrawal."""
 
-    def refuse_unknown_game(self, game: str) -> None:
+    def refuse_unknown_game(self, data: dict[str, Any]) -> None:
         """Accept every game."""
 
 
@@ -190,9 +190,9 @@ class Validator:
         if self._now is not None and (reason := explain_unlikely_date(played_at, self._now)):
             raise Refused("unlikely-date", f"{reason} (--any-date takes it)")
 
-    def refuse_unknown_game(self, game: str) -> None:
+    def refuse_unknown_game(self, data: dict[str, Any]) -> None:
         """Raise `Refused` (unknown-game) if there are rulesets, and none scores games of this name."""
-        self._ladders.refuse_unknown_game(game)
+        self._ladders.refuse_unknown_game(data)
 
     def _admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
         """Check an event, or a game as corrected, that comes into force."""

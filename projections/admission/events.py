@@ -176,13 +176,14 @@ class Admission:
         if self._league_notes is not None and type_name in LEAGUE_TYPES:
             self._league_notes.meet_step(type_name, data["league"])
 
-    def refuse_unknown_game(self, game: str) -> None:
+    def refuse_unknown_game(self, data: dict[str, Any]) -> None:
         """Raises `Refused` (unknown-game) if there are rulesets, and none scores games of this name."""
+        game = data["game"]
         if not self.versions or game in self._scored_games or game in self._idle:
             return
         hint = did_you_mean(game, self._scored_games | self._idle.keys())
         # of a slip nobody wants a ladder
-        rated = "" if hint else f"ratings rules publish --shipped {ELO} --game {game} rates them, "
+        rated = "" if hint else f"{_publish_system(game, has_partners(data))} rates them, "
         told = f"no published ruleset scores games of {quote(game)}; {rated}--new-game records them all the same"
         raise Refused("unknown-game", f"{told}{hint}")
 
@@ -259,12 +260,23 @@ class Admission:
             reasons = [_why_uncountable(facts, version) for version in candidates]
             if (why := _last_of(reasons)) and (ladders := list_partition_values(facts, 0, versions[0].ruleset)):
                 name = "/".join([versions[0].ruleset.id, *ladders[0]])
-                publish = f"ratings rules publish --shipped {RATES_TEAMS} --game {data['game']}"
-                hint = f"; a ruleset that does: {publish}" if why.code == "no-teams" else ""
+                hint = self._describe_team_ladders(facts, data["game"], versions) if why.code == "no-teams" else ""
                 told = f"{name} cannot count this game: {why.reason}{hint} (--allow-uncounted records it)"
                 raise Refused(why.code, told)
             if shape is not None and len(self._countable) < SHAPES_MAX:
                 self._countable.add(seen)
+
+    def _describe_team_ladders(self, facts: Facts, game: str, refusing: Sequence[Version]) -> str:
+        """Describe how a game of teams gets onto a ladder, although one of its rulesets refuses them."""
+        counting = [
+            ruleset_id for ruleset_id, versions in self.versions.items()
+            if any(game in version.ruleset.scope.game and rates_teams(version) for version in versions)
+            and list_partition_values(facts, 0, versions[0].ruleset)
+        ]  # fmt: skip
+        if not counting:
+            return f"; a ruleset that does: {_publish_system(game, has_teams=True)}"
+        void = " and ".join(f"ratings void --event {version.position} --reason TEXT" for version in refusing)
+        return f"; {counting[0]} counts it: withdraw {refusing[0].ruleset.id} with {void}"
 
     def _why_homeless(self, data: dict[str, Any]) -> str | None:
         """Return why a game is on no ladder, judging by its name, type and labels alone; otherwise None."""
@@ -446,8 +458,7 @@ def _why_homeless(
         return None
     if not scoring:
         scored = {slug for known in versions.values() for version in known for slug in version.ruleset.scope.game}
-        system = RATES_TEAMS if has_teams else ELO
-        remedy = did_you_mean(game, scored) or f"; ratings rules publish --shipped {system} --game {game} adds one"
+        remedy = did_you_mean(game, scored) or f"; {_publish_system(game, has_teams)} adds one"
         return f"no ruleset scores games of {game}{remedy}"
     for reason_of in (
         lambda ruleset: explain_kind_mismatch(ruleset, kind),
@@ -461,6 +472,11 @@ def _why_homeless(
     if all(missing.values()):
         return "; ".join(f"{name} needs its {' and '.join(labels)}" for name, labels in missing.items())
     return None
+
+
+def _publish_system(game: str, has_teams: bool) -> str:
+    """Return the command that publishes a shipped ruleset for a game, one that rates teams if it has them."""
+    return f"ratings rules publish --shipped {RATES_TEAMS if has_teams else ELO} --game {game}"
 
 
 def _inactive(player: str, window: list[int], activity: Activity) -> str:

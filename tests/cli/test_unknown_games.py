@@ -28,6 +28,15 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def teams(tmp_path: Path, ratings: Callable[..., Any]) -> tuple[str, str]:
+    """A ledger for chess, and a table with a game of partners."""
+    db, table = str(tmp_path / "club.db"), tmp_path / "teams.csv"
+    table.write_text("Date,Winners,Losers\n2026-11-20,Anna & Ben,Cleo & Dora\n", encoding="utf-8")
+    assert ratings("init", "--for", "chess", "--zone", "UTC", db=db).exit_code == 0
+    return db, str(table)
+
+
 def test_game_without_ruleset_is_refused_once(db: str, table: Path, ratings: Callable[..., Any]) -> None:
     """A slip in the name of a game is refused, with the name that is meant, in one line for all rows."""
     done = ratings("import", table, "--set", "game=ches", db=db)
@@ -87,16 +96,42 @@ def test_advice_drops_no_player(db: str, tmp_path: Path, ratings: Callable[..., 
     assert ratings("import", path, "--map", "Mood=", db=db).exit_code == 0
 
 
-def test_game_of_teams_gets_a_ruleset_that_rates_them(tmp_path: Path, ratings: Callable[..., Any]) -> None:
+def test_game_of_teams_gets_a_ruleset_that_rates_them(teams: tuple[str, str], ratings: Callable[..., Any]) -> None:
     """What the note on a game without a ladder advises puts games of partners on a ladder."""
-    db, table = str(tmp_path / "club.db"), tmp_path / "teams.csv"
-    table.write_text("Date,Winners,Losers\n2026-11-20,Anna & Ben,Cleo & Dora\n", encoding="utf-8")
-    assert ratings("init", "--for", "chess", "--zone", "UTC", db=db).exit_code == 0
-
-    done = ratings("import", str(table), "--set", "game=codenames", "--new-game", db=db)
+    db, table = teams
+    done = ratings("import", table, "--set", "game=codenames", "--new-game", db=db)
     advice = re.search(r"ratings (rules publish --shipped \S+ --game \S+) adds one", done.stderr)
 
     assert advice is not None
     assert ratings(*advice[1].split(), db=db).exit_code == 0
     rows = json.loads(ratings("standings", "weng-lin-codenames/all", "--format", "json", db=db).stdout)["rows"]
     assert {row["player"] for row in rows} == {"Anna", "Ben", "Cleo", "Dora"}
+
+
+def test_refused_game_of_teams_gets_a_ruleset_that_rates_them(
+    teams: tuple[str, str], ratings: Callable[..., Any]
+) -> None:
+    """The refusal of an unknown game of partners advises a ruleset that rates teams, and its command works."""
+    db, table = teams
+    done = ratings("import", table, "--set", "game=codenames", db=db)
+    advice = re.search(
+        r"unknown-game.*; ratings (rules publish --shipped weng-lin --game codenames) rates", done.stderr
+    )
+    assert advice is not None, done.stderr
+    assert ratings(*advice[1].split(), db=db).exit_code == 0
+    assert ratings("import", table, "--set", "game=codenames", db=db).exit_code == 0
+
+
+def test_refusal_of_partners_names_the_ruleset_that_counts_them(
+    teams: tuple[str, str], ratings: Callable[..., Any]
+) -> None:
+    """Where one ruleset of a game rates teams and another does not, the refusal says which to withdraw, and how."""
+    db, table = teams
+    for system in ("elo", "weng-lin"):
+        assert ratings("rules", "publish", "--shipped", system, "--game", "codenames", db=db).exit_code == 0
+    done = ratings("import", table, "--set", "game=codenames", db=db)
+    pattern = r"; weng-lin-codenames counts it: withdraw elo-codenames with ratings (void --event \d+ --reason) TEXT"
+    advice = re.search(pattern, done.stderr)
+    assert advice is not None, done.stderr
+    assert ratings(*advice[1].split(), "no teams", db=db).exit_code == 0
+    assert ratings("import", table, "--set", "game=codenames", db=db).exit_code == 0
