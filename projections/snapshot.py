@@ -142,7 +142,7 @@ class Snapshot(SnapshotReader):
         ladders = self.ladders()
         for reason in (*ladders.unusable, *ladders.failed):
             self.note(reason)  # which may be why it is the only one
-        return choose_only_ladder(ladders.rows, as_of=self.as_of)
+        return choose_only_ladder(ladders.rows, as_of=self.as_of, unscored=ladders.unscored)
 
     def with_ladder(self, one: str, other: str | None, is_player: bool = True) -> tuple[str, str]:
         """Return a player and a ladder, given in either order, or with the only ladder that the player is on.

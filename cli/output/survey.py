@@ -9,7 +9,7 @@ from ratings_ledger.cli.output.render import AXES, print_heading
 from ratings_ledger.projections.queries.players import PlayerStatistics
 from ratings_ledger.projections.queries.published import Schedule
 from ratings_ledger.projections.queries.results import members
-from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow
+from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow, describe_no_games
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 
 
@@ -33,10 +33,8 @@ def print_ladders(found: AllLadders) -> None:
         render.note(f"No ladder has a game played up to {found.times.stated(found.at.as_of)}.")
         return
     if not found.rows:
-        hint = "To import results: ratings import FILE"
-        if found.has_games:
-            hint = "No ruleset scores the recorded games; add one with: ratings rules publish --shipped elo --game NAME"
-        render.note(f"No ladder has a game yet. {hint}")
+        sentence = describe_no_games(found.unscored)
+        render.note(render.plain(sentence[0].upper() + sentence[1:]))
         return
     distinct = drop_duplicate_ladders(found.rows)
     _print_heading(found, render.count(len(distinct), "ladder"), [row.as_of for row in distinct])

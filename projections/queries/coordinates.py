@@ -371,4 +371,16 @@ def ruleset_ids(connection: Connection) -> set[str]:
 def unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
     """Return the error for an unknown ruleset; the message lists the known ones and suggests a similar one."""
     names = f"there are {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
-    return UnknownLadder(f"no ruleset is called {quote(ruleset_id)}{when} ({names}){did_you_mean(ruleset_id, known)}")
+    hint = did_you_mean(ruleset_id, known) or _suggest_shipped(ruleset_id)
+    return UnknownLadder(f"no ruleset is called {quote(ruleset_id)}{when} ({names}){hint}")
+
+
+def _suggest_shipped(ruleset_id: str) -> str:
+    """Return the command that publishes a shipped system for the game in an id, such as elo-chess; or nothing."""
+    from ratings_ledger.projections.rulesets.shipped_rulesets import systems  # few queries name an unknown ladder
+
+    for system in sorted(systems(), key=len, reverse=True):
+        if ruleset_id.startswith(f"{system}-"):
+            game = ruleset_id.removeprefix(f"{system}-")
+            return f"; to add it: ratings rules publish --shipped {system} --game {game}"
+    return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -37,17 +37,32 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_f
 from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
 
 
-def choose_only_ladder(rows: Collection[LadderRow], which: str = "", as_of: str | None = None) -> str:
+def describe_no_games(unscored: Sequence[str]) -> str:
+    """Say that no ladder has a game, and how that changes; `unscored` are the recorded games that no ruleset scores.
+
+    >>> describe_no_games(["chess"])
+    'no ruleset scores games of chess; one does after: ratings rules publish --shipped elo --game chess'
+    """
+    if not unscored:
+        return "no ladder has a game yet; results go in with: ratings import FILE"
+    publish = f"ratings rules publish --shipped elo --game {unscored[0]}"
+    return f"no ruleset scores games of {', '.join(unscored)}; one does after: {publish}"
+
+
+def choose_only_ladder(
+    rows: Collection[LadderRow], which: str = "", as_of: str | None = None, unscored: Sequence[str] = ()
+) -> str:
     """Return the only ladder, for a query that names none. Raises `BadArgument` with the names if there are several.
 
-    `which` describes the ladders in the message, behind the word "ladders"; `as_of` is the query's, for a message.
+    For messages: `which` describes the ladders, behind the word "ladders"; `as_of` is the query's; `unscored` are the
+    recorded games that no ruleset scores.
     """
     rows = drop_duplicate_ladders(rows)
     first, *others = sorted(rows, key=lambda row: -row.games) or (None,)
     if first is None and as_of is not None:
         raise BadArgument(f"no ladder has a game played up to {as_of}", "as_of")
     if first is None:
-        raise BadArgument("no ladder has a game yet; results go in with: ratings import FILE", "ladder")
+        raise BadArgument(describe_no_games(unscored), "ladder")
     if not others:
         return first.ladder
     names = "".join(
@@ -91,11 +106,11 @@ class LadderRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class AllLadders(ManyAnswers, RowSequence[LadderRow]):
-    """All ladders; `has_games` says whether the ledger has any games, on ladders or not."""
+    """All ladders; `unscored` are the recorded games, such as chess, that no ruleset scores."""
 
     at: Coordinates
     rows: tuple[LadderRow, ...]
-    has_games: bool = field(default=False, metadata=HIDDEN, kw_only=True)
+    unscored: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +281,9 @@ def all_ladders(survey: Survey) -> AllLadders:
             rows.append(
                 LadderRow(stream.ladder, ruleset, players, games, last_game, until, months=months, running=running)
             )
-    return AllLadders(survey.coordinates, tuple(rows), has_games=bool(facts.start), **survey.shared_members())
+    scored = {game for known in facts.rulesets.values() for version in known for game in version.ruleset.scope.game}
+    unscored = tuple(sorted({facts.texts[cell.game] for cell in facts.cells} - scored))
+    return AllLadders(survey.coordinates, tuple(rows), unscored=unscored, **survey.shared_members())
 
 
 def _count_by_month(survey: Survey, stream: Stream, known: dict[int, int]) -> tuple[int, ...]:

@@ -184,7 +184,13 @@ def test_unscored_ledger_says_how_to_score(db: str, ratings: Ratings) -> None:
     """A ledger whose games no ruleset scores says how to publish one."""
     assert ratings("init", "--no-rules", db=db + "2").exit_code == 0
     empty = ratings("ladders", db=db + "2").stderr
-    assert empty == "No ladder has a game yet. To import results: ratings import FILE\n"
+    assert empty == "No ladder has a game yet; results go in with: ratings import FILE\n"
     noted = ratings("record", "--game", "azul", "--game-id", "a", "anna", "ben", db=db + "2").stderr
     assert "no ladder" not in noted
-    assert "rules publish --shipped elo --game NAME" in ratings("ladders", db=db + "2").stderr
+    for command in ("ladders", "standings"):
+        told = ratings(command, db=db + "2").stderr
+        assert "o ruleset scores games of azul; one does after: ratings rules publish --shipped elo --game azul" in told
+    unknown = ratings("standings", "elo-azul", db=db + "2").stderr
+    assert "to add it: ratings rules publish --shipped elo --game azul\n" in unknown
+    assert ratings("rules", "publish", "--shipped", "elo", "--game", "azul", db=db + "2").exit_code == 0
+    assert ratings("standings", db=db + "2").stdout.startswith("elo-azul: 1 game ")

@@ -202,8 +202,9 @@ def resolve_columns(
 
 def _no_columns(absent: Sequence[str], games: Sequence[str]) -> Refused:
     """Return the refusal of a table that does not say something of its games; `games` are those that rulesets score."""
-    known = f" (rulesets here score {', '.join(games)})" if games else ""
-    fixed = f", or say it of all rows: --set game={(*games, 'NAME')[0]}{known}" if "game" in absent else ""
+    another = "for another game first: ratings rules publish --shipped elo --game NAME"
+    known = f" (rulesets here score {', '.join(games)}; {another})" if games else ""
+    fixed = f", or say it of all rows: --set game=NAME{known}" if "game" in absent else ""
     listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
     told = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
     if "game_id" in absent:
