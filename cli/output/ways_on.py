@@ -35,7 +35,7 @@ def note_ways_on(
 
 def _is_only_in_rows(result: Imported) -> bool:
     """Tell whether all faults are in rows, so that other rows are not affected."""
-    if len(result.rejected) >= REJECTIONS_MAX:
+    if len(result.rejected) >= REJECTIONS_MAX or result.counting:
         return False
     headers = {file: table.header for file, table in result.tables.items()}
     return all((fault.line or 0) > headers.get(fault.file or "", 0) for fault in result.rejected)

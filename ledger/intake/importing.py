@@ -30,7 +30,13 @@ from ratings_ledger.ledger.rejections import Rejection, count, csv_item, quote
 from ratings_ledger.ledger.store.appending import AppendResult, BuildLastDrafts
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.repeated_games import describe_way_back, describe_ways_out, is_of_another_day
+from ratings_ledger.ledger.validation.repeated_games import (
+    are_of_one_day,
+    describe_counting_column,
+    describe_way_back,
+    describe_ways_out,
+    is_of_another_day,
+)
 
 CHUNK_EVENTS = 50_000
 
@@ -168,6 +174,14 @@ class FileIntake(Intake):
         is_same_id = waiting.draft.event_id == draft.event_id
         if is_same_id and item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
             problem: Rejection | None = rows_apart_rejection(draft.subject)
+        elif (
+            is_same_id
+            and item.file == waiting.file
+            and not are_of_one_day(draft, waiting.draft)
+            and (column := self._find_id_column(item))
+        ):
+            self.result.counting.add(item.file)
+            return Rejection("id-conflict", describe_counting_column(column))
         else:
             problem = super()._against_waiting(item, draft, waiting)
         return self._with_way_out(problem, draft, item) if item.is_numbered else problem
@@ -186,11 +200,15 @@ class FileIntake(Intake):
             rename = "" if is_given else f"give the file the name {csv_item(giver)}, and "
             told = f"it was edited since: {rename}--sync shows the difference, and corrects it"
             return told, told
-        columns = self.result.tables[item.file].columns if item.file in self.result.tables else {}
-        column = next((theirs for theirs, ours in columns.items() if ours == "game_id"), None)
+        column = self._find_id_column(item)
         is_moved = is_of_another_day(Log(self._connection), draft)
         told = describe_ways_out(is_by_day(game_id), is_given and not self._compared, is_moved, column)
         return told, told
+
+    def _find_id_column(self, item: Item) -> str | None:
+        """Return the name of the column in which a table has the ids of its games."""
+        columns = self.result.tables[item.file].columns if item.file in self.result.tables else {}
+        return next((theirs for theirs, ours in columns.items() if ours == "game_id"), None)
 
     def _refuse_rows(self, item: Item, game_id: str, problem: Rejection) -> Rejection:
         """Refuse a game of several rows as a whole: refuse rows of it that were already taken, too."""

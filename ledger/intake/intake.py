@@ -84,6 +84,8 @@ class Imported:
     rejected: list[Rejection] = field(default_factory=list)
     rejected_count: int = 0
     head: Head | None = None
+    # files with a column of ids that numbers the games of each day anew
+    counting: set[str] = field(default_factory=set)
     # of a refused input, how many events have nothing wrong; and the game of the first that is to be appended
     sound: int = 0
     game: str | None = None
@@ -253,6 +255,8 @@ class Intake:
         self._based_on = {} if based_on is None else based_on
         self._clock_events: RepeatedClockEvents | None = None
         self._told_ways = set[tuple[str, str]]()
+        # by file and line, the names of games whose places have a gap
+        self._names_of_gaps: dict[tuple[str, int], frozenset[str]] = {}
         self.waiting: WaitingDrafts = DraftList() if waiting is None else waiting
         self._is_closed = False
         with ledger.reading() as self._connection:
@@ -350,6 +354,8 @@ class Intake:
         # what is wrong with its names is told already, or told with everything else
         if not self.policy.keep_going and problem.code not in REFUSED_NAMES:
             self._newcomers.meet_refused(names, first_occurrence(item))
+            if problem.code == "place-gap" and len(self.result.rejected) < REJECTIONS_MAX:
+                self._names_of_gaps[item.file, item.line] = frozenset(names)
 
     def _take(
         self, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
@@ -469,7 +475,7 @@ class Intake:
         result.new_players, result.alike = newcomers.names, newcomers.alike
         new_ids, opponents = newcomers.new_ids, dict[str, set[str]]()
         if refused:
-            named, told = set[str](), set[str]()
+            named, told = set[str](), self._blame_tied_names(refused)
             for waiting in [*self.waiting]:
                 names = TYPES[waiting.draft.type].brings(parse_object(waiting.draft.data.encode()))
                 wrong = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
@@ -499,6 +505,18 @@ class Intake:
         files = {rejection.file: None for rejection in result.rejected}
         order = {file: number for number, file in enumerate(files)}
         result.rejected.sort(key=lambda rejection: (order[rejection.file], rejection.line or 0))
+
+    def _blame_tied_names(self, refused: dict[str, Rejection]) -> set[str]:
+        """Report names of several players instead of the gaps in places that they leave; return these names."""
+        blamed = set[str]()
+        for index, rejection in enumerate(self.result.rejected if self._names_of_gaps else ()):
+            place = rejection.file or "", rejection.line or 0
+            names = self._names_of_gaps.get(place, frozenset()) if rejection.code == "place-gap" else ()
+            name = min((name for name in names if name in refused and refused[name].code == "tied-players"), default="")
+            if name:
+                self.result.rejected[index] = refused[name]._replace(file=rejection.file, line=rejection.line)
+                blamed.add(name)
+        return blamed
 
     def _note(self, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:
         placed = rejection._replace(file=file or None, line=(line or None) if file else None)

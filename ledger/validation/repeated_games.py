@@ -54,6 +54,19 @@ def is_of_another_day(log: EventLookup, draft: Draft) -> bool:
     return game is not None and _format_day(game.occurred_at) != _format_day(draft.occurred_at)
 
 
+def are_of_one_day(left: Draft, right: Draft) -> bool:
+    """Tell whether two games were played on one day, in UTC."""
+    return _format_day(left.occurred_at) == _format_day(right.occurred_at)
+
+
+def describe_counting_column(column: str) -> str:
+    """Describe a column of ids that numbers the games of each day anew, and the option that numbers them by date."""
+    drop = f"--map {shlex.quote(f'{column}=')}"
+    return (
+        f"column {quote(column)} repeats its numbers on other days, so they name no game; {drop} numbers games by date"
+    )
+
+
 def describe_way_back(void: KnownEvent, file: str, is_compared: bool) -> str:
     """Describe the remedy for a game with the id of a voided one: reinstate that game, then sync or correct the file.
 

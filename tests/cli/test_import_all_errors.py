@@ -86,3 +86,35 @@ def test_no_ruleset_is_told_with_the_command_that_publishes_one(tmp_path: Path, 
     command = "ratings rules publish --shipped elo --game tichu"
     assert f"no ruleset is published, so nothing rates these games; one does: {command}" in done.stderr
     assert ratings(*command.split()[1:], db=url).exit_code == 0
+
+
+def test_numbers_that_begin_anew_each_day_are_one_cause(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A column that counts the games of an evening is told once, with the option that numbers them by date."""
+    (table := tmp_path / "club.csv").write_text(
+        "Date,Game,1st,2nd\n2026-06-05,1,Anna,Ben\n2026-06-05,2,Ben,Anna\n2026-06-12,1,Anna,Ben\n2026-06-12,2,Ben,Anna\n"
+    )
+    done = ratings("import", table, db=one_db)
+    assert causes(done.stderr) == ["4 id-conflict"]
+    told = "column 'Game' repeats its numbers on other days, so they name no game; --map Game= numbers games by date "
+    assert f"{told}(1 more like this, the last in line 5)" in done.stderr
+    assert "--keep-going" not in done.stderr
+    assert ratings("import", table, "--map", "Game=", db=one_db).stdout.startswith("4 appended")
+
+
+def test_column_of_games_that_is_read_as_numbers_is_named(tmp_path: Path, ratings: Ratings) -> None:
+    """Where nothing says which game it was, the refusal names the column of that name, which has numbers."""
+    url = str(tmp_path / "two.db")
+    ratings("init", "--for", "catan", "--for", "chess", db=url)
+    (table := tmp_path / "club.csv").write_text("Date,Game,1st,2nd\n2026-06-05,1,Anna,Ben\n")
+    assert "there is no column 'game' ('Game' is read as game_id); " in ratings("import", table, db=url).stderr
+
+
+def test_two_names_in_a_cell_explain_the_gap_in_places(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A tie in one cell leaves the next place empty; each such row is told as a tie alone."""
+    rows = "".join(f"2026-06-0{day},Anna,Ben & Cleo,,Dora\n" for day in (1, 2))
+    (table := tmp_path / "club.csv").write_text(f"Date,1st,2nd,3rd,4th\n{rows}2026-06-03,Anna,Ben,,Dora\n")
+    done = ratings("import", table, db=one_db)
+    assert causes(done.stderr) == ["2 tied-players", "4 place-gap"]
+    assert "(1 more like this, the last in line 3)" in done.stderr
+    kept = ratings("import", table, "--ties", "&", db=one_db)
+    assert causes(kept.stderr) == ["4 place-gap"]

@@ -196,16 +196,22 @@ def resolve_columns(
     needed = (*options.needed, *(("player",) if has_players and not wide else ()))
     given_besides = (*given_besides, *(["game"] if options.only_game else []))
     if absent := [name for name in needed if name not in (*given, *options.fixed, *given_besides)]:
-        problems.append(_no_columns(absent, options.games))
+        numbered = next((theirs for theirs, ours in zip(names, header, strict=True) if ours == "game_id"), "game_id")
+        problems.append(_no_columns(absent, options.games, numbered))
     return header, problems
 
 
-def _no_columns(absent: Sequence[str], games: Sequence[str]) -> Refused:
-    """Return the refusal of a table that does not say something of its games; `games` are those that rulesets score."""
+def _no_columns(absent: Sequence[str], games: Sequence[str], numbered: str) -> Refused:
+    """Return the refusal of a table that does not say something of its games.
+
+    `games` are those that rulesets score, and `numbered` is the column that is read as the number of a game.
+    """
     another = "for another game first: ratings rules publish --shipped elo --game NAME"
     known = f" (rulesets here score {', '.join(games)}; {another})" if games else ""
     fixed = f", or say it of all rows: --set game=NAME{known}" if "game" in absent else ""
     listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
+    if "game" in absent and numbered != "game_id":
+        listed += f" ({quote(numbered)} is read as game_id)"
     told = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
     if "game_id" in absent:
         told += "; game_id is the game's own number or name, different for each game: number the rows"
