@@ -3,13 +3,14 @@
 import shlex
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import click
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import BadArgument, RuleFailed, RulesetRefused, Unknown
-from ratings_ledger.ledger.rejections import did_you_mean, quote
+from ratings_ledger.ledger.rejections import did_you_mean, find_closest, quote
 
 # by argument of a query: the option of a command that sets it
 OPTIONS: dict[str | None, str | None] = {
@@ -58,7 +59,19 @@ class Command(click.Command):
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
         """Parse the words behind the command. Raises `click.UsageError`."""
-        return _parse_words(super().parse_args, context, words)
+        return _parse_words(self._parse_known, context, words)
+
+    def _parse_known(self, context: click.Context, words: list[str]) -> list[str]:
+        """Parse words as click does. Raises `click.NoSuchOption` also where numbers such as -7.5 may stand."""
+        if context.ignore_unknown_options and "--" not in words:
+            values, rest, _ = self.make_parser(context).parse_args([*words])
+            arguments = [values[one.name] for one in self.params if isinstance(one, click.Argument)]
+            for word in chain(rest, *(value if isinstance(value, tuple) else [value] for value in arguments)):
+                if isinstance(word, str) and word.startswith("--"):
+                    name = word.partition("=")[0]
+                    close = find_closest(name, (known for parameter in self.params for known in parameter.opts))
+                    raise click.NoSuchOption(name, possibilities=close and [close], ctx=context)
+        return super().parse_args(context, words)
 
     def invoke(self, context: click.Context) -> Any:
         """Run the command. Raises `click.UsageError` for a bad argument, `click.ClickException` for the unknown and for

@@ -15,6 +15,22 @@ WRONG = {
         "--db stands before the command: ratings --db 'club 1.db' standings elo-chess",
     ),
     "--db behind a group": (["rules", "list", "--db=x.db"], "ratings --db x.db rules list"),
+    "--db behind negative points": (
+        ["adjust", "elo-chess", "anna", "-7.5", "--reason", "late", "--db", "x.db"],
+        "--db stands before the command: ratings --db x.db adjust elo-chess anna -7.5 --reason late",
+    ),
+    "--db behind the values of a seed": (
+        ["seed", "elo-chess", "anna", "rating=1500", "--db=x.db"],
+        "--db stands before the command: ratings --db x.db seed elo-chess anna rating=1500",
+    ),
+    "an option beside negative points": (
+        ["adjust", "elo-chess", "anna", "-5", "--resaon", "x"],
+        "Did you mean '--reason'?",
+    ),
+    "an option beside the values of a seed": (
+        ["seed", "glicko-chess", "anna", "--gmes", "3"],
+        "Did you mean '--games'?",
+    ),
     "--db without a value": (["status", "--db"], "ratings --db URL status"),
 }
 
