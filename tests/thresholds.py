@@ -8,8 +8,8 @@ THRESHOLDS = {
     "delta_events": ["projections.facts.decoding.DELTA_EVENTS"],
     "scanned_events": ["projections.facts.decoding.BULK_EVENTS"],
     "followed_events": ["projections.queries.ladders_at.FOLLOWED_EVENTS"],
-    "compacted_times": ["projections.facts.column_cache.TIMES_AS_LONG"],
-    "segments_open": ["projections.facts.column_cache.SEGMENTS_OPEN"],
+    "compacted_times": ["projections.facts.column_cache.MERGE_RATIO"],
+    "segments_open": ["projections.facts.column_cache.SEGMENTS_MAX"],
     "verified_events": ["ledger.verification.PART_EVENTS"],
     # replay
     "traced_games": ["projections.replay.trace_cache.TRACED_GAMES"],

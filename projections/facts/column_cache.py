@@ -1,14 +1,14 @@
-"""The cache of decoded columns: the content of the log as segments, which are files of columns.
+"""The cache of decoded columns: the decoded log in segments, which are files of columns.
 
-    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/columns/FIRST-LAST-CHAINHASH-FORMAT     what events FIRST+1 to LAST said
+    ~/.cache/ratings-ledger/LEDGER-ID-LOCATION/columns/FIRST-LAST-CHAINHASH-FORMAT     decoded events FIRST+1 to LAST
 
-A copy of a ledger has the same id, and soon a different history. Each place therefore has its own cache; only a hash of
-the place appears in the path.
+A copy of a ledger has the same id, and soon a different history. Each location therefore has its own cache; the path
+contains only a hash of the location.
 
-The segments follow each other from the first event on, and hold the log up to a position. Corrections come after the
-games that they change, so the facts at any earlier position can be read, too. New events become a segment, which is
-merged with earlier ones that are not much longer. Processes that have these open keep them. The lock only prevents two
-processes from doing the same work.
+The segments follow each other from the first event on, and hold the log up to a position. Corrections are
+stored apart from the games that they change, so the facts at any earlier position can be read. New events become a
+segment, which is merged with earlier ones that are not much longer. A process can go on reading files that a merge
+deletes. The lock only keeps two processes from doing the same work.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ from ratings_ledger.projections.facts.stored_columns import ANY, LayeredColumn, 
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
-# A segment is merged with all later ones unless it is more than TIMES_AS_LONG times as long as these together. With
-# more than SEGMENTS_OPEN segments, it is merged unless it is longer than they are.
-TIMES_AS_LONG, SEGMENTS_OPEN = 8, 16
+# A segment is merged with all later ones if it is at most MERGE_RATIO times as long as these together; with more than
+# SEGMENTS_MAX segments, if it is no longer than they are.
+MERGE_RATIO, SEGMENTS_MAX = 8, 16
 ROWS = {"first_position": "q", "occurred_at": "q", "start": "q", "count": "i", "cell": "i", "kind_start": "q"}
 SLOTS = {"player": "i", "place": "i", "status": "b", "replaced": "b"}
 OF_KIND = {name: "q" for columns in COLUMNS_OF.values() for name in columns}
@@ -103,13 +103,13 @@ logger = logging.getLogger(__name__)
 
 
 class Cache:
-    """The opened cache of one ledger: consecutive segments, as far as they fit together."""
+    """The open cache of one ledger: its longest run of consecutive valid segments."""
 
     def __init__(self, root: Path, ledger: str) -> None:
         self.root, self.folder = root, root / "columns"
         self.ledger = ledger
         self.segments: list[ColumnFile] = []
-        self._values: dict[tuple[str, str], list[Any]] = {}  # those in columns of lines
+        self._values: dict[tuple[str, str], list[Any]] = {}  # parsed JSON lines, by segment and column
 
     @property
     def position(self) -> int:
@@ -121,20 +121,20 @@ class Cache:
         segment = open_file(self.folder / name)
         if segment is not None:
             if not _are_expected(segment.codes):
-                raise Damaged(f"{name} has other columns than those expected", self.folder / name)
-            if (segment.about.get("ledger"), segment.about.get("after")) != (self.ledger, self._numbered()):
-                raise Damaged(f"{name} does not go with what is before it", self.folder / name)
+                raise Damaged(f"{name} has unexpected columns", self.folder / name)
+            if (segment.about.get("ledger"), segment.about.get("after")) != (self.ledger, self._dictionary_hash()):
+                raise Damaged(f"{name} does not continue the segment before it", self.folder / name)
             self.segments.append(segment)
         return segment is not None
 
-    def _numbered(self) -> str:
-        """Return a hash of all numbered texts so far, and of the ends of columns, from which a segment continues."""
+    def _dictionary_hash(self) -> str:
+        """Return the hash of the numbered texts and the ends of columns that the next segment builds on."""
         return str(self.segments[-1].about.get("numbered")) if self.segments else ""
 
-    def _items(self, name: str) -> int:
+    def _count_items(self, name: str) -> int:
         return sum(len(segment.columns[name]) for segment in self.segments if name in segment.columns)
 
-    def _optional(self) -> list[str]:
+    def _list_optional(self) -> list[str]:
         """Return the names of the columns that may end early."""
         custom = {name for segment in self.segments for name in segment.columns if name not in FILES}
         return [*OPTIONAL, *sorted(custom)]
@@ -143,9 +143,9 @@ class Cache:
 
     def _column(self, name: str, items: int | None = None, limits: tuple[int, int] = ANY) -> LayeredColumn:
         """Return the first items of a column, whose numbers are within limits. Raises `ValueError` for fewer."""
-        available = self._items(name)
+        available = self._count_items(name)
         if items is not None and not 0 <= items <= available:
-            raise ValueError(f"{name} has {available} numbers, and {items} are wanted")
+            raise ValueError(f"{name} has {available} numbers; {items} are expected")
         parts = [segment.columns[name] for segment in self.segments if name in segment.columns]
         return LayeredColumn([part.within(*limits) for part in parts], items)
 
@@ -158,7 +158,7 @@ class Cache:
             values += self._values[segment.name, name]
         return values[:count]
 
-    def _tables(self, facts: Facts, players: int | None = None) -> None:
+    def _fill_dictionaries(self, facts: Facts, players: int | None = None) -> None:
         facts.players = self._lines("players", players)
         facts.texts = self._lines("texts")
         facts.cells = [Cell(*cell) for cell in self._lines("cells")]
@@ -168,43 +168,43 @@ class Cache:
         facts.person = array("i", range(len(facts.players)))
 
     def facts(self, position: int) -> Facts:
-        """Return the facts up to a position, not 0; their `others` and `changes` are still to be applied.
+        """Return the facts up to a position above 0. The caller applies their `others` and `changes`.
 
-        The columns are checked when they are read. Raises `Damaged`.
+        Columns are checked when they are read. Raises `Damaged`.
         """
-        with self._nothing_else():
+        with self._translate_errors():
             facts = self._facts(position)
             check_texts(facts)
             check_changes(facts)
         return facts
 
     @contextmanager
-    def _nothing_else(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise Damaged(f"it holds something other than columns: {error}", self.folder) from None
+            raise Damaged(f"it contains something other than columns: {error}", self.folder) from None
 
     def _facts(self, position: int) -> Facts:
         facts = Facts(position, b"", unchecked=check)
-        player_count = self._items("players_at")
-        known = bisect_right(self._column("players_at"), position)
-        self._tables(facts, known)
-        if len(facts.players) < known:
+        player_count = self._count_items("players_at")
+        known_players = bisect_right(self._column("players_at"), position)
+        self._fill_dictionaries(facts, known_players)
+        if len(facts.players) < known_players:
             raise ValueError("names are missing")
-        facts.players_at = self._column("players_at", known)
-        at = self._column("others_at")
-        known = bisect_right(at, position)
-        facts.others = list(zip(at[:known], self._lines("others", known), strict=True))
+        facts.players_at = self._column("players_at", known_players)
+        others_at = self._column("others_at")
+        other_count = bisect_right(others_at, position)
+        facts.others = list(zip(others_at[:other_count], self._lines("others", other_count), strict=True))
         changes = [self._column(f"change.{name}") for name in CHANGES]
-        known = bisect_right(changes[0], position)
+        change_count = bisect_right(changes[0], position)
         facts.changes = [
             GameChange(change[0], change[1], bool(change[2]), *change[3:])
-            for change in zip(*(column[:known] for column in changes), strict=True)
+            for change in zip(*(column[:change_count] for column in changes), strict=True)
         ]
         rows = bisect_right(self._column("first_position"), position)
         limits = {
-            "start": (0, self._items("player") + 1),
+            "start": (0, self._count_items("player") + 1),
             "count": (0, PLAYERS_MAX + 1),
             "cell": (0, len(facts.cells)),
             "player": (0, player_count),
@@ -227,7 +227,8 @@ class Cache:
         for name in SLOTS:
             setattr(facts, name, self._column(name, slots, limits.get(name, ANY)))
         facts.optional = {
-            name: self._column(name, min(slots, self._items(name)), limits.get(name, ANY)) for name in self._optional()
+            name: self._column(name, min(slots, self._count_items(name)), limits.get(name, ANY))
+            for name in self._list_optional()
         }
         facts.of_kind = {name: self._column(f"kind.{name}") for name in OF_KIND}
         return facts
@@ -241,15 +242,15 @@ class Cache:
     def delta(self) -> Facts:
         """Return facts to which the events after the cache can be applied. Raises `Damaged`."""
         facts = Facts(self.position, b"")
-        with self._nothing_else():
-            self._tables(facts)
+        with self._translate_errors():
+            self._fill_dictionaries(facts)
         facts.base = Base(
-            self._items("first_position"),
-            self._items("player"),
+            self._count_items("first_position"),
+            self._count_items("player"),
             len(facts.players),
             len(facts.texts),
             len(facts.cells),
-            {name: self._items(f"kind.{name}") for name in OF_KIND},
+            {name: self._count_items(f"kind.{name}") for name in OF_KIND},
         )
         facts.players_at = array("q", bytes(8 * len(facts.players)))
         return facts
@@ -264,7 +265,7 @@ class Cache:
             "cells": encode_lines(delta.cells[base.cells :]),
             "others": encode_lines(record for _, record in delta.others),
         }
-        grown: dict[str, Column] = {
+        new_columns: dict[str, Column] = {
             **{name: getattr(delta, name) for name in (*ROWS, *SLOTS)},
             **{f"kind.{name}": delta.of_kind[name] for name in OF_KIND},
             **{
@@ -278,45 +279,47 @@ class Cache:
         for name, column in delta.optional.items():
             code, usual = find_optional_column(name)
             is_used = column.count(usual) < len(column)
-            grown[name] = array(code, [usual]) * (base.slots - self._items(name)) + column if is_used else array(code)
-        numbered = hashlib.sha256(self._numbered().encode())
+            new_columns[name] = (
+                array(code, [usual]) * (base.slots - self._count_items(name)) + column if is_used else array(code)
+            )
+        dictionaries = hashlib.sha256(self._dictionary_hash().encode())
         for name in TEXTS:
-            numbered.update(f"{name} {len(lines[name])} ".encode() + lines[name])
+            dictionaries.update(f"{name} {len(lines[name])} ".encode() + lines[name])
         for name in sorted(delta.optional):
-            # where the next segment goes on, which depends on how this one was decoded
-            numbered.update(f"{name} {self._items(name) + len(grown[name])} ".encode())
+            # the next segment starts where this column ends
+            dictionaries.update(f"{name} {self._count_items(name) + len(new_columns[name])} ".encode())
         written = self._write(
             len(self.segments),
-            _rest(delta.position, delta.chain_hash),
-            {name: [column] for name, column in grown.items()},
-            numbered.hexdigest(),
+            _name_suffix(delta.position, delta.chain_hash),
+            {name: [column] for name, column in new_columns.items()},
+            dictionaries.hexdigest(),
         )
-        if len(self.segments) >= SEGMENTS_OPEN:
+        if len(self.segments) >= SEGMENTS_MAX:
             self.merge(1)
         return written
 
-    def merge(self, times_as_long: int) -> None:
-        """Merge the first segment that is at most `times_as_long` as all later ones with these.
+    def merge(self, ratio: int) -> None:
+        """Merge the first segment that is at most `ratio` times as long as all later ones with those.
 
         Raises `Damaged`, `Unreadable`.
         """
         for number, segment in enumerate(self.segments[:-1]):
             first, last = _span(segment)
-            if last - first <= times_as_long * (self.position - last):
+            if last - first <= ratio * (self.position - last):
                 old = self.segments[number:]
                 names = {name for segment in old for name in segment.columns}
                 columns = {
                     name: [segment.columns[name] for segment in old if name in segment.columns] for name in names
                 }
-                self._write(number, old[-1].name.partition("-")[2], columns, self._numbered())
+                self._write(number, old[-1].name.partition("-")[2], columns, self._dictionary_hash())
                 return
 
-    def _write(self, number: int, rest: str, columns: Mapping[str, Iterable[Column]], numbered: str) -> bool:
+    def _write(self, number: int, suffix: str, columns: Mapping[str, Iterable[Column]], dictionaries: str) -> bool:
         """Replace the segments from a number on by one. Return whether that worked."""
         old = self.segments[number:]
         del self.segments[number:]
-        name = f"{self.position}-{rest}"
-        about = {"name": name, "ledger": self.ledger, "after": self._numbered(), "numbered": numbered}
+        name = f"{self.position}-{suffix}"
+        about = {"name": name, "ledger": self.ledger, "after": self._dictionary_hash(), "numbered": dictionaries}
         custom = {name: find_optional_column(name).code for name in sorted(columns.keys() - FILES.keys())}
         parts = {column: (code, columns[column]) for column, code in (FILES | custom).items()}
         try:
@@ -345,40 +348,40 @@ def _span(segment: ColumnFile) -> tuple[int, int]:
     return int(first), int(last)
 
 
-def _rest(last: int, chain_hash: bytes | None) -> str:
+def _name_suffix(last: int, chain_hash: bytes | None) -> str:
     """Return the name of a segment without its first position."""
     return f"{last}-{(chain_hash or b'').hex()}-{FORMAT}"
 
 
 def folder_of(connection: Connection) -> str:
-    """Return the name of a ledger's cache: its id, which is a UUID, and a hash of its place."""
-    where = json.dumps(dialect_of(connection).identify_database(connection)).encode()
-    return f"{ledger_id(connection)}-{hashlib.sha256(where).hexdigest()[:16]}"
+    """Return the name of a ledger's cache: its id, which is a UUID, and a hash of its location."""
+    location = json.dumps(dialect_of(connection).identify_database(connection)).encode()
+    return f"{ledger_id(connection)}-{hashlib.sha256(location).hexdigest()[:16]}"
 
 
 def refuse_shared_cache(connection: Connection) -> None:
     """Raise `StoreUnavailable` if accounts other than this one have any right in the cache of a ledger."""
-    if (place := cache_folder()) is not None:
-        refuse_other_accounts(Path(place) / folder_of(connection))
+    if (folder := cache_folder()) is not None:
+        refuse_other_accounts(Path(folder) / folder_of(connection))
 
 
 def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cache | None:
-    """Return the cache of a ledger, as far as it matches the log; None if none can be kept, or it cannot be read now.
+    """Return the part of a ledger's cache that matches the log; None if the ledger has no cache, or it is unreadable.
 
     With `locked`, segments that do not match are deleted with a message, because the caller rebuilds them.
     """
-    ledger, place = ledger_id(connection), cache_folder()
-    if place is None or connection.get_execution_options().get("in_memory"):
+    ledger, folder = ledger_id(connection), cache_folder()
+    if folder is None or connection.get_execution_options().get("in_memory"):
         return None
-    cache = Cache(Path(place) / folder_of(connection), ledger)
+    cache = Cache(Path(folder) / folder_of(connection), ledger)
     longest_first = sorted(files_in(cache.folder, f"-{FORMAT}"), reverse=True)
     names = {path.name: last for last, path in longest_first}
-    rests = {last: _rest(last, chain_hash_at(connection, last)) for last in names.values()}
+    suffixes = {last: _name_suffix(last, chain_hash_at(connection, last)) for last in names.values()}
     try:
-        while behind := [name for name, last in names.items() if name == f"{cache.position}-{rests[last]}"]:
-            del names[behind[0]]
+        while following := [name for name, last in names.items() if name == f"{cache.position}-{suffixes[last]}"]:
+            del names[following[0]]
             try:
-                cache.open_next(behind[0])
+                cache.open_next(following[0])
             except Damaged as problem:
                 if locked:
                     problem.discard()
@@ -386,11 +389,11 @@ def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cac
         logger.warning("ratings: the cache in %s is not used: %s", cache.root, problem)
         return None
     if locked:
-        _delete_unused(cache, newest, rests)
+        _delete_unused(cache, newest, suffixes)
     return cache
 
 
-def _delete_unused(cache: Cache, newest: int, rests: Mapping[int, str]) -> None:
+def _delete_unused(cache: Cache, newest: int, suffixes: Mapping[int, str]) -> None:
     """Delete the segments that are not in the cache, and log why if they belong to another log."""
     used, why = {segment.name for segment in cache.segments}, ""
     for last, path in [*files_in(cache.folder, f"-{FORMAT}")]:
@@ -400,8 +403,8 @@ def _delete_unused(cache: Cache, newest: int, rests: Mapping[int, str]) -> None:
             why = "it belongs to another ledger"
         elif last > newest:
             why = f"it is at position {last}, the log ends at {newest}"
-        elif path.name.partition("-")[2] != rests.get(last):
-            why = "it comes from another history"
+        elif path.name.partition("-")[2] != suffixes.get(last):
+            why = "it was built from another history"
         delete_file(path)
     if why:
         logger.warning("ratings: the cache in %s is rebuilt: %s", cache.root, why)
@@ -434,38 +437,38 @@ def _locked(lock: IO[bytes]) -> bool:
 def check(facts: Facts) -> None:
     """Raise `Damaged` if a number in the columns is not a valid index.
 
-    What later events changed is `check_changes`'s matter. Columns stay in the pieces that they are in.
+    `check_changes` covers the changes by later events. Columns are checked piece by piece, without a copy.
     """
     rows = [getattr(facts, name) for name in ROW_COLUMNS]
     slots = [getattr(facts, name) for name in SLOT_COLUMNS]
     check_all([*rows, *slots, *facts.optional.values(), *facts.of_kind.values()])
     if len({*map(len, rows)}) > 1 or len({*map(len, slots)}) > 1:
-        raise _nowhere(facts)
+        raise _index_error(facts)
     spans = [*zip(*map(pieces, (facts.start, facts.count)), strict=True)]
     used = max((arrays.largest(_ends(*span)) for span in spans), default=0)
     if used > len(facts.player):
-        raise _nowhere(facts)
+        raise _index_error(facts)
     for piece in pieces(facts.player):
         if not arrays.is_within(piece[: max(used, 0)], 0, len(facts.players)):
-            raise _nowhere(facts)
+            raise _index_error(facts)
         used -= len(piece)
     for kind, names in ((kind, names) for kind, names in COLUMNS_OF.items() if names):
-        own = array("b", [facts.texts[cell.kind] == kind for cell in facts.cells])
-        if any(own):
+        is_kind = array("b", [facts.texts[cell.kind] == kind for cell in facts.cells])
+        if any(is_kind):
             lengths = {len(facts.of_kind[name]) for name in names}
             spans = [*zip(*map(pieces, (facts.cell, facts.kind_start, facts.count)), strict=True)]
-            last = max((arrays.largest(_ends_of(own, *span)) for span in spans), default=0)
+            last = max((arrays.largest(_ends_of_kind(is_kind, *span)) for span in spans), default=0)
             if len(lengths) > 1 or last > min(lengths):
-                raise _nowhere(facts)
+                raise _index_error(facts)
 
 
-def _nowhere(facts: Facts) -> Exception:
-    problem: Exception = facts.start.damaged("has a number that leads nowhere")
+def _index_error(facts: Facts) -> Exception:
+    problem: Exception = facts.start.damaged("has an index out of range")
     return problem
 
 
 def check_changes(facts: Facts) -> None:
-    """Raises `ValueError` unless what later events did to games can be applied."""
+    """Raise `ValueError` if a change to a game has an index out of range."""
     slots, changed = len(facts.player), [change for change in facts.changes if change.start != NONE]
     if not (
         arrays.is_within(array("q", [change.row for change in facts.changes]), 0, len(facts.first_position))
@@ -474,18 +477,18 @@ def check_changes(facts: Facts) -> None:
         and arrays.is_within(array("q", [change.start + change.size for change in changed]), 0, slots + 1)
         and arrays.is_within(array("q", [change.cell for change in changed]), 0, len(facts.cells))
     ):
-        raise ValueError("a correction leads nowhere")
+        raise ValueError("a correction has an index out of range")
 
 
 def check_texts(facts: Facts) -> None:
-    """Raises `ValueError` for names that are not text, and cells that no game can have."""
+    """Raise `ValueError` for names that are not text, and for impossible cells."""
     if not {*map(type, facts.players), *map(type, facts.texts)} <= {str}:
         raise ValueError("a name is not text")
     for cell in facts.cells:
         if not all(isinstance(number, int) for number in cell):
-            raise ValueError("a cell holds something other than numbers")
+            raise ValueError("a cell contains something other than numbers")
         if not all(NONE <= number < len(facts.texts) for number in cell[:6]) or not 0 <= cell.seats <= PLAYERS_MAX:
-            raise ValueError("a cell names a text that is not there")
+            raise ValueError("a cell names a missing text")
         if NONE in (cell.game, cell.kind) or facts.texts[cell.kind] not in GAME_TYPES:
             raise ValueError("a cell has no known game type")
 
@@ -495,8 +498,8 @@ def _ends(start: Column, count: Column) -> Column:
     return arrays.as_column(arrays.as_numpy(start) + arrays.as_numpy(count))
 
 
-def _ends_of(own: Column, cell: Column, start: Column, count: Column) -> Column:
-    """Return where the spans end, for the games whose cells are `own`."""
-    mine = arrays.as_numpy(own).astype(bool)[arrays.as_numpy(cell)]
-    first = arrays.as_numpy(start)[mine]
-    return arrays.as_column((first + arrays.as_numpy(count)[mine]) * (first >= 0) - (first < 0))
+def _ends_of_kind(is_kind: Column, cell: Column, start: Column, count: Column) -> Column:
+    """Return where the spans end, for the games of a kind."""
+    selected = arrays.as_numpy(is_kind).astype(bool)[arrays.as_numpy(cell)]
+    first = arrays.as_numpy(start)[selected]
+    return arrays.as_column((first + arrays.as_numpy(count)[selected]) * (first >= 0) - (first < 0))

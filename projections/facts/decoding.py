@@ -162,7 +162,7 @@ def _grow_cache(connection: Connection, root: Path, newest: int, position: int, 
                         return None
                 if cache is None or not position:
                     return None
-                cache.merge(column_cache.TIMES_AS_LONG)
+                cache.merge(column_cache.MERGE_RATIO)
                 trim_heap()  # otherwise a fifth more memory for a long history
                 return _complete(connection, cache, position, lazily)
             except Damaged as problem:

@@ -123,7 +123,7 @@ class StoredColumn:
         block, at = divmod(index, self._per_block)
         number = (self._blocks.get(block) or self._block(block))[at]
         if not self._low <= number < self._high:
-            raise self.damaged("has a number that leads nowhere")
+            raise self.damaged("has an index out of range")
         return number
 
     def _slice(self, first: int, last: int) -> Any:
@@ -160,7 +160,7 @@ class StoredColumn:
     def _checked(self, numbers: Any) -> Any:
         """Return numbers in the shape of the column's items, if all are within its limits."""
         if (self._low, self._high) != ANY and not arrays.is_within(numbers, self._low, self._high):
-            raise self.damaged("has a number that leads nowhere")
+            raise self.damaged("has an index out of range")
         return arrays.as_numpy(numbers).reshape(-1, *self._row) if self._row else numbers
 
     def take(self, indices: Any) -> Any:

@@ -86,7 +86,7 @@ def check_game(version: Version, ladder: str, row: int | None, n: int, columns: 
             reason = rule.check(n, columns, version.params)
         if reason is None or (isinstance(reason, str) and reason.strip()):
             return reason
-        raise ContractError(f"check returned {describe_value(reason)}; a reason in words or None is needed")
+        raise ContractError(f"check returned {describe_value(reason)}; it must return a message or None")
     except RULE_ERRORS as error:
         raise make_failure(ladder, rule, error, row, "check") from error
 

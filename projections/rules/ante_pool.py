@@ -1,21 +1,21 @@
-"""Ante pool: every player antes a tenth of their points, and the pot is shared by place; victory points are added.
+"""Ante pool: every player antes a tenth of their points, and the pot is shared by place; victory points come on top.
 
     ante(X) = floor(points(X) / 10), but 0 below 10 points
-    back(X) = floor(pot * share(X) / 100)
-    change  = back - ante + victory points
+    payout(X) = floor(pot * share(X) / 100)
+    change    = payout - ante + victory points
 
 (Babylon 5 CCG: League Play.) Tied players add up the shares of the tied places and divide them equally, in one floor:
 floor(pot * sum of shares / (100 * number tied)). Victory points are minted; the rest of the pot is burned.
 
 "If more than one person qualifies for a victory then the winners share the ante for their placings." With
 `winners = "share"`, all players with a major victory are tied, and all with a standard one below them; power and
-influence part the others. With `"by_power"` power and influence part the winners, too.
+influence separate the others. With `"by_power"` they separate the winners as well.
 
     two standard victories at power 21 and 18, pot 40 of four players: 14 each (share), 16 and 12 (by_power)
 
-The largest row of `shares` also serves larger games. Only ties among counted players matter.
+Games larger than the largest row of `shares` use that row. Only ties among counted players matter.
 
-    95 points ante 9, and with 30 of three others the pot is 39: the first of four gets back 40 %, which is 15
+    95 points ante 9; with 30 from three others the pot is 39, and the first of four gets 40 %, or 15
 """
 
 from collections.abc import Sequence
@@ -47,10 +47,10 @@ HEAD = 3
 
 
 class AntePoolParams(Params):
-    """Parameters. `shares` has a row of whole percentages of the pot, by place, for every number of players.
+    """Parameters. `shares` has a row per number of players: the whole percentages of the pot, by place.
 
-    The row `3 = [50, 30, 20]` is for three players. The rows have no gaps. The largest row also serves larger games,
-    so it ends with 0, the share of all places beyond its last. Games with fewer players than the smallest row are not
+    The row `3 = [50, 30, 20]` is for three players. The rows have no gaps. Larger games use the largest row, so it
+    ends with 0, the share of all places beyond its last. Games with fewer players than the smallest row are not
     scored. The ante is the points divided by `ante_divisor`. Several `winners` share equally, or are separated by
     power. Season 2010-2 begins with the second of `season_months` and ends before the next; without them, seasons have
     no dates.
@@ -71,17 +71,17 @@ def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
     if reason := refuse_percentages("params.shares", params.shares):
         return reason
     if params.season_months != sorted({*params.season_months}):
-        return "params.season_months: the months are in calendar order, each once"
+        return "params.season_months: must be in calendar order without duplicates"
     sizes = sorted(map(int, params.shares))
     if missing := sorted({*range(sizes[0], sizes[-1])} - {*sizes}):
         return f"params.shares: there are rows for {sizes[0]} and {sizes[-1]} players, but none for {missing[0]}"
     for name, row in params.shares.items():
         if sum(row) > 100:
-            return f"params.shares.{name}: the shares are {sum(row)} % of the pot; they are at most 100 %"
+            return f"params.shares.{name}: the shares add up to {sum(row)} % of the pot; the maximum is 100 %"
     if last := params.shares[str(sizes[-1])][-1]:
         return (
-            f"params.shares.{sizes[-1]}: this row serves larger games, too, where everybody beyond its last place "
-            f"gets the last share; it is 0, not {last} (or add a row for {sizes[-1] + 1} players)"
+            f"params.shares.{sizes[-1]}: the last share of the largest row must be 0, not {last}, because larger games "
+            f"repeat it (or add a row for {sizes[-1] + 1} players)"
         )
     if players_max * (UNITS_MAX // params.ante_divisor) > INT64_MAX:
         return f"params.ante_divisor: {params.ante_divisor} is too small for a pot in exact 64-bit arithmetic"
@@ -99,7 +99,7 @@ def place_column(params: AntePoolParams) -> int:
 
 
 def check(n: int, columns: Columns, params: AntePoolParams) -> str | None:
-    """Return why a game cannot be scored (too few seats, or both players of a seat count), or None."""
+    """Return why a game cannot be scored (too few seats, or two counted players of a seat), or None."""
     place, seats, status = columns[PLACE], columns[SEATS], columns[STATUS]
     if seats[0] < (least := min(map(int, params.shares))):
         return f"the ante pool needs at least {least} players, this game has {seats[0]}"

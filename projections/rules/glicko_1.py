@@ -1,14 +1,14 @@
-"""Glicko: every player has a rating and a deviation, which says how reliable the rating is; by game or by period.
+"""Glicko: each player has a rating and a deviation, the uncertainty of the rating; updated by game or by period.
 
     q = ln 10 / 400;  g(RD) = 1 / sqrt(1 + 3 q^2 RD^2 / pi^2);  E = 1 / (1 + 10^(-g(RD_j) (r - r_j) / 400))
     1 / d^2 = q^2 * sum of g(RD_j)^2 E (1 - E)
     RD'^2 = 1 / (1 / RD^2 + 1 / d^2);  r' = r + q RD'^2 * sum of g(RD_j) (s - E)
-    before that, after t days (or, by period, t periods): RD = min(sqrt(RD^2 + c^2 t), deviation of a new player)
+    first, after t days (or, by period, t periods): RD = min(sqrt(RD^2 + c^2 t), deviation of a new player)
 
-(M. Glickman, The Glicko system, 1999.) s is 1, 1/2 or 0; the sums run over the results of a game or of a period. Every
-two players of a game have one result, all from the states before the game, or before the period. A deviation does not
+(M. Glickman, The Glicko system, 1999.) s is 1, 1/2 or 0; the sums run over the results of a game or of a period. Each
+pair of players in a game has one result, computed from the states before the game or period. A deviation does not
 fall below the floor. Rating and deviation are kept in millionths, rounded half away from zero. Where the changes of a
-game or period do not sum to zero, the difference is minted or burned. The rule rates persons, and refuses teams.
+game or period do not sum to zero, the difference is minted or burned. The rule rates persons and refuses teams.
 
     1500 ± 200 beats 1400 ± 30, loses to 1550 ± 100 and 1700 ± 300: 1464.106463 ± 151.398902
 """
@@ -43,18 +43,19 @@ from ratings_ledger.projections.contract import (
 )
 
 SCALE = 1_000_000
-# The kernels compute in units throughout, because converting every number would take longer than the formulas.
+# The kernels compute in units, because converting each number would take longer than the formulas.
 Q = 0.0057564627324851142 / 1_000_000
-THREE_BY_PI_SQUARED = 0.30396355092701331
-# A larger lead counts as this one, because both give an expected score of 1.
+THREE_OVER_PI_SQUARED = 0.30396355092701331
+# Leads are limited to this one, which already gives an expected score of 1.
 LEAD_MAX = 10**15
 DEVIATION_MAX = 10_000
 
 
 class Glicko1Params(Params):
-    """`start_deviation` is the deviation of a new player, and no time without games makes one larger. `c` is its growth
-    in a day, or in a whole period of a week or a month: 50 grows to 350 in five years of days. `deviation_floor` is the
-    smallest deviation; above `provisional_deviation` a rating is provisional. All have at most six decimals.
+    """`start_deviation` is the deviation of a new player, and the most that inactivity can raise one to. `c` is its
+    growth in a day, or in a whole period of a week or a month: 50 grows to 350 in five years of days.
+    `deviation_floor` is the smallest deviation; above `provisional_deviation` a rating is provisional. All have at
+    most six decimals.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 1500
@@ -65,13 +66,13 @@ class Glicko1Params(Params):
 
 
 def refuse_params(params: Glicko1Params, players_max: int) -> str | None:
-    """Return why the parameters cannot be used, or None."""
+    """Return the problem with the parameters, or None."""
     for name in ("start_deviation", "c", "deviation_floor", "provisional_deviation"):
         value = Fraction(getattr(params, name))
         if value > DEVIATION_MAX or (value * SCALE).denominator > 1:
-            return f"params.{name}: a number up to {DEVIATION_MAX:,} with at most six decimals is needed"
+            return f"params.{name}: must be a number up to {DEVIATION_MAX:,} with at most six decimals"
     if Fraction(params.deviation_floor) > Fraction(params.start_deviation):
-        return f"params.deviation_floor: it is above start_deviation, {params.start_deviation}"
+        return f"params.deviation_floor: must not exceed start_deviation, {params.start_deviation}"
     return None
 
 
@@ -93,12 +94,12 @@ def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
 
 
 def weaken(deviation: float) -> float:
-    """Return g: the factor by which an opponent's deviation, in units, weakens what a result says."""
-    return 1.0 / root(1.0 + THREE_BY_PI_SQUARED * (Q * deviation) * (Q * deviation))
+    """Return g, the weight of a result against an opponent with this deviation, in units."""
+    return 1.0 / root(1.0 + THREE_OVER_PI_SQUARED * (Q * deviation) * (Q * deviation))
 
 
 def compare(gap: int, deviation: int, place: int, opponents_place: int) -> tuple[float, float]:
-    """Return g (s - E) and g^2 E (1 - E) for a result against an opponent with this deviation, `gap` units below."""
+    """Return the surprise g (s - E) and the information g^2 E (1 - E) of a result; `gap` is the lead in units."""
     weight = weaken(real(deviation, 1))
     lead = Q * real(max(min(gap, LEAD_MAX), -LEAD_MAX), 1) * weight
     upset = logistic(-abs(lead))
@@ -108,14 +109,14 @@ def compare(gap: int, deviation: int, place: int, opponents_place: int) -> tuple
 
 
 def update(deviation: int, surprise: float, information: float) -> tuple[float, float]:
-    """Return q RD'^2, by how many units a rating moves for a surprise of 1, and RD' in units."""
+    """Return q RD'^2, the units that a rating moves for a surprise of 1, and RD' in units."""
     square = real(deviation, 1) * real(deviation, 1)
     square = square / (1.0 + Q * Q * square * information)
     return Q * square, root(square)
 
 
 def settle(i: int, before: Any, surprise: float, information: float, constants: Numbers, after: Any) -> int:
-    """Fill in the state of a player after the results with these sums. Return the change of the rating."""
+    """Fill in a player's state after results with these sums. Return the change of the rating."""
     step, deviation = update(before[1][i], surprise, information)
     change = units(step * surprise, 1)
     after[0][i] = before[0][i] + change
@@ -163,7 +164,7 @@ def chance(i: int, j: int, before: Any, columns: Columns, constants: Numbers, ta
 def explain(
     n: int, names: Sequence[str], before: Any, columns: Columns, params: Glicko1Params, after: Any
 ) -> list[list[Term]]:
-    """Return for every player a term per opponent, and one for rounding."""
+    """Return, for each player, a term per opponent and one for rounding."""
     offsets, rows = results_of_game(n, columns)
     return [[term for _, term in explain_period(p, names, before, offsets, rows, params, after)] for p in range(n)]
 

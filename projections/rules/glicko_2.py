@@ -53,7 +53,7 @@ SCALE, VOLATILITY_SCALE = 1_000_000, 10**12
 # The kernels compute in units, except for mu, phi and sigma. Converting every number would be slower than the formulas.
 POINTS = 173.7178 * 1_000_000
 TO_PHI, TO_SIGMA = 1.0 / (173.7178 * 1_000_000), 1.0 / 1_000_000_000_000
-THREE_BY_PI_SQUARED = 0.30396355092701331
+THREE_OVER_PI_SQUARED = 0.30396355092701331
 # A larger lead counts as this one, because both give an expected score of 1.
 LEAD_MAX = 10**15
 DEVIATION_MAX, VOLATILITY_MAX, TAU_MAX = 10_000, 100.0, 2
@@ -81,7 +81,7 @@ def refuse_params(params: Glicko2Params, players_max: int) -> str | None:
     for name in ("start_deviation", "start_volatility", "tau", "aging", "provisional_deviation"):
         value, limit = Fraction(getattr(params, name)), most.get(name, DEVIATION_MAX)
         if value > limit or (value * SCALE).denominator > 1:
-            return f"params.{name}: a number up to {limit:,} with at most six decimals is needed"
+            return f"params.{name}: must be a number up to {limit:,} with at most six decimals"
     return None
 
 
@@ -104,12 +104,12 @@ def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
 
 
 def weaken(deviation: float) -> float:
-    """Return g: the factor by which an opponent's deviation, in units, weakens what a result says."""
-    return 1.0 / root(1.0 + THREE_BY_PI_SQUARED * (TO_PHI * deviation) * (TO_PHI * deviation))
+    """Return g, the weight of a result against an opponent with this deviation, in units."""
+    return 1.0 / root(1.0 + THREE_OVER_PI_SQUARED * (TO_PHI * deviation) * (TO_PHI * deviation))
 
 
 def compare(gap: int, deviation: int, place: int, opponents_place: int) -> tuple[float, float]:
-    """Return g (s - E) and g^2 E (1 - E) for a result against an opponent with this deviation, `gap` units below."""
+    """Return the surprise g (s - E) and the information g^2 E (1 - E) of a result; `gap` is the lead in units."""
     weight = weaken(real(deviation, 1))
     lead = TO_PHI * real(max(min(gap, LEAD_MAX), -LEAD_MAX), 1) * weight
     upset = logistic(-abs(lead))
@@ -191,7 +191,7 @@ def bisect_volatility(variance: float, square: float, surprise: float, informati
 def update(
     deviation: int, volatility: int, surprise: float, information: float, tau: float
 ) -> tuple[float, float, float]:
-    """Return by how many units the rating moves for a surprise of 1, the new deviation and the volatility in units."""
+    """Return the units that a rating moves for a surprise of 1, the new deviation and volatility in units."""
     phi, sigma = TO_PHI * real(deviation, 1), TO_SIGMA * real(volatility, 1)
     ratio = exp(0.5 * solve_volatility(sigma * sigma, phi * phi, surprise, information, tau))
     square = phi * phi + sigma * ratio * (sigma * ratio)
@@ -200,7 +200,7 @@ def update(
 
 
 def settle(i: int, before: Any, surprise: float, information: float, constants: Numbers, after: Any) -> int:
-    """Fill in the state of a player after the results with these sums. Return the change of the rating."""
+    """Fill in a player's state after results with these sums. Return the change of the rating."""
     tau = real(constants[1], SCALE)
     step, deviation, volatility = update(before[1][i], before[2][i], surprise, information, tau)
     change = units(step * surprise, 1)

@@ -50,12 +50,13 @@ from ratings_ledger.projections.contract import (
 )
 
 SCALE = 1_000_000
-GAP_MAX = 300.0  # times c: the square of e^300 is a double
-LARGEST = 1_000_000
+GAP_MAX = 300.0  # in units of c; e^300 squared still fits in a double
+PARAM_MAX = 1_000_000
 
 
 class WengLinParams(Params):
-    """`start` and `sigma` are the rating and the deviation of a new player; `beta` is how much a performance varies.
+    """`start` and `sigma` are the rating and the deviation of a new player; `beta` is the standard
+    deviation of a single performance.
 
     tau^2 is added to the variance before every game. The ladder ranks by mu - `rank_deviations` * sigma. A player whose
     deviation is above `provisional_deviation` is provisional.
@@ -71,15 +72,15 @@ class WengLinParams(Params):
 
 
 def refuse_params(params: WengLinParams, players_max: int) -> str | None:
-    """Return why the parameters cannot be used, or None."""
+    """Return the problem with the parameters, or None."""
     for name in ("sigma", "beta", "kappa", "tau", "provisional_deviation"):
         value = Fraction(getattr(params, name))
-        if value > LARGEST:
-            return f"params.{name}: {value} is more than {LARGEST:,}"
+        if value > PARAM_MAX:
+            return f"params.{name}: {value} is more than {PARAM_MAX:,}"
         if max(value.numerator, value.denominator) >= 2**53:
             return f"params.{name}: {value} has too long a numerator or denominator; use fewer digits"
     if Fraction(params.kappa) > 1:
-        return "params.kappa: it is the least part of a variance that a game leaves, so at most 1"
+        return "params.kappa: must not exceed 1: it limits how far a game may shrink a variance"
     return None
 
 
@@ -378,8 +379,8 @@ PLACKETT_LUCE = Rule(
     explain=explain_pl,
     chance=chance,
     state=(
-        State("rating", SCALE, 2, low=-LARGEST * SCALE, high=LARGEST * SCALE),
-        State("deviation", SCALE, 2, low=1, high=LARGEST * SCALE),
+        State("rating", SCALE, 2, low=-PARAM_MAX * SCALE, high=PARAM_MAX * SCALE),
+        State("deviation", SCALE, 2, low=1, high=PARAM_MAX * SCALE),
     ),
     start=start,
     rank_by=rank_by,

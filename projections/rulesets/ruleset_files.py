@@ -53,7 +53,7 @@ def _parse(name: str, text: str) -> tuple[dict[str, Any] | None, list[RulesetPro
         return parse_toml(text)
     if len(text) > CHARACTERS_MAX:
         return None, [
-            RulesetProblem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters, this text {len(text):,}")
+            RulesetProblem("", f"the text has {len(text):,} characters; a ruleset has at most {CHARACTERS_MAX:,}")
         ]
     try:
         data = json.loads(text, object_pairs_hook=drop_nulls)

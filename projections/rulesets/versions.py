@@ -80,10 +80,12 @@ ON_REQUEST = tuple(
 )
 # Limits of a ruleset file, far above what any ruleset needs.
 NESTED_MAX, CHARACTERS_MAX = 200, 200_000
-INEXACT = 'a whole number is needed, or where a rule takes fractions a string such as "7.5"; not a float or a time'
+INEXACT = (
+    'must be a whole number, or a string such as "7.5" where a rule takes fractions; floats and times are not allowed'
+)
 # A ruleset for any game: its text has GAME and ZONE for the game and a time zone.
 ELO = "elo"
-# Members that decide about ladders, periods, seasons and entrants. All versions of a ruleset share them.
+# Members that define ladders, periods, seasons and entrants. All versions of a ruleset share them.
 SHARED_MEMBERS = ("partition", "time_zone", "freeze", "period", "period_by", "season_by", "entrant")
 # The same in every ledger, so that an export of one can be imported into another.
 SHIPPED_AT = "2026-01-01T00:00:00.000000Z"
@@ -96,9 +98,9 @@ class Version(NamedTuple):
     rule: Rule
     params: Params
     constants: tuple[int, ...]
-    effective_from: int | None  # microseconds; None: never in force by itself
+    effective_from: int | None  # microseconds; None: only in force where it is asked for
     position: int
-    own_start: StateValues = ()  # a new player's state by the rule's own `start`, if it has state
+    own_start: StateValues = ()  # the initial state from the rule's own `start`, if the rule has state
 
     @property
     def ranking(self) -> RankingList:
@@ -140,12 +142,12 @@ NESTED = RulesetProblem("", "the brackets are nested too deeply")
 def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
     """Return the tables of a ruleset file, or why it is not TOML."""
     for number, written in enumerate(text.splitlines(), 1):
-        # Dotted keys nest tables, and reading time grows with the square of their number.
+        # Dotted keys nest tables, and parsing takes quadratic time in their number.
         if max(map(written.count, ".[{")) > NESTED_MAX:
             return None, [RulesetProblem("", f"the line has more than {NESTED_MAX} dots or brackets", number)]
     if len(text) > CHARACTERS_MAX:
         return None, [
-            RulesetProblem("", f"a ruleset has at most {CHARACTERS_MAX:,} characters, this text {len(text):,}")
+            RulesetProblem("", f"the text has {len(text):,} characters; a ruleset has at most {CHARACTERS_MAX:,}")
         ]
     try:
         data = tomllib.loads(text)
@@ -155,7 +157,7 @@ def parse_toml(text: str) -> tuple[dict[str, Any] | None, list[RulesetProblem]]:
         line = re.search(r"at line (\d+)", str(error))
         return None, [RulesetProblem("", str(error), int(line.group(1)) if line else None)]
     except ValueError:
-        return None, [RulesetProblem("", "a number has more digits than any that a ruleset holds")]
+        return None, [RulesetProblem("", "a number has too many digits")]
     if is_nested_too_deeply(data):
         return None, [NESTED]
     if isinstance(data.get("effective_from"), date):
@@ -194,7 +196,7 @@ def read_ruleset(data: dict[str, Any]) -> tuple[Ruleset | None, list[RulesetProb
     version, problems = bind(ruleset)
     if problems == [_describe_missing_rule(ruleset)]:
         # The author of a ruleset can choose another rule. A published ruleset waits for its package instead.
-        choices = f"; there are {', '.join(rule_names())}{did_you_mean(ruleset.rule, rule_names())}"
+        choices = f"; available rules: {', '.join(rule_names())}{did_you_mean(ruleset.rule, rule_names())}"
         problems = [problem._replace(message=problem.message + choices) for problem in problems]
     return (ruleset if version else None), problems
 
@@ -219,7 +221,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
     except RULE_ERRORS as error:
         return None, [RulesetProblem("params", f"{bound_rule.id} cannot read them: {describe_error(error, None)}")]
     problems = [
-        *_refuse_rule(bound_rule, params),
+        *_find_rule_problems(bound_rule, params),
         *(
             RulesetProblem("scope.kind", f"{quote(kind)} is not a game type ({', '.join(GAME_TYPES)})")
             for kind in ruleset.scope.kind
@@ -247,26 +249,33 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
     for key, values in (("by", by), ("bands", bands)):
         if len(set(values)) < len(values):
             problems.append(
-                RulesetProblem(f"partition.{key}", "a value is listed twice; a game would count twice on its ladder")
+                RulesetProblem(f"partition.{key}", "duplicate value; a game would count twice on its ladder")
             )
     if scope.players_max is not None and scope.players_max < scope.players_min:
         problems.append(RulesetProblem("scope.players_max", f"it is below players_min, {scope.players_min}"))
     by_year = "year" in by and "month" not in by and getattr(params, "of", "") != ruleset.id
     if (kind := LISTS.get(bound_rule.ranking)) and kind.sums_lists and not by_year:
         problems.append(
-            RulesetProblem("partition.by", "an annual list is partitioned by year, and sums another's months")
+            RulesetProblem(
+                "partition.by",
+                "an annual list needs a partition by year, and sums the monthly lists of another ruleset",
+            )
         )
     if ruleset.freeze == "league-start" and "league" not in by:
         problems.append(
-            RulesetProblem("freeze", "a league keeps the version that it began under, so partition by league")
+            RulesetProblem(
+                "freeze", "needs a partition by league, because each league keeps the version that it began under"
+            )
         )
     if params.carry_over and "season" not in by:
         problems.append(
-            RulesetProblem("params.carry_over", "points carry over from season to season, so partition by season")
+            RulesetProblem(
+                "params.carry_over", "needs a partition by season, because points carry over from season to season"
+            )
         )
     if bands and "players" not in by:
-        problems.append(RulesetProblem("partition.bands", "bands group players, which partition.by does not name"))
-    problems += _refuse_state_members(ruleset, bound_rule)
+        problems.append(RulesetProblem("partition.bands", "bands need a partition by players"))
+    problems += _find_unusable_members(ruleset, bound_rule)
     # A seat that changed hands has two players.
     constants, reason = _prepare_constants(bound_rule, params, min(2 * (scope.players_max or PLAYERS_MAX), PLAYERS_MAX))
     start, no_start = ((), None) if reason else _read_start(bound_rule, params)
@@ -277,7 +286,7 @@ def bind(ruleset: Ruleset, position: int = 0) -> tuple[Version | None, list[Rule
     return Version(ruleset, bound_rule, params, constants, since, position, start), []
 
 
-def _refuse_rule(rule: Rule, params: Params) -> Iterator[RulesetProblem]:
+def _find_rule_problems(rule: Rule, params: Params) -> Iterator[RulesetProblem]:
     """Yield the problems that keep a rule from running: its list, or its columns."""
     if rule.ranking not in LISTS:
         hint = did_you_mean(rule.ranking, LISTS)
@@ -291,7 +300,9 @@ def _refuse_rule(rule: Rule, params: Params) -> Iterator[RulesetProblem]:
             f"{', '.join(missing)}; derive its params from {LISTS[rule.ranking].model}",
         )
     elif LISTS[rule.ranking].reads_places(params) and "place" not in rule.columns:
-        yield RulesetProblem("params.tie_breaks", f"they look at places, and {rule.id} does not read the column place")
+        yield RulesetProblem(
+            "params.tie_breaks", f"these tie-breaks need the column place, which {rule.id} does not read"
+        )
     common = _common_columns(rule)
     known = {*common, *(name for columns in COLUMNS_OF.values() for name in columns)}
     for name in rule.columns:
@@ -322,28 +333,30 @@ def _describe_columns(rule: Rule) -> str:
     return "; ".join([", ".join(common), *own])
 
 
-def _refuse_state_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProblem]:
-    """Yield the members for rules with state that have no effect with this rule, or with another member."""
+def _find_unusable_members(ruleset: Ruleset, rule: Rule) -> Iterator[RulesetProblem]:
+    """Yield a problem for each member about periods, seasons or clubs that this rule cannot use."""
     if ruleset.period == "event" and ruleset.period_by is None:
-        yield RulesetProblem("period_by", 'period = "event" needs it: "league", "season" or "numbers.NAME"')
+        yield RulesetProblem("period_by", 'required with period = "event": "league", "season" or "numbers.NAME"')
     if ruleset.period != "event" and ruleset.period_by is not None:
-        yield RulesetProblem("period_by", f'it belongs to period = "event"; the period here is {ruleset.period}')
+        yield RulesetProblem("period_by", f'only valid with period = "event"; the period here is {ruleset.period}')
     if ruleset.period != "game" and rule.score_period is None:
         yield RulesetProblem("period", f'{rule.id} scores game by game; leave it out, or write period = "game"')
     if ruleset.period == "game" and rule.score is None:
-        yield RulesetProblem("period", f'{rule.id} scores periods alone; write period = "day", "week" or "month"')
+        yield RulesetProblem("period", f'{rule.id} scores only whole periods; write period = "day", "week" or "month"')
     if ruleset.entrant == "club" and not rule.adds:
         yield RulesetProblem(
             "entrant",
-            f"{rule.id} scores by what everybody had before, and a club gets what its players get; a rule that adds "
-            'points is needed, such as placement-points/2, or entrant = "player"',
+            f"{rule.id} depends on the points before a game, so it cannot rate clubs; use a rule that only adds "
+            'points, such as placement-points/2, or entrant = "player"',
         )
     if ruleset.takes != "sum" and ruleset.entrant != "club":
-        yield RulesetProblem("takes", 'it says what a club gets from its players, so it needs entrant = "club"')
+        yield RulesetProblem(
+            "takes", 'only valid with entrant = "club", because it says what a club gets from its players'
+        )
     if rule.state:
         return
     if ruleset.season_by is not None:
-        yield RulesetProblem("season_by", f"{rule.id} keeps points alone, which a new season does not change")
+        yield RulesetProblem("season_by", f"{rule.id} keeps only points, so a new season changes nothing; leave it out")
     for member in ("score_decimals", "score_order"):
         if getattr(ruleset, member) != Ruleset.model_fields[member].default:
             yield RulesetProblem(member, f"{rule.id} does not read scores, so it has no effect; leave it out")
@@ -358,7 +371,7 @@ def _prepare_constants(rule: Rule, params: Params, players_max: int) -> tuple[tu
             if reason is not None:
                 if not str(reason).strip():
                     raise ContractError(
-                        f"refuse_params returned {describe_value(reason)}; a reason in words or None is needed"
+                        f"refuse_params returned {describe_value(reason)}; it must return a message or None"
                     )
                 key, colon, message = str(reason).partition(": ")
                 return (), RulesetProblem(key, message) if colon else RulesetProblem("params", key)
@@ -500,8 +513,8 @@ def _list_problems(error: ValidationError, table: str, model: type[BaseModel], d
         keys, is_form = _find_keys(problem, data)
         key = ".".join([table] * bool(table) + keys)
         own = {
-            "extra_forbidden": f"there is no key of this name here{_suggest_key(key, table, model)}",
-            "missing": "this key must be given",
+            "extra_forbidden": f"unknown key{_suggest_key(key, table, model)}",
+            "missing": "missing key",
         }.get(problem["type"])
         place = key, None if is_form else number
         forms.setdefault(place, []).append(own or _describe_requirement(problem))
@@ -541,7 +554,7 @@ NEEDED = {
 def _describe_requirement(problem: ErrorDetails) -> str:
     """Describe the value that is needed."""
     if problem["loc"][0] == "assumed":
-        return "the reason why it is assumed is needed, a text in quotes"
+        return "must be a text in quotes that gives the reason for the assumption"
     plain = NEEDED.get(problem["type"].partition("_")[0]) if problem["type"].endswith(("_type", "_parsing")) else None
     return plain or describe_requirement(problem).removeprefix("Value error, ")
 
@@ -564,8 +577,8 @@ def _suggest_key(key: str, table: str, model: type[BaseModel]) -> str:
 def _list_rules() -> Iterator[Rule]:
     for name in rule_names():
         with suppress(ValueError):
-            if found := rule(name):
-                yield found
+            if installed := rule(name):
+                yield installed
 
 
 def _find_line(text: str, key: str) -> int | None:
@@ -601,7 +614,7 @@ def find_period(ruleset: Ruleset, values: Sequence[str]) -> Period | None:
 
 
 def is_running(period: Period, now: int, as_of: int | None) -> bool:
-    """Tell whether a list's period is not over at a moment, or not fully covered by `as_of`."""
+    """Return whether the period of a list is still open at `now`, or extends beyond `as_of`."""
     return now <= period.end or (as_of is not None and as_of < period.end)
 
 

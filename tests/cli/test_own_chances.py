@@ -165,7 +165,7 @@ def test_reasons_say_something(member: str, ratings: Ratings, use: Callable[...,
     db, file = use(OWN._replace(**{member: lambda *given: ""}))
     told = ratings("rules", "check", file, db=db)
     assert told.exit_code == 1
-    assert f"{member} returned ''; a reason in words or None is needed" in " ".join(told.stdout.split())
+    assert f"{member} returned ''; it must return a message or None" in " ".join(told.stdout.split())
 
 
 @pytest.mark.slow

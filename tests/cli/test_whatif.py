@@ -212,11 +212,11 @@ def test_empty_value_drops_the_key(db: str, rules: Rules, ratings: Ratings) -> N
 @pytest.mark.parametrize(
     ("setting", "code", "told"),
     [
-        ("params.k=1", 1, "params.k: there is no key of this name"),
+        ("params.k=1", 1, "params.k: unknown key"),
         ("params.k_per_pair=x", 1, "params.k_per_pair: "),
         ("params.k_per_pair=", 1, "params: give either k_per_pair"),
         ("params.k_total=3", 1, "params: give either k_per_pair"),
-        ("version=", 1, "version: this key must be given"),
+        ("version=", 1, "version: missing key"),
         ("rule=nothing/1", 1, "'nothing/1' is not installed"),
         ("id.x=3", 2, "'id' is not a table"),
         ("params=3", 2, "'params' holds several values"),
@@ -248,8 +248,8 @@ def test_number_as_a_reason_is_refused_in_plain_words(db: str, rules: Rules, rat
     lines = file.read_text(encoding="utf-8").splitlines()
 
     assert ratings("whatif", file, db=db).stderr == (
-        f"Error: {file}:{len(lines)}: assumed.k_total: the reason why it is assumed is needed, a text in quotes "
-        "(it is 24)\n"
+        f"Error: {file}:{len(lines)}: assumed.k_total: must be a text in quotes that gives the reason for the "
+        "assumption (it is 24)\n"
     )
 
 

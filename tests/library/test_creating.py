@@ -61,7 +61,7 @@ def test_open_creates_only_where_there_is_none(tmp_path: Path) -> None:
         ({"rulesets": ["elo"]}, "ruleset", "elo rates one game: name it, as in elo-chess"),
         ({"rulesets": ["elo-ches", "glico-chess"]}, "ruleset", "no shipped ruleset is called 'glico-chess'"),
         ({"rulesets": [3]}, "ruleset", "not int"),
-        ({"rulesets": ["id = 'x'"]}, "ruleset", "version: this key must be given"),
+        ({"rulesets": ["id = 'x'"]}, "ruleset", "version: missing key"),
         ({"rulesets": [Path("none.toml")]}, "ruleset", "none.toml cannot be read"),
         ({"by": ""}, "by", "by"),
     ],

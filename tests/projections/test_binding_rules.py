@@ -74,7 +74,7 @@ def test_foreign_parameter_names_its_rules(monkeypatch: pytest.MonkeyPatch) -> N
     """A parameter that only other rules have is refused, and those rules are named."""
     (problem,) = told(monkeypatch, PLAIN, "params.best_of = 3\n")
     assert problem == (
-        "params.best_of: there is no key of this name here; blue-max/1, c-diplo/1, italia/1, placement-points/1, "
+        "params.best_of: unknown key; blue-max/1, c-diplo/1, italia/1, placement-points/1, "
         "sum-of-squares/1 and wooden-ships/1 have it"
     )
 
@@ -108,7 +108,7 @@ def test_missing_rule_lists_installed_ones() -> None:
     text = (ROOT / "examples" / "club-catan-elo-2.toml").read_text().replace("pairwise-elo/1", "pairwise-eol/1")
     ruleset, (problem,) = read_toml(text)
     assert ruleset is None
-    assert problem.message.startswith("'pairwise-eol/1' is not installed; there are annual-places/1, ")
+    assert problem.message.startswith("'pairwise-eol/1' is not installed; available rules: annual-places/1, ")
     assert problem.message.endswith("; did you mean pairwise-elo/1?")
     _, (short,) = bind(Ruleset.model_validate(parse_toml(text)[0]))
     assert short.message == "'pairwise-eol/1' is not installed"

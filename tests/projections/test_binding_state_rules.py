@@ -117,7 +117,7 @@ def test_rule_of_periods_needs_a_period(monkeypatch: pytest.MonkeyPatch) -> None
     offer_rule(monkeypatch, BY_PERIOD._replace(score=None, explain=None), "own/1")  # type: ignore[arg-type]
     (problem,) = problems_in(TEXT)
     assert problem.key == "period"
-    assert problem.message == 'own-k-period/1 scores periods alone; write period = "day", "week" or "month"'
+    assert problem.message == 'own-k-period/1 scores only whole periods; write period = "day", "week" or "month"'
     assert problems_in(TEXT.replace("[scope]", 'period = "day"\n[scope]')) == []
     offer_rule(monkeypatch, BY_GAME, "own/1")
     (problem,) = problems_in(TEXT.replace("[scope]", 'period = "day"\n[scope]'))

@@ -102,4 +102,4 @@ def test_tie_breaks_by_place_need_a_rule_that_reads_places(monkeypatch):
 
     _, problems = bind(ruleset_of_cup)
     assert [problem.key for problem in problems] == ["params.tie_breaks"], json.dumps(problems)
-    assert problems[0].message == "they look at places, and placement-points/2 does not read the column place"
+    assert problems[0].message == "these tie-breaks need the column place, which placement-points/2 does not read"

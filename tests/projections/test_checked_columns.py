@@ -224,7 +224,7 @@ def test_questions_read_parts_and_are_right(
             part, rest = rest[:30], rest[30:]
             enter(ledger, part)
             monkeypatch.setattr("ratings_ledger.projections.facts.decoding.DELTA_EVENTS", chance.choice((11, 1_000)))
-            monkeypatch.setattr("ratings_ledger.projections.facts.column_cache.TIMES_AS_LONG", chance.choice((0, 8)))
+            monkeypatch.setattr("ratings_ledger.projections.facts.column_cache.MERGE_RATIO", chance.choice((0, 8)))
             with ledger.reading() as connection:
                 position = head(connection).position
             asked = questions(chance, position, [one["data"]["game_id"] for one in part if "game_id" in one["data"]])

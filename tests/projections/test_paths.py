@@ -126,8 +126,8 @@ def test_all_paths_give_the_same_standings(
             set_paths(monkeypatch, scanned=False, compiled=False)
             plain = decoded(ledger, cached=False)
             monkeypatch.setattr(decoding, "DELTA_EVENTS", chance.choice((7, 1_000)))
-            monkeypatch.setattr(column_cache, "TIMES_AS_LONG", chance.choice((0, 1, 8)))
-            monkeypatch.setattr(column_cache, "SEGMENTS_OPEN", chance.choice((2, 16)))
+            monkeypatch.setattr(column_cache, "MERGE_RATIO", chance.choice((0, 1, 8)))
+            monkeypatch.setattr(column_cache, "SEGMENTS_MAX", chance.choice((2, 16)))
             set_paths(monkeypatch, scanned=chance.random() < 0.5, compiled=chance.random() < 0.5)
             assert decoded(ledger) == plain, (seed, length)
             lengths[len(segments(caches))] += 1
@@ -281,7 +281,7 @@ def test_writers_without_a_lock_have_right_facts(
         chance = Random(seed)
         with ledger.reading() as connection:
             for _ in range(4):
-                decoding.DELTA_EVENTS, column_cache.TIMES_AS_LONG = chance.choice((5, 7, 40)), chance.choice((0, 1, 8))
+                decoding.DELTA_EVENTS, column_cache.MERGE_RATIO = chance.choice((5, 7, 40)), chance.choice((0, 1, 8))
                 decoding.BULK_EVENTS = chance.choice((1, 10**9))
                 assert told(decode(connection)) == wanted
                 # others delete them, too
@@ -300,7 +300,7 @@ def test_segments_go_on_from_those_they_were_made_behind(
     are made again: the facts are those of the log."""
     set_paths(monkeypatch, scanned=False, compiled=False)
     monkeypatch.setattr(decoding, "DELTA_EVENTS", 20)
-    monkeypatch.setattr(column_cache, "TIMES_AS_LONG", 0)
+    monkeypatch.setattr(column_cache, "MERGE_RATIO", 0)
     ledger = small(tmp_path)
     wanted = decoded(ledger)
     (tmp_path / "one by one").mkdir()

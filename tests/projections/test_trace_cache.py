@@ -146,7 +146,7 @@ def test_kept_traces_answer_as_replays_do(
             length += len(part)
             asked = chance.sample(RUNNING, 3)
             compiled = chance.random() < 0.2
-            monkeypatch.setattr(column_cache, "TIMES_AS_LONG", chance.choice((0, 8)))
+            monkeypatch.setattr(column_cache, "MERGE_RATIO", chance.choice((0, 8)))
             look(ledger, monkeypatch, chance, asked, length, compiled, met)
             if chance.random() < 0.3:
                 look(ledger, monkeypatch, chance, asked, chance.randint(1, length), compiled, met)

@@ -285,7 +285,7 @@ def test_parameters_out_of_range_are_refused() -> None:
     }
     assert refusals.pop("sigma") is None
     assert refusals == {
-        "kappa": "params.kappa: it is the least part of a variance that a game leaves, so at most 1",
+        "kappa": "params.kappa: must not exceed 1: it limits how far a game may shrink a variance",
         "beta": "params.beta: 1000001 is more than 1,000,000",
         "tau": "params.tau: 123456789123456789/1000000000 is more than 1,000,000",
     }
