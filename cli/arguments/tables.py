@@ -111,7 +111,11 @@ OPTIONS = {
         help="What joins tied players in a cell besides =, such as /; may be repeated.",
     ),
     "partners": partners_option,
-    "forfeits": click.option("--forfeits", type=OneOf(FORFEITS), help="Rate games that were not played, or not."),
+    "forfeits": click.option(
+        "--forfeits",
+        type=OneOf(FORFEITS),
+        help="Rate games that were not played, or not: results such as +:- or 3:0 w.o.",
+    ),
     "others": click.option(
         "--others",
         type=OneOf(OTHERS),

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from ratings_ledger.ledger.intake.forfeits import describe_forfeits, settle_forfeit
+from ratings_ledger.ledger.intake.forfeits import MissingSets, describe_forfeits, settle_forfeit
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, numbered_lines
 from ratings_ledger.ledger.intake.readers import ARCHIVE, find_reader
 from ratings_ledger.ledger.intake.readers.reader import Opened, ReadAs
@@ -211,6 +211,7 @@ def _read_entries(
     reader, broken = find_reader(name.removesuffix(".gz"), start)
     yield from (FileNote(name, f"{problem}; it is ignored") for problem in broken)
     aliases, games, is_numbered, forfeits = dict[str, str](), dict[str, str](), False, 0
+    missing_sets = MissingSets()
     form: TableForm = ""
     for entry in reader.read(Opened(name, file, name if is_plain else None), options):
         if isinstance(entry, str):
@@ -230,6 +231,7 @@ def _read_entries(
             line, event, source, rows_of = entry
             forfeits += settle_forfeit(event, options.forfeits)
             if reader.tables:
+                missing_sets.watch(line, event)
                 event = under_slug(event, games)
                 if options.aliases:
                     event = apply_aliases(event, options.aliases, aliases)
@@ -238,6 +240,8 @@ def _read_entries(
             yield Item(name, line, event, source, rows_of, reader.tables, is_numbered, reader.accounts, form)
     if forfeits:
         yield FileNote(name, describe_forfeits(forfeits, options.forfeits))
+    if told := missing_sets.describe():
+        yield FileNote(name, told)
     for kind, used in (("games", games), ("aliases", aliases)):
         if used:
             pairs = [f"{csv_item(typed)} = {csv_item(meant)}" for typed, meant in used.items()]

@@ -11,6 +11,7 @@ FORFEIT = "forfeit"
 UNRATED, RATED = "unrated", "rated"
 FORFEITS = (UNRATED, RATED)
 FIRST_CAME, SECOND_CAME, NOBODY_CAME = "+:-", "-:+", "-:-"
+LINES_MAX = 5
 # the places of both sides, by the kind of forfeit
 PLACES = {FIRST_CAME: (1, 2), SECOND_CAME: (2, 1), NOBODY_CAME: (1, 1)}
 
@@ -41,3 +42,38 @@ def describe_forfeits(count: int, forfeits: str | None) -> str:
     if forfeits == RATED:
         return f"{number_text}, rated where somebody won"
     return f"{number_text}, recorded but not rated; --forfeits rated rates those that somebody won"
+
+
+class MissingSets:
+    """Results without sets in a table whose other results have sets: they may be forfeits that do not say so."""
+
+    def __init__(self) -> None:
+        self._with_sets, self._without = 0, list[int]()
+
+    def watch(self, line: int, event: Any) -> None:
+        """Take a game of the table."""
+        data = event.get("data") if isinstance(event, dict) else None
+        if not isinstance(data, dict):
+            return
+        extra = data.get("extra", {})
+        if "scores" in extra:
+            self._with_sets += 1
+        elif FORFEIT not in extra:
+            self._without.append(line)
+
+    def describe(self) -> str:
+        """Describe the results without sets; empty if there are none, or if most results have no sets.
+
+        >>> missing = MissingSets()
+        >>> for line, extra in ((2, {"scores": "11:7 11:9"}), (3, {"scores": "11:5 11:8"}), (4, {})):
+        ...     missing.watch(line, {"data": {"extra": extra}})
+        >>> missing.describe()
+        '1 result without sets (line 4), unlike the others; a forfeit is written as +:- or 3:0 w.o. in the result'
+        """
+        number = len(self._without)
+        if not 0 < number < self._with_sets:
+            return ""
+        listed = ", ".join(map(str, self._without[:LINES_MAX])) + (", ..." if number > LINES_MAX else "")
+        where = f"line{'s' * (number > 1)} {listed}"
+        results = f"{number:,} result{'s' * (number > 1)} without sets ({where}), unlike the others"
+        return f"{results}; a forfeit is written as +:- or 3:0 w.o. in the result"
