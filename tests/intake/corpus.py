@@ -409,7 +409,11 @@ SHEETS = {
     ),
     "notes beside the table": sheet(
         [*HEAD, "Notes"], [D22, "anna", "ben", "at Ben's"],
-        refused=[("1 unknown-column", "not known: 'Notes'; rename a column with --map 'Notes=OURS', drop it with")],
+        games=ONE, told=["left out: column Notes; remarks are not read"],
+    ),
+    "prices beside the table": sheet(
+        [*HEAD, "Fee"], [D22, "anna", "ben", "2 EUR"],
+        refused=[("1 unknown-column", "not known: 'Fee'; rename a column with --map 'Fee=OURS', drop it with")],
     ),
     "notes that are dropped": sheet(
         [*HEAD, "Notes"], [D22, "anna", "ben", "at Ben's"], options=(*SET, "--map", "Notes="), games=ONE
@@ -418,10 +422,10 @@ SHEETS = {
         ["Date", "Name", "Name"], [D22, "anna", "ben"], refused=[("1 column-twice", "two columns are called 'player'")]
     ),
     "all that is wrong at once": sheet(
-        ["Date", "Name", "Place", "Place", "Notes", None], [D22, "anna", 1, 1, ERROR, None], [D22, "ben", ERROR, 2],
+        ["Date", "Name", "Place", "Place", "Fee", None], [D22, "anna", 1, 1, ERROR, None], [D22, "ben", ERROR, 2],
         ["soon", UNWORKED, 1, 1, None, "x"], options=(),
         refused=[
-            ("1 unknown-column", "not known: 'Notes'"), ("1 column-twice", "two columns are called 'place'"),
+            ("1 unknown-column", "not known: 'Fee'"), ("1 column-twice", "two columns are called 'place'"),
             ("1 missing-column", "there is no column 'game'"),
             ("1 unknown-column", "column F has no name, and 'x' is in it (line 4)"),
             ("3 bad-cell", "Results!C3: the error #REF!"), ("4 bad-cell", "Results!B4: a formula without a value"),

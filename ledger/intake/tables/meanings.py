@@ -29,6 +29,7 @@ SET_COLUMNS = tuple(f"set {number}" for number in range(1, 10))
 FIRST, SECOND = SIDES[:2]
 FIRST_SCORE, SECOND_SCORE = SIDE_SCORES[:2]
 EMAIL = "e-mail address"  # which no ledger needs
+REMARK = "remark"  # which says nothing of a game's result
 TOTAL = "total"  # what begins a row that sums up others
 OF_SIDES = (*SIDES, WINNER, LOSER, RESULT, SETS, *SIDE_SCORES, *SET_COLUMNS)
 BESIDES = (TIME, *OF_SIDES)
@@ -63,6 +64,9 @@ _WORDS = {
         pontos pisteet""",
     EMAIL: """email mail emailaddress emailadresse emailadres adresseemail adresseelectronique correo
         direcciondecorreoelectronico indirizzoemail""",
+    REMARK: """remark remarks comment comments note notes bemerkung bemerkungen kommentar kommentare anmerkung
+        anmerkungen notiz notizen hinweis hinweise commentaire commentaires remarque remarques comentario comentarios
+        observaciones commento commenti osservazioni opmerking opmerkingen uwagi kommentarer anmarkningar""",
     "city": "ort stadt ville ciudad citta stad miasto cidade",
     "group": "gruppe groupe grupo gruppo groep grupa",
     "league": "liga ligue lega",

@@ -50,6 +50,7 @@ from ratings_ledger.ledger.intake.tables.meanings import (
     FILLED_IN,
     OF_PLAYER,
     OF_SIDES,
+    REMARK,
     TIME,
     column_meaning,
     is_of_team,
@@ -399,11 +400,12 @@ def _header(names: list[str], body: Rows, layout: Layout, options: TableOptions)
 
 
 def left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, str]:
-    """Return the columns of forms that are left out, with the reason: e-mail addresses, and when a form was filled in
+    """Return the columns that are left out, with the reason: e-mail addresses, remarks, and when a form was filled in
     where another column says when the game was played.
     """
     means = {name: _means(name, options) for name in names if name}
-    found = {name: "e-mail addresses do not belong in a ledger" for name, meaning in means.items() if meaning == EMAIL}
+    reasons = {EMAIL: "e-mail addresses do not belong in a ledger", REMARK: "remarks are not read"}
+    found = {name: reasons[meaning] for name, meaning in means.items() if meaning in reasons}
     dated = [name for name, meaning in means.items() if meaning == "occurred_at"]
     filled_in = [name for name in dated if plain_word(name) in FILLED_IN]
     if len(dated) > len(filled_in):
