@@ -203,8 +203,11 @@ def _describe_difference(recorded: dict[str, Any], recorded_at: int, repeated: d
     if recorded_at != repeated_at:
         format_time = _format_day if _format_day(recorded_at) != _format_day(repeated_at) else format_instant
         played = [f"played {format_time(recorded_at)}", f"played {format_time(repeated_at)}"]
-    if describe_result(recorded) != describe_result(repeated):
-        results = zip((describe_result(recorded), describe_result(repeated)), played, strict=True)
+    for has_scores in (False, True):  # scores and sets are told only where nothing else of the result differs
+        told = [describe_result(game, has_scores) for game in (recorded, repeated)]
+        if told[0] == told[1]:
+            continue
+        results = zip(told, played, strict=True)
         return "there {}; here {}".format(*(f"{result}, {when}" if when else result for result, when in results))
     if recorded_at != repeated_at:
         return f"there {played[0]}, here {played[1]}"

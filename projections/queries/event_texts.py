@@ -23,7 +23,7 @@ from ratings_ledger.ledger.store.log import (
     Log,
 )
 from ratings_ledger.ledger.validation.identities import Identities
-from ratings_ledger.ledger.validation.repeated_games import describe_result
+from ratings_ledger.ledger.validation.repeated_games import describe_result, describe_sets
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.games_log import (
@@ -107,6 +107,8 @@ def what_differs(
         found.append(("", describe_result(there), describe_result(here)))
     elif (was := _scores(there)) != (now := _scores(here)):
         found.append(("scores", was or "-", now or "-"))
+    if (was := describe_sets(there)) != (now := describe_sets(here)):
+        found.append(("sets", was or "-", now or "-"))
     if times.played(moved) != times.played(game.occurred_at):
         found.append(("played", times.played_stated(game.occurred_at), times.played_stated(moved)))
     for name in sorted({*there, *here} - {"participants", "centres", "extra"}):

@@ -51,6 +51,20 @@ def test_explanations_and_pages_show_sets(db: str, ratings: Ratings) -> None:
     assert f"Sets {TURNED}" in get(serve(db, "The club", hosts=["localhost"]), "/games/2024-11-22-1").text
 
 
+def test_changed_sets_are_told_as_sets(db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A sheet whose result stays and whose sets change is refused, compared and corrected with both sets."""
+    file = tmp_path / "club.csv"
+    file.write_text(TABLE.replace("9:11", "8:11"), encoding="utf-8")
+    refused = ratings("import", file, "--set", "game=tt", db=db).stderr
+    assert (
+        "there 1 ben (3), 2 anna (0), sets 11:7 11:4 11:9; here 1 ben (3), 2 anna (0), sets 11:7 11:4 11:8" in refused
+    )
+    shown = ratings("import", file, "--set", "game=tt", "--sync", "--dry-run", db=db).stdout
+    assert [line for line in shown.splitlines() if line.startswith("changed")] == [
+        "changed  2024-11-22-1     2  sets 11:7 11:4 11:9  sets 11:7 11:4 11:8"
+    ]
+
+
 @pytest.mark.parametrize(
     ("scores", "told"), [("7:11 7:6(5)", "11:7 6:7(5)"), ("as played", "as played"), ("", ""), (None, "")]
 )
