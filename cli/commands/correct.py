@@ -123,7 +123,8 @@ def correct(  # its parameters are its options, one a line
         raise click.UsageError("--map, --profile and other options for reading a table go with --file")
     if partners and not players:
         raise click.UsageError("--partners joins PLAYERS, or those in the cells of --file; name them")
-    refuse_joints(partners)
+    if partners:
+        refuse_joints(partners)
     if game_id is None:
         raise click.UsageError("name a GAME, or many with --file")
     moved = {} if at is None else {"occurred_at": format_instant(read_instant_or_now(how.ledger, at, zone))}

@@ -105,6 +105,8 @@ def print_recorded(found: Recorded) -> None:
     if found.preview is ABSENT:
         note_new(result)
     did = f"{result.would_append:,} would be appended" if dry_run else f"{result.appended:,} appended"
+    if found.preview is not ABSENT and not result.rejected_count and (names := found.preview.undecided):
+        did += f" once {render.count(len(names), 'close name')} is decided (--aliases FILE, --new-names accept)"
     existing = f", {result.existing:,} already there" if result.existing else ""
     refused = f", {result.rejected_count:,} refused" if result.rejected_count else ""
     nothing = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""

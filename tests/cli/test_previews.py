@@ -159,6 +159,8 @@ def test_close_names_are_told_and_counted_as_new(db: str, ratings: Ratings, tmp_
     question = "'Johana' (line 2): did you mean 'Johanna', 1 game?\n"
     assert f"1 new name close to others, which the import asks about:\n  {question}" in done.stdout
     assert f"1 new name close to others:\n  {question}" in accepted.stdout
+    decided = " once 1 close name is decided (--aliases FILE, --new-names accept);"
+    assert (f"1 would be appended{decided}" in done.stdout, decided in accepted.stdout) == (True, False)
     assert (found["preview"]["undecided"], found["would_append"], found["rejected"]) == (["Johana"], 1, [])
     assert {one["player"] for one in found["changes"]} >= {"Johana", "Ben"}
     refused = ratings("import", sheet, *SET, db=db)
