@@ -232,7 +232,7 @@ CASES = {
     "not-a-finite-number": Case(game(extra=None).replace(b'"place": 2', b'"place": NaN')),
     "not-an-integer": Case(game(seat("anna", 1), seat("ben", 2, seat="2"))),
     "integer-too-large": Case(game(seat("anna", score=12345678901234567890), seat("ben", score=1))),
-    "unknown-column": Case(table(ANNA + ",x", BEN + ",x", header="game_id,occurred_at,game,player,place,note")),
+    "unknown-column": Case(table(ANNA + ",x", BEN + ",x", header="game_id,occurred_at,game,player,place,fee")),
     "missing-column": Case(table("g-2,catan,anna,1", header="game_id,game,player,place")),
     "not-a-table": Case(RECORDED, ("--sync",)),
     "another-sheet": Case(sheet("g-99"), ("--sync", "--yes")),
