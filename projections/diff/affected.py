@@ -10,12 +10,12 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.canonical import parse_object
-from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent, to_known_event
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent
 from ratings_ledger.ledger.events.types import TYPES, Draft, Ruleset
 from ratings_ledger.ledger.store.log import read_events_of_type, read_known_events, read_records, read_where
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import NONE, Facts
-from ratings_ledger.projections.facts.decoding import apply, settle_facts
+from ratings_ledger.projections.facts.decoding import apply, settle_facts, take_drafts
 from ratings_ledger.projections.queries.explain import row_of_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladders import Stream, find_changes, parse_name
@@ -80,7 +80,8 @@ def with_drafts(
     facts = before.facts.copied()
     affected: set[str] = set()
     renames: list[tuple[str, str]] = []
-    for number, draft in enumerate(drafts, 1):
+
+    def take(facts: Facts, position: int, draft: Draft) -> None:
         data = parse_object(draft.data.encode())
         if draft.type in GAME_EVENTS or draft.type == "clock.started":
             # the row of its game; NONE before it is recorded
@@ -88,10 +89,15 @@ def with_drafts(
             if row == NONE and draft.type != "game.recorded":
                 with suppress(Unknown):
                     facts.rows[data["game_id"]] = row_of_game(connection, facts, data["game_id"])
-        affected |= affected_by(facts, draft.type, data)
-        apply(facts, facts.position + number, to_known_event(draft))
+        affected.update(affected_by(facts, draft.type, data))
+        apply(facts, position, KnownEvent(draft.event_id, draft.type, draft.occurred_at, data))
         if draft.type == "player.renamed":
             renames.append((data["player"], data["new_player"]))
+
+    before_drafts = len(facts.cell)
+    take_drafts(facts, drafts, take)
+    games = {facts.cells[cell].game for cell in arrays.distinct(facts.cell[before_drafts:])}
+    affected |= {f"game:{facts.texts[game]}" for game in games}
     settle_facts(facts)
     if recorded_at is not None:
         facts.recorded_until = max(recorded_at, facts.recorded_until) if before.facts.position else recorded_at

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import cache
@@ -287,8 +287,13 @@ def _scanned(scanner: Scanner, text: Future[bytes], after: int) -> ScannedPage:
 
 def take_text(facts: Facts, text: Any, take: Take) -> None:
     """Take what was recorded after the facts from a text, one record a line, without gaps; on one thread."""
-    scanner, numbers, sound, after = Scanner(), Numbers(), True, facts.position
-    for content in pages_of(text):
+    take_contents(facts, pages_of(text), facts.position, take)
+
+
+def take_contents(facts: Facts, contents: Iterable[bytes], after: int, take: Take) -> None:
+    """Take the records after a position from pages of text, one record a line, without gaps; on one thread."""
+    scanner, numbers, sound = Scanner(), Numbers(), True
+    for content in contents:
         page = scanner.scan(content, after) if sound else None
         sound = page is not None and page.sound
         if page is not None and sound:

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,9 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import StoreDamaged
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, parse_record_instant
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
-from ratings_ledger.ledger.events.records import ZERO
+from ratings_ledger.ledger.events.records import ZERO, build_record
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent
-from ratings_ledger.ledger.events.types import TYPES, Ruleset
+from ratings_ledger.ledger.events.types import TYPES, Draft, Ruleset
 from ratings_ledger.ledger.processes.memory import trim_heap
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import (
@@ -273,6 +274,34 @@ def decode_text(text: Any, after: int, until: int) -> Facts:
     bulk.take_text(facts, text, apply_event)
     facts.position = until
     return facts
+
+
+def take_drafts(facts: Facts, drafts: Iterable[Draft], take: Callable[[Facts, int, Draft], None]) -> None:
+    """Take drafts as they would be recorded after the facts, in order, by `take`; of many, plain games are scanned.
+
+    The facts know the rows of games that are scanned, as those of all drafted games.
+    """
+    waiting = enumerate(drafts, facts.position + 1)
+    first = [*islice(waiting, BULK_EVENTS)]
+    if len(first) < BULK_EVENTS or not compiling.is_allowed():
+        for position, draft in chain(first, waiting):
+            take(facts, position, draft)
+        return
+    from ratings_ledger.projections.facts import bulk
+
+    facts.proposed, page = True, dict[int, Draft]()
+
+    def write_pages() -> Iterator[bytes]:
+        rest = chain(first, waiting)
+        while some := dict(islice(rest, bulk.PAGE_EVENTS)):
+            page.clear()
+            page.update(some)
+            games = (draft.subject.removeprefix("game:") for draft in some.values() if draft.type == "game.recorded")
+            facts.rows.update((game_id, NONE) for game_id in games if game_id not in facts.rows)
+            # who records them, and when, does not matter to the facts
+            yield "".join(f"{build_record(draft, at, 0, '-')}\n" for at, draft in some.items()).encode()
+
+    bulk.take_contents(facts, write_pages(), facts.position, lambda facts, at, record: take(facts, at, page[at]))
 
 
 def decode_behind(connection: Connection, earlier: Sequence[tuple[int, str]], position: int, until: int) -> Facts:

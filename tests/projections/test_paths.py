@@ -6,6 +6,7 @@ import logging
 import shutil
 from collections import Counter
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,9 +19,13 @@ from time_histories import history
 from time_ledgers import enter
 
 from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
+from ratings_ledger.projections.admission.events import Admission
+from ratings_ledger.projections.diff.affected import with_drafts
 from ratings_ledger.projections.facts import bulk, column_cache, decoding
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.decoding import decode
@@ -168,6 +173,30 @@ def small(tmp_path: Path, seed: int = 3, count: int = 60) -> Ledger:
     ledger = open_ledger(path)
     enter(ledger, history(seed, count))
     return ledger
+
+
+def test_drafts_are_taken_alike_scanned_or_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The facts with drafts are those once the drafts are recorded, whether their games are scanned or not."""
+    for seed in range(2):
+        (tmp_path / f"{seed}").mkdir()
+        ledger, log = small(tmp_path / f"{seed}", seed, 20), history(seed, 90)
+        given = [{name: value for name, value in event.items() if name != "position"} for event in log[20:]]
+        items = [Item("", number, event, None) for number, event in enumerate(given)]
+        allowing = partial(Admission, allow_uncounted=True)
+        intake = Intake(ledger, items, ImportPolicy("test"), ladders=allowing)
+        found = []
+        for scanned in (False, True):
+            set_paths(monkeypatch, scanned=scanned, compiled=False)
+            monkeypatch.setattr(bulk, "PAGE_EVENTS", 7)
+            with ledger.reading() as connection:
+                before = Ladders(decode(connection, cached=False))
+                after, affected, renames = with_drafts(connection, before, intake.drafts())
+                found.append((told(after.facts), digests(after.facts), affected, renames))
+        assert found[0] == found[1]
+        intake.append()
+        recorded, points = decoded(ledger, cached=False)
+        assert {**found[1][0], "position": recorded["position"]} == recorded
+        assert found[1][1] == points
 
 
 @pytest.mark.slow
