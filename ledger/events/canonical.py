@@ -154,16 +154,16 @@ def parse_instant(text: object) -> int:
     """Parse an RFC 3339 time with an offset: microseconds since 1970 UTC. Raises `Refused` (bad-time, ...)."""
     if not isinstance(text, str):
         raise Refused("wrong-type", f"a time is a string, not {quote(text)}")
+    return _parse_instant(text)
+
+
+@lru_cache(maxsize=1_024)  # many games of a table have one date
+def _parse_instant(text: str) -> int:
     if _PLAIN_INSTANT.fullmatch(text):
         try:
             return to_microseconds(datetime.fromisoformat(text))
         except ValueError:
             pass
-    return _parse_instant(text)
-
-
-@lru_cache(maxsize=1_024)
-def _parse_instant(text: str) -> int:
     value, aware = parse_local(text)
     if not aware:
         raise Refused("naive-time", f"{quote(text)} has no offset; write Z or +01:00 after it")

@@ -69,15 +69,20 @@ def parse_entry(entry: Entry, source_wanted: bool) -> BlockEntry:
 
 def parse_item(item: Item, source_wanted: bool) -> ParsedItem:
     """Parse an item of a file."""
-    file, line, _, _, rows_of, table, is_numbered, accounts, form = item
-    source, names, outcome = _parse_event(item, source_wanted)
-    return ParsedItem(Item(file, line, b"", source, rows_of, table, is_numbered, accounts, form), names, outcome)
+    return _without_event(item, *_parse_event(item, source_wanted))
+
+
+def _without_event(item: Item, source: Any, names: tuple[str, ...], outcome: Outcome) -> ParsedItem:
+    return ParsedItem(item._replace(event=b"", source=source), names, outcome)
 
 
 def pack_blocks(entries: Iterator[Entry], sources_wanted: bool) -> Iterator[bytes]:
     """Yield blocks of entries as bytes for another process of this program."""
-    while block := [_pack(entry, sources_wanted) for entry in islice(entries, BLOCK_ITEMS)]:
-        yield marshal.dumps(block)
+    while block := [_flatten(entry, sources_wanted) for entry in islice(entries, BLOCK_ITEMS)]:
+        try:
+            yield marshal.dumps(block)
+        except ValueError:  # a value of a type that `marshal` does not pack
+            yield marshal.dumps([*map(_pickle_odd, block)])
 
 
 def unpack_block(message: bytes) -> Block:
@@ -88,27 +93,35 @@ def unpack_block(message: bytes) -> Block:
 # an item travels as a flat tuple of plain values, which takes half the time of pickling the objects
 
 
-def _pack(entry: Entry, source_wanted: bool) -> bytes:
-    with suppress(ValueError):  # a value of a type that `marshal` does not pack
-        if isinstance(entry, Item):
-            item, names, outcome = parse_item(entry, source_wanted)
-            if isinstance(outcome, tuple):
-                flat: tuple[Any, ...] = (*item, names, *outcome[0], outcome[1])
-                return marshal.dumps(flat)
-    return marshal.dumps(pickle.dumps(parse_entry(entry, source_wanted)))
+def _flatten(entry: Entry, source_wanted: bool) -> tuple[Any, ...] | bytes:
+    """Return an item with a draft as a flat tuple, and any other entry as bytes."""
+    if isinstance(entry, Item):
+        source, names, outcome = _parse_event(entry, source_wanted)
+        if isinstance(outcome, tuple):
+            return entry.file, entry.line, b"", source, *entry[_AFTER_SOURCE:], names, *outcome[0], outcome[1]
+        return pickle.dumps(_without_event(entry, source, names, outcome))
+    return pickle.dumps(entry)
 
 
-def _unpack(packed: bytes) -> BlockEntry:
-    flat = marshal.loads(packed)
-    if isinstance(flat, bytes):
-        entry: BlockEntry = pickle.loads(flat)
+def _pickle_odd(flat: tuple[Any, ...] | bytes) -> tuple[Any, ...] | bytes:
+    """Pickle an item if it has a value that `marshal` does not pack."""
+    with suppress(ValueError):
+        marshal.dumps(flat)
+        return flat
+    return pickle.dumps(_unpack(flat))
+
+
+def _unpack(packed: tuple[Any, ...] | bytes) -> BlockEntry:
+    if isinstance(packed, bytes):
+        entry: BlockEntry = pickle.loads(packed)
         return entry
-    item = Item._make(flat[:_NAMES_INDEX])
-    names, draft, data = flat[_NAMES_INDEX], flat[_NAMES_INDEX + 1 : -1], flat[-1]
+    item = Item._make(packed[:_NAMES_INDEX])
+    names, draft, data = packed[_NAMES_INDEX], packed[_NAMES_INDEX + 1 : -1], packed[-1]
     return ParsedItem(item, names, (Draft._make(draft), data))
 
 
 _NAMES_INDEX = len(Item._fields)  # where a flat tuple has the names
+_AFTER_SOURCE = Item._fields.index("source") + 1
 
 
 def _without_rows(source: Any) -> list[Any] | None:

@@ -38,11 +38,14 @@ class PlacingGame(Game):
 def check(game: dict[str, Any]) -> None:
     """Check that participants, seats, places and scores are consistent. Raises `Refused`."""
     participants = game["participants"]
-    # only players and places, like most games: few checks are needed
-    bare = [p["place"] for p in participants if len(p) == 2 and "place" in p]
-    if len(bare) == len(participants) > 1 and len({p["player"] for p in participants}) == len(bare):
-        _check_gaps(sorted(bare))
-        return
+    # only players and places, or only players and scores, like most games: few checks are needed
+    if len({p["player"] for p in participants if len(p) == 2}) == len(participants) > 1:
+        bare = [p["place"] for p in participants if "place" in p]
+        if not bare and all("score" in p for p in participants):
+            return
+        if len(bare) == len(participants):
+            _check_gaps(sorted(bare))
+            return
     check_seats(participants, ("place", "score"))
     plain = [p["place"] for p in participants if "place" in p and "score" not in p and "replaces" not in p]
     if len(plain) == len(participants):

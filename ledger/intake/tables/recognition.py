@@ -439,16 +439,17 @@ def _without_gameless(
     faulty = {row for row, _ in table.faults}
     for line, row in body:
         filled = [text for cell in row if (text := cell.strip())]
-        # with another delimiter a whole game is in one cell, behind its date
-        is_remark = not any(
-            text[0].isdigit() and any(map(str.isalpha, text)) and not is_nothing_else(text) for text in filled
-        )
         is_short = len(filled) <= REMARK_CELLS_MAX
-        if is_short and is_remark and line - 1 not in faulty and not _has_player(row, header):
+        if is_short and line - 1 not in faulty and _is_remark(filled) and not _has_player(row, header):
             gameless.append((line, filled[0]))
         else:
             kept.append((line, row))
     return kept, (*gameless,)
+
+
+def _is_remark(filled: list[str]) -> bool:
+    """Tell whether no cell can hold a whole game behind its date, as with another delimiter."""
+    return not any(text[0].isdigit() and any(map(str.isalpha, text)) and not is_nothing_else(text) for text in filled)
 
 
 def _has_player(row: list[str], header: Header) -> bool:

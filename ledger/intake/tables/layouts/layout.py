@@ -152,9 +152,16 @@ def number_games(rows: CellRows, layout: Layout) -> Iterator[tuple[int, Cells | 
         if not given:
             yield line, Refused("missing-member", "the row has no date")
             continue
-        own = int(text) if (text := place_text(cells.get("place", ""))).isdecimal() else 0
+        own = 0 if layout.is_row_whole else _place(cells)
         if layout.is_row_whole or given != date or line > before + 1 or own < place or not game_id:
-            days[given[:10]] += 1
-            game_id = f"{given[:10]}-{days[given[:10]]}"
+            day = given[:10]
+            days[day] += 1
+            game_id = f"{day}-{days[day]}"
         date, place, before = given, own, line
         yield line, {**cells, "game_id": game_id, "occurred_at": given}
+
+
+def _place(cells: Cells) -> int:
+    """Return a player's place, or 0 if the row has none."""
+    text = place_text(cells.get("place", ""))
+    return int(text) if text.isdecimal() else 0

@@ -45,6 +45,9 @@ RESULTS = (RESULT, SCORE, SETS)
 TIED = "tied"
 OTHERS = (TIED,)
 BESIDES = frozenset((*OF_SIDES, SCORE))
+# the columns that decide what both sides of a row got, whoever they are
+_OF_RESULTS = (*RESULTS, *SET_COLUMNS, *SIDE_SCORES, "score_order")
+KNOWN_MAX = 10_000
 
 
 class Verdict(NamedTuple):
@@ -62,6 +65,8 @@ class Verdict(NamedTuple):
 class SidesReader(NamedTuple):
     """Reads the rows of one table: the columns of its sides, the columns of results of which pairs say only who won,
     the columns that it has of results and of sets, and how many cells of these a spreadsheet made dates or times.
+
+    A long table has few results: `known` keeps what both sides got, by what a row says of that.
     """
 
     view: TableView
@@ -71,6 +76,7 @@ class SidesReader(NamedTuple):
     results: tuple[str, ...]
     sets: tuple[str, ...]
     became_dates: Mapping[str, int]
+    known: dict[tuple[str | None, ...], Sequence[Cells]]
 
     def read(self, line: int, cells: Cells) -> list[Cells]:
         """Return what a row says of each side. Raises `Refused`."""
@@ -80,10 +86,10 @@ class SidesReader(NamedTuple):
             raise Refused("missing-member", f"{self.view.cell(line, missing)}: the row has no {missing}")
         if self.became_dates:
             self._refuse_dates(line, cells)
-        outcomes = self._of_two(line, cells, sides) if len(sides) == 2 else self._of_several(line, cells, sides)
+        outcomes = self._known_of_two(line, cells, sides) if len(sides) == 2 else self._of_several(line, cells, sides)
         shared = {name: text for name, text in cells.items() if name not in BESIDES}
         players = [split_team_cell(name, cells[name], self.options) for name in sides]
-        in_teams = any(len(partners) > 1 for partners in players)
+        in_teams = [*map(len, players)] != [1] * len(players)
         return [
             {**shared, "player": player, **outcome, **({"team": str(number)} if in_teams else {})}
             for number, (partners, outcome) in enumerate(zip(players, outcomes, strict=True), 1)
@@ -97,6 +103,18 @@ class SidesReader(NamedTuple):
             with suppress(Refused):
                 found += split_team_cell(name, cells[name], self.options) if name in cells else []
         return (*found,)
+
+    def _known_of_two(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
+        """Return what both sides got, as `_of_two` does; once for rows that differ only in names and dates."""
+        if WINNER in cells and sides != [WINNER, LOSER]:
+            return self._of_two(line, cells, sides)  # it depends on the names
+        says = (*sides, *map(cells.get, _OF_RESULTS))
+        outcomes = self.known.get(says)
+        if outcomes is None:
+            outcomes = self._of_two(line, cells, sides)
+            if len(self.known) < KNOWN_MAX:
+                self.known[says] = outcomes
+        return outcomes
 
     def _of_two(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
         """Return what both sides got. Raises `Refused` if nothing says it, or if two columns disagree."""
@@ -279,7 +297,7 @@ def read_sides(
     of_places = frozenset(name for name in RESULTS if are_all_of_places(view.texts(name)))
     results, sets = (tuple(name for name in names if name in view.meanings) for names in (RESULTS, SET_COLUMNS))
     dates = {name: count for name in (*results, *sets) if (count := view.count_cells(name, may_be_date))}
-    reader = SidesReader(view, options, sides, of_places, results, sets, dates)
+    reader = SidesReader(view, options, sides, of_places, results, sets, dates, {})
     for line, cells in rows:
         if isinstance(cells, Refused):
             yield line, cells
