@@ -123,6 +123,8 @@ def check_seats(participants: list[dict[str, Any]], shared: tuple[str, ...]) -> 
         )
 
 
+# members of participants who share a side or a seat
+_SHARED = frozenset({"team", "replaces"})
 # members that decide the sides of a game, and its numbers
 _SIDE_MEMBERS = frozenset({"team", "home", "numbers"})
 
@@ -185,6 +187,11 @@ def number_sides(game: Mapping[str, Any]) -> list[int]:
     names = [participant.get("replaces", participant["player"]) for participant in game["participants"]]
     keys = [(seats[name], "" if seats[name] is not None else name) for name in names]
     return [numbers.setdefault(key, len(numbers)) for key in keys]
+
+
+def are_alone(participants: list[dict[str, Any]]) -> bool:
+    """Tell whether each participant of a game is a seat and a side alone, as in most games."""
+    return _SHARED.isdisjoint(set().union(*participants))
 
 
 def count_seats(game: Mapping[str, Any]) -> int:

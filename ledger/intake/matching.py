@@ -42,6 +42,7 @@ from ratings_ledger.ledger.store.log import (
     read_records,
     read_records_at,
     read_where,
+    recorded_subjects,
 )
 from ratings_ledger.ledger.validation.batches import Batch, find_imported_name, recorded_batches
 from ratings_ledger.ledger.validation.identities import Identities, identities
@@ -438,7 +439,9 @@ class DayNumbers:
     def _load_events(self, game_ids: Iterable[str]) -> None:
         """Load the log's events of these games."""
         unknown_ids = [game_id for game_id in game_ids if game_id not in self._recorded]
-        positions = first_positions(self._connection, unknown_ids)
+        # most games of a table are new, and what is not there is found out in a fraction of the time
+        recorded = recorded_subjects(self._connection, [f"game:{game_id}" for game_id in unknown_ids])
+        positions = first_positions(self._connection, [subject.removeprefix("game:") for subject in recorded])
         records = read_records_at(self._connection, [*positions.values()])
         event_by_id = {event.data["game_id"]: event for event in read_known_events(sorted(records.items()))}
         self._recorded |= {game_id: event_by_id.get(game_id) for game_id in unknown_ids}

@@ -189,6 +189,14 @@ def first_positions(connection: Connection, game_ids: Iterable[str]) -> dict[str
     return {subject.removeprefix("game:"): position for subject, position, kind in rows if kind == "game.recorded"}
 
 
+def recorded_subjects(connection: Connection, subjects: Sequence[str]) -> list[str]:
+    """Return which of these subjects are games that are recorded."""
+    with driver_cursor(connection) as cursor:
+        named = dialect_of(connection).find_events_named(cursor, subjects) if subjects else ()
+    wanted = {*subjects}
+    return [subject for _, subject, kind, _ in named if kind == "game.recorded" and subject in wanted]
+
+
 def games_by_position(connection: Connection, until: int) -> dict[int, str]:
     """Return the ids of the games first recorded up to a position, by these positions, in log order."""
     recorded = (events.c.type == "game.recorded") & (events.c.position <= until)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ratings_ledger.ledger.events.game_types import has_partners, places
+from ratings_ledger.ledger.events.games import are_alone
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.parsing import ParsedItem
@@ -89,7 +90,7 @@ class Understanding:
         at = draft.occurred_at
         self._games[data["game"]] += 1
         self._by_file[entry.item.file] += 1
-        self._players.update(one["player"] for one in data["participants"])
+        self._players.update([one["player"] for one in data["participants"]])
         self._teams += has_partners(data)
         if has_ties(data):
             self._ties += 1
@@ -128,7 +129,10 @@ def _previewed(item: Item, at: int, data: dict[str, Any]) -> PreviewedGame:
 
 def has_ties(game: dict[str, Any]) -> bool:
     """Tell whether sides of a game share a place; partners are one side, and in games without places nobody ties."""
-    placed = zip(places(game), game["participants"], strict=True)
+    found, participants = places(game), game["participants"]
+    if are_alone(participants):
+        return len({*found}) < len(found) and 0 not in found
+    placed = zip(found, participants, strict=True)
     by_side = {(one.get("team"), "team" not in one and one["player"]): place
                for place, one in placed if "replaces" not in one}  # fmt: skip
     return len({*by_side.values()}) < len(by_side) and 0 not in by_side.values()

@@ -63,7 +63,7 @@ GAME_TYPES = {
 
 def has_partners(game: dict[str, Any]) -> bool:
     """Tell whether players of a game may be partners on one side."""
-    return any("team" in participant for participant in game["participants"])
+    return "team" in set().union(*game["participants"])
 
 
 def places(game: dict[str, Any]) -> list[int]:

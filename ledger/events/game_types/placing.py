@@ -1,5 +1,6 @@
 """Game type `placing`: a game that orders its participants by place, by score, or by both."""
 
+from bisect import bisect_left
 from decimal import Decimal
 from itertools import pairwise
 from operator import methodcaller
@@ -13,6 +14,7 @@ from ratings_ledger.ledger.events.games import (
     Game,
     Participant,
     Seats,
+    are_alone,
     check_seats,
     competition_places,
     list_participants,
@@ -41,7 +43,8 @@ def check(game: dict[str, Any]) -> None:
     # only players and places, or only players and scores, like most games: few checks are needed
     if len({p["player"] for p in participants if len(p) == 2}) == len(participants) > 1:
         bare = [p["place"] for p in participants if "place" in p]
-        if not bare and all("score" in p for p in participants):
+        bare_scores = [p["score"] for p in participants if "score" in p]
+        if not bare and len(bare_scores) == len(participants):
             return
         if len(bare) == len(participants):
             _check_gaps(sorted(bare))
@@ -77,6 +80,13 @@ def places(game: dict[str, Any]) -> list[int]:
 
     The recorded places of a checked game may be dense, or absent if scores decide.
     """
+    participants = game["participants"]
+    if are_alone(participants):
+        own = [p.get("place") for p in participants]
+        if None in own:
+            own = [_signed_score(game, p["score"]) for p in participants]
+        ordered = sorted(own)
+        return [bisect_left(ordered, key) + 1 for key in own]
     keys = _values_by_seat(game, "place")
     if None in keys.values():
         keys = {seat: _signed_score(game, score) for seat, score in _values_by_seat(game, "score").items()}

@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ratings_ledger.ledger.events.fields import to_nfc
+from ratings_ledger.ledger.intake.tables.alike import has_alike_games, read_alike_games
 from ratings_ledger.ledger.intake.tables.columns import (
     COMMA_DELIMITERS,
     GAME_COLUMNS,
@@ -244,19 +245,16 @@ def _games(table: Table, view: TableView, read: TableRead, order: str, options: 
         rows = (
             (there, cells if isinstance(cells, Refused) else {**cells, "occurred_at": day}) for there, cells in rows
         )
-    for there, event, source, rows_of in games_of_rows(
-        _rewritten(rows, view, read, options), columns, options, is_row_whole=LAYOUTS[read.layout].is_row_whole
-    ):
+    if read.is_numbered:
+        rows = number_games(rows, layout)
+    if read.is_numbered and has_alike_games(layout, header):
+        games = read_alike_games(rows, layout, view, columns, options)
+    else:
+        rewritten = iter(layout.read(rows, view, options))
+        games = games_of_rows(rewritten, columns, options, is_row_whole=layout.is_row_whole)
+    for there, event, source, rows_of in games:
         placed = _placed(event, table, there) if isinstance(event, Refused) else event
         yield there, placed, source, rows_of
-
-
-def _rewritten(
-    rows: Iterator[tuple[int, Cells | Refused]], view: TableView, read: TableRead, options: TableOptions
-) -> Iterator[tuple[int, Cells | Refused]]:
-    """Return the rows of a table in the usual form."""
-    layout = LAYOUTS[read.layout]
-    return iter(layout.read(number_games(rows, layout) if read.is_numbered else rows, view, options))
 
 
 def _sentences(

@@ -88,6 +88,7 @@ class Layout(NamedTuple):
     is_usual:     whether it is the usual form already
     is_row_whole: whether a row is a game
     has_player_columns: whether columns that are not known are called for players
+    sides:        the columns of the sides, if rows are games between sides
     """
 
     name: str
@@ -100,6 +101,7 @@ class Layout(NamedTuple):
     is_usual: bool = False
     is_row_whole: bool = True
     has_player_columns: bool = False
+    sides: tuple[str, ...] = ()
 
     @property
     def form(self) -> TableForm:

@@ -69,6 +69,7 @@ PAIR = Layout(
         Example("Date,Home,Away,Result\n2024-11-22,anna,ben,01-03\n", ("result-became-date: D2 (Result): '01-03'",)),
     ),
     read=partial(read_sides, (FIRST, SECOND)),
+    sides=(FIRST, SECOND),
     rename=name_first,
     besides=BESIDES,
 )

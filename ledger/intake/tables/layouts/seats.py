@@ -37,6 +37,7 @@ SEATS = Layout(
         ),
     ),
     read=partial(read_sides, SIDES),
+    sides=SIDES,
     rename=name_first,
     besides=BESIDES,
 )

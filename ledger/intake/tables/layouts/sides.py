@@ -45,9 +45,6 @@ RESULTS = (RESULT, SCORE, SETS)
 TIED = "tied"
 OTHERS = (TIED,)
 BESIDES = frozenset((*OF_SIDES, SCORE))
-# the columns that decide what both sides of a row got, whoever they are
-_OF_RESULTS = (*RESULTS, *SET_COLUMNS, *SIDE_SCORES, "score_order")
-KNOWN_MAX = 10_000
 
 
 class Verdict(NamedTuple):
@@ -65,8 +62,6 @@ class Verdict(NamedTuple):
 class SidesReader(NamedTuple):
     """Reads the rows of one table: the columns of its sides, the columns of results of which pairs say only who won,
     the columns that it has of results and of sets, and how many cells of these a spreadsheet made dates or times.
-
-    A long table has few results: `known` keeps what both sides got, by what a row says of that.
     """
 
     view: TableView
@@ -76,9 +71,22 @@ class SidesReader(NamedTuple):
     results: tuple[str, ...]
     sets: tuple[str, ...]
     became_dates: Mapping[str, int]
-    known: dict[tuple[str | None, ...], Sequence[Cells]]
 
-    def read(self, line: int, cells: Cells) -> list[Cells]:
+    def read_row(self, line: int, cells: Cells | Refused) -> Iterator[tuple[int, Cells | Refused]]:
+        """Yield a row for each side, or the refusal of the row."""
+        if isinstance(cells, Refused):
+            yield line, cells
+            return
+        try:
+            found = self._read(line, cells)
+        except Refused as problem:
+            problem.names = self._names(cells)
+            yield line, problem
+            return
+        for row in found:
+            yield line, row
+
+    def _read(self, line: int, cells: Cells) -> list[Cells]:
         """Return what a row says of each side. Raises `Refused`."""
         sides = [name for name in self.sides if name in cells]
         if len(sides) < 2:
@@ -86,7 +94,7 @@ class SidesReader(NamedTuple):
             raise Refused("missing-member", f"{self.view.cell(line, missing)}: the row has no {missing}")
         if self.became_dates:
             self._refuse_dates(line, cells)
-        outcomes = self._known_of_two(line, cells, sides) if len(sides) == 2 else self._of_several(line, cells, sides)
+        outcomes = self._of_two(line, cells, sides) if len(sides) == 2 else self._of_several(line, cells, sides)
         shared = {name: text for name, text in cells.items() if name not in BESIDES}
         players = [split_team_cell(name, cells[name], self.options) for name in sides]
         in_teams = [*map(len, players)] != [1] * len(players)
@@ -96,25 +104,13 @@ class SidesReader(NamedTuple):
             for player in partners
         ]
 
-    def names(self, cells: Cells) -> tuple[str, ...]:
+    def _names(self, cells: Cells) -> tuple[str, ...]:
         """Return the players of a row that is refused, as far as its cells can be taken apart."""
         found = list[str]()
         for name in self.sides:
             with suppress(Refused):
                 found += split_team_cell(name, cells[name], self.options) if name in cells else []
         return (*found,)
-
-    def _known_of_two(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
-        """Return what both sides got, as `_of_two` does; once for rows that differ only in names and dates."""
-        if WINNER in cells and sides != [WINNER, LOSER]:
-            return self._of_two(line, cells, sides)  # it depends on the names
-        says = (*sides, *map(cells.get, _OF_RESULTS))
-        outcomes = self.known.get(says)
-        if outcomes is None:
-            outcomes = self._of_two(line, cells, sides)
-            if len(self.known) < KNOWN_MAX:
-                self.known[says] = outcomes
-        return outcomes
 
     def _of_two(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
         """Return what both sides got. Raises `Refused` if nothing says it, or if two columns disagree."""
@@ -290,23 +286,18 @@ def _compare(first: str, second: str) -> int:
     return _sign(Decimal(read_decimal(first)), Decimal(read_decimal(second)))
 
 
+def create_reader(sides: tuple[str, ...], view: TableView, options: TableOptions) -> SidesReader:
+    """Create the reader of a table, given the columns of its sides."""
+    of_places = frozenset(name for name in RESULTS if are_all_of_places(view.texts(name)))
+    results, sets = (tuple(name for name in names if name in view.meanings) for names in (RESULTS, SET_COLUMNS))
+    dates = {name: count for name in (*results, *sets) if (count := view.count_cells(name, may_be_date))}
+    return SidesReader(view, options, sides, of_places, results, sets, dates)
+
+
 def read_sides(
     sides: tuple[str, ...], rows: CellRows, view: TableView, options: TableOptions
 ) -> Iterator[tuple[int, Cells | Refused]]:
     """Yield a row for each side of a game: with places where only that is known, else with scores."""
-    of_places = frozenset(name for name in RESULTS if are_all_of_places(view.texts(name)))
-    results, sets = (tuple(name for name in names if name in view.meanings) for names in (RESULTS, SET_COLUMNS))
-    dates = {name: count for name in (*results, *sets) if (count := view.count_cells(name, may_be_date))}
-    reader = SidesReader(view, options, sides, of_places, results, sets, dates, {})
+    reader = create_reader(sides, view, options)
     for line, cells in rows:
-        if isinstance(cells, Refused):
-            yield line, cells
-            continue
-        try:
-            found = reader.read(line, cells)
-        except Refused as problem:
-            problem.names = reader.names(cells)
-            yield line, problem
-            continue
-        for row in found:
-            yield line, row
+        yield from reader.read_row(line, cells)

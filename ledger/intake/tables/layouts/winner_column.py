@@ -36,6 +36,7 @@ WINNER_COLUMN = Layout(
         ),
     ),
     read=partial(read_sides, SIDES),
+    sides=SIDES,
     rename=name_first,
     besides=BESIDES,
 )

@@ -32,5 +32,6 @@ WINNER_LOSER = Layout(
         ),
     ),
     read=partial(read_sides, (WINNER, LOSER)),
+    sides=(WINNER, LOSER),
     besides=BESIDES,
 )
