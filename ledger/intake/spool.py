@@ -64,6 +64,7 @@ class Spool(WaitingDrafts):
         )
         self._count = 0
         self._next = 0
+        self._has_subjects = False
         self._removed: set[int] = set()
         self._unwritten: list[tuple[Any, ...]] = []
         # ids and games: those of the unwritten drafts, and those that no draft in the database has
@@ -94,8 +95,12 @@ class Spool(WaitingDrafts):
         """Find the new ids and games of these drafts in one query, so that `find` can skip queries for them."""
         names = {name for draft in drafts for name in _unique_names(draft)}
         names_json = json.dumps(list(names))
-        for source in ("event_id FROM ids WHERE event_id", "subject FROM subjects WHERE recorded AND subject"):
-            rows = self._query(f"SELECT {source} IN (SELECT value FROM json_each(?))", names_json)
+        for column, source in (("event_id", "ids WHERE"), ("subject", "subjects WHERE recorded AND")):
+            if column == "subject" and not self._has_subjects:
+                break
+            rows = self._query(
+                f"SELECT {column} FROM {source} {column} IN (SELECT value FROM json_each(?))", names_json
+            )
             names.difference_update(row[0] for row in rows)
         self._unused_names = names
 
@@ -179,6 +184,7 @@ class Spool(WaitingDrafts):
             recorded = type_name == "game.recorded" and event_id != subject
             # a plain game is found by its event id, every other event by its subject
             if recorded or type_name != "game.recorded":
+                self._has_subjects = True
                 self._database.execute("INSERT INTO subjects VALUES (?, ?, ?)", (subject, recorded, number))
             if supersedes is not None:
                 self._database.execute("INSERT INTO successors VALUES (?, ?)", (supersedes, number))

@@ -43,11 +43,10 @@ def check(game: dict[str, Any]) -> None:
     # only players and places, or only players and scores, like most games: few checks are needed
     if len({p["player"] for p in participants if len(p) == 2}) == len(participants) > 1:
         bare = [p["place"] for p in participants if "place" in p]
-        bare_scores = [p["score"] for p in participants if "score" in p]
-        if not bare and len(bare_scores) == len(participants):
-            return
         if len(bare) == len(participants):
             _check_gaps(sorted(bare))
+            return
+        if not bare and len([p for p in participants if "score" in p]) == len(participants):
             return
     check_seats(participants, ("place", "score"))
     plain = [p["place"] for p in participants if "place" in p and "score" not in p and "replaces" not in p]

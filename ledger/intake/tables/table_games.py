@@ -106,12 +106,12 @@ def games_of_rows(
 
 def cells_of(row: list[str], header: Header) -> Cells | Refused:
     """Return the non-empty cells of a row by column, without the columns that --map drops."""
-    text = f"|{'|'.join(row)}|"
+    text = "|".join(row)
     # most rows: each column has a name, each cell a text without blanks around it
-    is_trimmed = "| " not in text and " |" not in text
+    is_trimmed = " " not in text or (text.strip() == text and "| " not in text and " |" not in text)
     if len(row) == len(header) and is_trimmed and text.isprintable() and not may_hold_errors(text):
         cells = dict(zip(header, row, strict=True))
-        if all(row) and all(cells):
+        if all(row) and None not in cells and "" not in cells:
             return cells  # type: ignore[return-value]  # no name is None
     if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
         return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
