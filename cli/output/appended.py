@@ -62,9 +62,16 @@ LISTED_CELLS = 3
 
 
 def note_homeless(result: Imported) -> None:
-    """Note games that are on no ladder, one for each reason, unless something was refused."""
-    for reason, game_id in result.homeless.items() if not result.rejected_count else ():
-        render.note(f"note: on no ladder, such as {render.plain(game_id)}: {reason}")
+    """Note games that are on no ladder, one for each reason with their number, unless something was refused."""
+    reasons = [] if result.rejected_count else [*result.homeless.items()]
+    for reason, games in reasons[:SHOWN_REJECTIONS]:
+        number = f" ({games.number:,} games)" if games.number > 1 else ""
+        render.note(f"note: on no ladder, such as {render.plain(games.first)}{number}: {reason}")
+    if more := sum(games.number for _, games in reasons[SHOWN_REJECTIONS:]):
+        are = "is" if more == 1 else "are"
+        render.note(
+            f"note: {render.count(more, 'more game')} {are} on no ladder, for other reasons; see: ratings games"
+        )
 
 
 def note_voided(result: Imported) -> None:

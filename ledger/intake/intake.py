@@ -74,6 +74,13 @@ class ImportPolicy(NamedTuple):
     new_game: bool = False
 
 
+class GamesOfReason(NamedTuple):
+    """The games that one sentence is about: the first one's id, and how many there are."""
+
+    first: str
+    number: int
+
+
 @dataclass
 class Imported:
     """The result of an intake; `rejected` holds the first `REJECTIONS_MAX` refusals, `rejected_count` counts all."""
@@ -102,8 +109,8 @@ class Imported:
     # the new ladders, and the known names that theirs are close to
     new_ladders: list[str] = field(default_factory=list)
     close_ladders: dict[str, str] = field(default_factory=dict)
-    # a game for each reason why games are on no ladder, and sentences about leagues
-    homeless: dict[str, str] = field(default_factory=dict)
+    # the games of each reason why games are on no ladder, and sentences about leagues
+    homeless: dict[str, GamesOfReason] = field(default_factory=dict)
     leagues: list[str] = field(default_factory=list)
     # the voids of games that are already recorded but do not count, by game_id, and sentences about them
     voided: dict[str, KnownEvent] = field(default_factory=dict)

@@ -19,6 +19,7 @@ from ratings_ledger.ledger.events.games import count_seats
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.ledger.intake.intake import GamesOfReason
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.appending import version_exists_rejection
 from ratings_ledger.ledger.store.log import read_live
@@ -76,14 +77,14 @@ class Admission:
         until: int,
         *,
         allow_uncounted: bool = False,
-        homeless: dict[str, str] | None = None,
+        homeless: dict[str, GamesOfReason] | None = None,
         league_notes: LeagueNotes | None = None,
         new_ladders: NewLadders | None = None,
         facts: Callable[[Connection], Facts] | None = None,
     ) -> None:
         """Read the rulesets as of the position `until`.
 
-        `homeless` is filled with one game for each reason why games are on no ladder. `facts` gives those of the log
+        `homeless` is filled with the games of each reason why games are on no ladder. `facts` gives those of the log
         at some position, if somebody has them.
         """
         self.allow_uncounted = allow_uncounted
@@ -140,7 +141,8 @@ class Admission:
             if self._homeless is not None and (
                 reason := self._why_homeless(data) or self._why_early(occurred_at, data)
             ):
-                self._homeless.setdefault(reason, data["game_id"])
+                earlier = self._homeless.get(reason, GamesOfReason(data["game_id"], 0))
+                self._homeless[reason] = earlier._replace(number=earlier.number + 1)
             if self._league_notes is not None:
                 activity = next(self._activities(data["game"], occurred_at), None) if "league" in data else None
                 self._league_notes.meet_game(self._connection, self._until, data, activity)

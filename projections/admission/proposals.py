@@ -16,7 +16,7 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.types import TYPES, Draft
 from ratings_ledger.ledger.intake.files import Entry, Item
 from ratings_ledger.ledger.intake.importing import FileIntake
-from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Intake
+from ratings_ledger.ledger.intake.intake import GamesOfReason, Imported, ImportPolicy, Intake
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ratings_ledger.ledger.store.log import Head, head, positions_of, read_known_events, read_records
@@ -164,7 +164,7 @@ class Proposal:
         self._impact: Impact | None = None
         self._one_thread = RLock()  # what waits is read and given back by one at a time
         self._league_notes = league_notes
-        homeless: dict[str, str] = {}
+        homeless: dict[str, GamesOfReason] = {}
         begun = known.new_ladders
         begun.found = []
         ladders = partial(
@@ -192,7 +192,7 @@ class Proposal:
                     result.voided_told = voided_told(connection, result.voided)
                 if league_notes is not None and not self.is_refused:
                     result.leagues = league_notes.notes(connection, self._intake.waiting)
-        result.homeless = homeless
+        result.homeless = {**homeless}  # games that are checked again when they are appended count once
         if begun.found:
             result.new_ladders, result.close_ladders = [one.name for one in begun.found], begun.close()
 

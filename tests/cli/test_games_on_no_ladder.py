@@ -62,13 +62,13 @@ def test_game_on_ladder_gets_no_note(event: dict[str, Any], db: str, ratings: Ra
 
 
 def test_import_gives_each_reason_once(db: str, ratings: Ratings) -> None:
-    """An import gives each no-ladder reason once, and none at all if a line is refused."""
+    """An import gives each no-ladder reason once with the number of games, and none at all if a line is refused."""
     lines = [json.dumps(played(f"g{number}", AT, "anna ben", game="go")) for number in range(3)]
     bad = json.dumps(played("bad", AT, "anna anna"))
 
     assert "on no ladder" not in ratings("import", "-", db=db, input="\n".join([*lines, bad])).stderr
     assert without_newcomers(ratings("import", "-", db=db, input="\n".join(lines)).stderr) == (
-        "note: on no ladder, such as g0: no ruleset scores games of go; "
+        "note: on no ladder, such as g0 (3 games): no ruleset scores games of go; "
         "ratings rules publish --shipped elo --game go adds one\n"
     )
     assert ratings("import", "-", db=db, input="\n".join(lines)).stderr == ""
