@@ -22,7 +22,7 @@ from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
 from ratings_ledger.projections.admission.outcomes import DuePublished, PublishedOutcome, head_of, refusals
 from ratings_ledger.projections.admission.publishing_lists import publication, refuse_published
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
-from ratings_ledger.projections.queries.ladders_at import Ranking
+from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.survey import find_missed_months, list_due, timed_rulesets
 from ratings_ledger.projections.replay.ladders import parse_name
@@ -60,10 +60,7 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
     even if it would come out differently today. Exit 1 if one of them failed or was refused; the others are published
     anyway.
     """
-    if all_due == (ladder is not None) or (all_due and as_of is not None):
-        raise click.UsageError("name a LADDER, or publish all that are over with --due, without --as-of")
-    if every is not None and (ladder is None or as_of is not None):
-        raise click.UsageError("--every schedules a LADDER, without --due and --as-of")
+    _refuse_odd_options(ladder, as_of, all_due, every)
     if ladder is None:
         return emit(publish_due(how), how.form, print_due_published)
     now, view = clock.now(), open_view(how.ledger, as_of, None, None, cached=False)
@@ -83,10 +80,24 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
         found, at = ladders.standings(ladder), ladders.coordinates
         try:
             events = publication(ladders, found, now, times, asked=as_of is not None)
-            told = _published(how, found, at, events, now, times)
+            told = _published(how, ladders, found, events, now, times)
         except Refused as problem:
             told = _refused(how, ladder, at, problem, times)
     return emit(told, how.form, print_list_published)
+
+
+def _refuse_odd_options(ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> None:
+    """Raise `UsageError` for options that do not go together; the message names only those that were given."""
+    if all_due and ladder is not None:
+        raise click.UsageError(f"--due publishes all lists that are over; leave out --due to publish {ladder} alone")
+    if all_due and as_of is not None:
+        raise click.UsageError("--due publishes each list as it stood at its own end; --as-of goes with a LADDER")
+    if every is not None and (all_due or ladder is None):
+        raise click.UsageError("--every schedules a LADDER; name one" + ", and leave out --due" * all_due)
+    if every is not None and as_of is not None:
+        raise click.UsageError("--every publishes at each month's end; leave out --as-of")
+    if ladder is None and not all_due:
+        raise click.UsageError("name a LADDER, or publish all lists that are over with --due")
 
 
 def publish_due(how: WriteContext) -> DuePublished:
@@ -121,13 +132,12 @@ def _publish_due(how: WriteContext) -> DuePublished:
                 found = ladders.standings(ladder)
                 if not found.rows:
                     continue
-                at = survey.coordinates if end is None else ladders.coordinates
                 try:
                     events = publication(ladders, found, now, survey.times, asked=end is not None)
                 except Refused as problem:
-                    rows.append(_refused(how, ladder, at, problem, survey.times))
+                    rows.append(_refused(how, ladder, ladders.coordinates, problem, survey.times))
                     continue
-                rows.append(_published(how, found, at, events, now, survey.times, end))
+                rows.append(_published(how, ladders, found, events, now, survey.times, end))
         has_timed = bool(timed_rulesets(survey) or scheduled)
     rows = [row for row in rows if {one.code for one in row.told.rejected} != {"list-exists"}]
     failed = tuple(survey.failures)
@@ -138,8 +148,8 @@ def _publish_due(how: WriteContext) -> DuePublished:
 
 def _published(
     how: WriteContext,
+    ladders: Ladders,
     found: Ranking,
-    at: Coordinates,
     events: list[tuple[str, dict[str, Any]]],
     now: int,
     times: Times,
@@ -154,10 +164,12 @@ def _published(
     still = {} if end is None else {"precondition": partial(refuse_published, ladder=found.ladder, end=end)}
     drafts = [{"type": name, "occurred_at": occurred_at, "data": data} for name, data in events]
     done = how.finish(how.propose(drafts, **still))
+    version = next(version for version in ladders.versions(found.ladder) if version.ruleset.name == found.ruleset)
+    least = getattr(version.params, "min_games", 0)
     return PublishedOutcome(
         found.ladder,
         found.ruleset,
-        at,
+        ladders.coordinates,
         found.games,
         found.digest,
         len(found.rows),
@@ -167,6 +179,8 @@ def _published(
         how.dry_run,
         refusals(done.rejected),
         told=done,
+        ranked=sum(row.rank is not None for row in found.rows),
+        min_games=least if any(row.rank is None and row.games < least for row in found.rows) else 0,
         times=times,
     )
 

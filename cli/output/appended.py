@@ -248,7 +248,10 @@ def _print_publication(found: PublishedOutcome) -> None:
         return
     did = "would be published" if found.dry_run else f"is published at position {found.position}"
     as_of = f", played up to {found.times.stated(found.at.as_of)}" if found.at.as_of is not None else ""
-    rows = render.count(0 if found.row_count is ABSENT else found.row_count, "row")
+    count = 0 if found.row_count is ABSENT else found.row_count
+    rows = render.count(count, "row")
+    if found.ranked < count:
+        rows += f", {found.ranked:,} ranked" + f" (min_games {found.min_games})" * bool(found.min_games) + ","
     render.print_hanging(f"{short_name(found.ladder)} {did}: {rows} under {found.ruleset}{as_of}.", 2)
 
 

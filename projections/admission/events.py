@@ -472,7 +472,10 @@ def _why_homeless(
         scoring = [ruleset for ruleset, reason in zip(scoring, reasons, strict=True) if reason is None]
     missing = {ruleset.id: sorted((frozenset(LABELS) & {*ruleset.partition.by}) - labels) for ruleset in scoring}
     if all(missing.values()):
-        return "; ".join(f"{name} needs its {' and '.join(labels)}" for name, labels in missing.items())
+        needed = "; ".join(f"{name} needs its {' and '.join(labels)}" for name, labels in missing.items())
+        absent = [label for label in LABELS if label in set().union(*missing.values())]
+        options = " ".join(f"--set {label}={label.upper()}" for label in absent)
+        return f"{needed}; each {' and '.join(absent)} has its own ladders; for a whole table: {options}"
     return None
 
 

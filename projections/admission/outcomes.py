@@ -159,7 +159,10 @@ class RulesetsPublished(Written):
 
 @dataclass(frozen=True, slots=True)
 class PublishedOutcome(Written):
-    """What became of the events that publish a list; `position` is that of its head."""
+    """What became of the events that publish a list; `position` is that of its head.
+
+    `ranked` of its rows have a rank; others lack some of `min_games` games (0: nobody does).
+    """
 
     ladder: str
     ruleset: str | Absent
@@ -172,6 +175,8 @@ class PublishedOutcome(Written):
     existing: int
     dry_run: bool
     rejected: tuple[Refusal, ...]
+    ranked: int = field(default=0, metadata=HIDDEN, kw_only=True)
+    min_games: int = field(default=0, metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

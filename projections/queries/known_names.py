@@ -14,9 +14,11 @@ from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.queries.ladders_at import find_played_labels
 from ratings_ledger.projections.replay.eligibility import explain_ineligible_cell
-from ratings_ledger.projections.replay.ladders import ALL, short_name
+from ratings_ledger.projections.replay.ladders import ALL, parse_name, short_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_values_at
 from ratings_ledger.projections.rulesets.versions import month_start
+
+LISTED = 3  # ladders that are named where a name is none of them
 
 
 def full_name(facts: Facts, ladder: str) -> str:
@@ -77,6 +79,22 @@ def ladder_names(facts: Facts) -> list[str]:
                 values = list_values_at(facts, facts.cells[number], played_at, ruleset)
                 found |= {"/".join((ruleset.id, *own)) for own in values}
     return sorted(found)
+
+
+def suggest_ladders(facts: Facts, name: str) -> str:
+    """Return which ladders a ruleset has, as the end of a sentence about a name that is none of them; the last of time
+    first.
+    """
+    ruleset_id = parse_name(name).ruleset_id
+    known = [
+        *map(short_name, (ladder for ladder in ladder_names(facts) if parse_name(ladder).ruleset_id == ruleset_id))
+    ]
+    if not known or ruleset_id not in facts.rulesets:
+        return ""
+    if is_partitioned_by_time(facts.rulesets[ruleset_id][0].ruleset):
+        return f"; the newest is {max(known, key=lambda ladder: (ladder.rpartition('/')[2], ladder))}"
+    more = f" and {len(known) - LISTED:,} more" if len(known) > LISTED else ""
+    return f"; there {'are' if len(known) > 1 else 'is'} {', '.join(known[:LISTED])}{more}"
 
 
 def _samples(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:

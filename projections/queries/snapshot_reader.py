@@ -33,7 +33,7 @@ from ratings_ledger.projections.queries.coordinates import (
     ruleset_ids,
     time_zone,
 )
-from ratings_ledger.projections.queries.known_names import full_name
+from ratings_ledger.projections.queries.known_names import full_name, suggest_ladders
 from ratings_ledger.projections.queries.ladders_at import (
     LadderCache,
     Ladders,
@@ -217,9 +217,10 @@ class SnapshotReader:
                     ladder = full_name(facts, ladder)
                 try:
                     versions = find_versions(facts, ladder, self.rules)
-                except UnknownLadder:
+                except UnknownLadder as problem:
                     time_zone(connection, ladder)  # raises a clearer error if no position has such a ruleset
-                    raise
+                    hint = "" if "/" in ladder else suggest_ladders(facts, ladder)
+                    raise UnknownLadder(f"{problem}{hint}") from None
                 ladders = undated.at(parse_as_of(self.as_of, zone)).for_ladder(ladder)
                 note_future(self.as_of, zone, self.note)
                 if self.close_now and versions[0].ruleset.period == "game":

@@ -19,7 +19,7 @@ CASES = {
     ),
     "without its league": (
         played("g", AT, "anna ben", game="blue-max", kind="battle", participants=SIDES),
-        "youplay-bluemax needs its league",
+        "youplay-bluemax needs its league; each league has its own ladders; for a whole table: --set league=LEAGUE",
     ),
     "of another kind": (
         played("g", AT, "anna ben", game="blue-max", league="L"),
@@ -28,7 +28,8 @@ CASES = {
     "without any label": (
         played("g", AT, "anna ben", city=None, group=None),
         "catan-elo needs its group; catan-monthly needs its city and group; catan-open needs its group; "
-        "catan-annual needs its city and group",
+        "catan-annual needs its city and group; each group and city has its own ladders; "
+        "for a whole table: --set group=GROUP --set city=CITY",
     ),
 }
 FINE = {

@@ -223,7 +223,8 @@ def test_publish_dry_run_writes_nothing(tmp_path: Path, db: str, ratings: Rating
 
     assert tried == {**done, "position": None, "appended": 0, "dry_run": True}
     assert shown.stdout == (
-        f"{MARCH} would be published: 3 rows under catan-monthly@2008-03.\ndigest {done['digest']}\n"
+        f"{MARCH} would be published: 3 rows, 2 ranked (min_games 7), under catan-monthly@2008-03.\n"
+        f"digest {done['digest']}\n"
     )
     assert refused(ratings, db, MARCH, "--dry-run") == "list-exists"
 

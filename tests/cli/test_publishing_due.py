@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,11 +85,11 @@ def test_due_lists_have_a_line_each(copied_file: Callable[..., str], ratings: Ra
     db = copied_file(list_ledger)
     at = position(ratings, db)
     assert ratings(*DUE, "--dry-run", db=db).stdout == (
-        f"{MARCH} would be published: 3 rows under catan-monthly@2008-03.\n"
+        f"{MARCH} would be published: 3 rows, 2 ranked (min_games 7), under catan-monthly@2008-03.\n"
         f"{YEAR} would be published: 2 rows under catan-annual@2008-03.\n"
     )
     assert ratings(*DUE, db=db).stdout == (
-        f"{MARCH} is published at position {at + 2}: 3 rows under catan-monthly@2008-03.\n"
+        f"{MARCH} is published at position {at + 2}: 3 rows, 2 ranked (min_games 7), under catan-monthly@2008-03.\n"
         f"{YEAR} is published at position {at + 4}: 2 rows under catan-annual@2008-03.\n"
     )
 
@@ -124,3 +125,42 @@ def test_running_points_are_never_due(copied_file: Callable[..., str], ratings: 
     """A ladder that is not a list of a period is never among the due lists."""
     assert BASIC in LISTS
     assert BASIC not in names(due(ratings, copied_file(list_ledger)))
+
+
+def test_lists_without_anybody_ranked_are_published_and_say_so(tmp_path: Path, ratings: Ratings) -> None:
+    """A list on which nobody has played enough is published, with how many are ranked and what they lack."""
+    url = str(tmp_path / "catan.db")
+    (table := tmp_path / "catan.csv").write_text("Date,1st,2nd,3rd\n2010-03-05,anna,ben,cleo\n")
+    assert ratings("init", db=url).exit_code == 0
+    labels = ("--set", "game=catan", "--set", "city=Graz", "--set", "group=A")
+    assert ratings("import", table, *labels, db=url).exit_code == 0
+    told = " ".join(ratings("publish", "--due", "--dry-run", db=url).stdout.split())
+    assert (
+        "catan-monthly/Graz/A/2010-03 would be published: 3 rows, 0 ranked (min_games 7), under catan-monthly" in told
+    )
+    refused = ratings("publish", "catan-monthly", db=url).stderr
+    assert "are named catan-monthly/CITY/GROUP/YYYY-MM; the newest is catan-monthly/Graz/A/2010-03\n" in refused
+    assert refused.count("the newest is") == 1
+    assert "catan-elo/GROUP; there is catan-elo/A\n" in ratings("publish", "catan-elo", db=url).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "name a LADDER, or publish all lists that are over with --due"),
+        ((MARCH, "--due"), f"--due publishes all lists that are over; leave out --due to publish {MARCH} alone"),
+        (
+            ("--due", "--as-of", "2010"),
+            "--due publishes each list as it stood at its own end; --as-of goes with a LADDER",
+        ),
+        (("--every", "month"), "--every schedules a LADDER; name one"),
+        (("--due", "--every", "month"), "--every schedules a LADDER; name one, and leave out --due"),
+        ((MARCH, "--every", "month", "--as-of", "2010"), "--every publishes at each month's end; leave out --as-of"),
+    ],
+)
+def test_refused_options_are_those_that_were_given(
+    options: tuple[str, ...], told: str, copied_file: Callable[..., str], ratings: Ratings
+) -> None:
+    """The message about options that do not go together names no others."""
+    done = ratings("publish", *options, db=copied_file(list_ledger))
+    assert (done.exit_code, told in done.stderr) == (2, True), done.stderr
