@@ -1,6 +1,7 @@
 """Print the results of proposed events: what was appended, refused or undone, and how a sheet changed."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 
 from ratings_ledger.cli.output import render
@@ -29,8 +30,8 @@ KINDS = ("new", "changed", "vanished", "returned", "reordered")
 def print_sheet_differences(found: SheetDifferences) -> None:
     """Print how many games differ, and how; count those that only follow others later."""
     if found.otherwise:
-        message = f"note: {render.count(len(found.otherwise), 'game')} of which the sheet says nothing new "
-        message += "changed in the ledger, and so they stay: "
+        games = render.count(len(found.otherwise), "game")
+        message = f"note: {games} changed only in the ledger, and the sheet leaves it so: "
         render.note(render.plain(message + render.join_first([*map(render.csv_item, found.otherwise)], SHOWN_GAMES)))
     counts = [f"{number:,} {kind}" for kind in KINDS if (number := getattr(found, kind))]
     render.echo(render.plain(f"{found.name}: {', '.join(counts) or 'nothing new'}"))
@@ -227,7 +228,13 @@ def print_rulesets_published(found: RulesetsPublished) -> None:
 def print_list_published(found: PublishedOutcome) -> None:
     """Print where a list is published, or why it is not."""
     _print_publication(found)
-    render.echo("Nothing was published." if found.is_refused else f"digest {found.digest}")
+    if found.is_refused:
+        render.echo("Nothing was published.")
+        return
+    render.echo(f"digest {found.digest}")
+    if not found.dry_run:
+        command = f"ratings standings {shlex.quote(short_name(found.ladder))} --as-published"
+        render.print_hanging(f"Show it: {command}; as a web page: ratings site FOLDER", 2)
 
 
 def print_due_published(found: DuePublished) -> None:

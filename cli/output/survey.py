@@ -54,7 +54,7 @@ def print_all_lists(found: AllLists) -> None:
         render.print_table(("list", "state", "players", "ranked", "games"), rows, right=("players", "ranked", "games"))
     elif not (found.has_timed or found.published or found.scheduled):
         note_no_timed()
-    elif found.has_timed:
+    elif found.has_timed and not (found.published or found.scheduled):
         during = f"during {found.period} " if found.period else ""
         render.note(f"No list of a month or year has a game {during}yet.")
     if found.published:

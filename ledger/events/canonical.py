@@ -22,6 +22,8 @@ INTEGER_MAX = 2**53 - 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 
+# with dots the day comes first
+_DAY_FIRST = re.compile(r"([12]?\d|0[1-9]|3[01])\.(0?[1-9]|1[0-2])\.([12]\d{3})", re.ASCII)
 _INSTANT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?", re.ASCII
 )
@@ -115,9 +117,10 @@ def parse_local(text: str) -> tuple[datetime, bool]:
     """Parse a date and time: return (value, whether it carries an offset). Raises `Refused` (bad-time)."""
     match = _INSTANT.fullmatch(text)
     if match is None:
-        raise Refused(
-            "bad-time", f"{quote(text)} is not a time like 2010-03-05T19:30:00Z or 2010-03-05 20:30 (year-month-day)"
-        )
+        written = _DAY_FIRST.fullmatch(text)
+        hint = f"; write {written[3]}-{written[2]:0>2}-{written[1]:0>2}" if written else ""
+        told = "is not a time like 2010-03-05T19:30:00Z or 2010-03-05 20:30 (year-month-day)"
+        raise Refused("bad-time", f"{quote(text)} {told}{hint}")
     year, month, day, hour, minute, second, fraction, zulu, sign, off_hour, off_minute = match.groups()
     if fraction is not None and len(fraction) > 6:
         raise Refused("bad-time", f"{quote(text)} is finer than a microsecond")

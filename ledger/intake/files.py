@@ -210,7 +210,7 @@ def _read_entries(
     start = file.peek(4_096)[:4_096]  # type: ignore[attr-defined]
     reader, broken = find_reader(name.removesuffix(".gz"), start)
     yield from (FileNote(name, f"{problem}; it is ignored") for problem in broken)
-    aliases, games, is_numbered, forfeits = dict[str, str](), dict[str, str](), False, 0
+    aliases, games, is_numbered, forfeits = dict[str, str](), dict[str, str](), False, list[int]()
     missing_sets = MissingSets()
     form: TableForm = ""
     for entry in reader.read(Opened(name, file, name if is_plain else None), options):
@@ -229,7 +229,8 @@ def _read_entries(
             yield None
         else:
             line, event, source, rows_of = entry
-            forfeits += settle_forfeit(event, options.forfeits)
+            if settle_forfeit(event, options.forfeits):
+                forfeits.append(line)
             if reader.tables:
                 missing_sets.watch(line, event)
                 event = under_slug(event, games)
@@ -239,7 +240,7 @@ def _read_entries(
                         event.names = tuple(options.aliases.get(player, player) for player in event.names)
             yield Item(name, line, event, source, rows_of, reader.tables, is_numbered, reader.accounts, form)
     if forfeits:
-        yield FileNote(name, describe_forfeits(forfeits, options.forfeits))
+        yield FileNote(name, describe_forfeits(len(forfeits), options.forfeits, forfeits if reader.tables else ()))
     if told := missing_sets.describe():
         yield FileNote(name, told)
     for kind, used in (("games", games), ("aliases", aliases)):

@@ -5,6 +5,7 @@ came (+:-), the second came (-:+), or neither did (-:-). Such games are recorded
 unless the import has `--forfeits rated`. A game to which neither side came has no winner and is never rated.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 FORFEIT = "forfeit"
@@ -32,16 +33,22 @@ def settle_forfeit(event: Any, forfeits: str | None) -> bool:
     return True
 
 
-def describe_forfeits(count: int, forfeits: str | None) -> str:
-    """Describe the forfeits of an import.
+def describe_forfeits(count: int, forfeits: str | None, lines: Sequence[int] = ()) -> str:
+    """Describe the forfeits of an import, with the lines of a table that have them.
 
-    >>> describe_forfeits(2, None)
-    '2 forfeits, recorded but not rated; --forfeits rated rates those that somebody won'
+    >>> describe_forfeits(2, None, [18, 20])
+    '2 forfeits, recorded but not rated; --forfeits rated rates those that somebody won (lines 18, 20)'
     """
+    where = f" ({_list_lines(lines)})" if lines else ""
     number_text = f"{count:,} forfeit{'s' * (count > 1)}"
     if forfeits == RATED:
-        return f"{number_text}, rated where somebody won"
-    return f"{number_text}, recorded but not rated; --forfeits rated rates those that somebody won"
+        return f"{number_text}, rated where somebody won{where}"
+    return f"{number_text}, recorded but not rated; --forfeits rated rates those that somebody won{where}"
+
+
+def _list_lines(lines: Sequence[int]) -> str:
+    listed = ", ".join(map(str, lines[:LINES_MAX])) + (", ..." if len(lines) > LINES_MAX else "")
+    return f"line{'s' * (len(lines) > 1)} {listed}"
 
 
 class MissingSets:
@@ -73,7 +80,7 @@ class MissingSets:
         number = len(self._without)
         if not 0 < number < self._with_sets:
             return ""
-        listed = ", ".join(map(str, self._without[:LINES_MAX])) + (", ..." if number > LINES_MAX else "")
-        where = f"line{'s' * (number > 1)} {listed}"
-        results = f"{number:,} result{'s' * (number > 1)} without sets ({where}), unlike the others"
+        results = (
+            f"{number:,} result{'s' * (number > 1)} without sets ({_list_lines(self._without)}), unlike the others"
+        )
         return f"{results}; a forfeit is written as +:- or 3:0 w.o. in the result"

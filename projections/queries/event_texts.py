@@ -18,6 +18,7 @@ from ratings_ledger.ledger.events.revisions import (
     find_root,
     live_game,
 )
+from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.rejections import csv_item
 from ratings_ledger.ledger.store.log import (
     Log,
@@ -192,8 +193,9 @@ def _score(participant: dict[str, Any]) -> str | None:
 
 def result_told(data: dict[str, Any], has_scores: bool = True) -> str:
     """Describe a game by its participants, by place or side, with scores, and whether it counts."""
-    uncounted = " (aborted)" if data.get("aborted") else "" if data.get("rated", True) else " (not rated)"
-    return describe_result(data, has_scores) + uncounted
+    notes = ["forfeit"] if FORFEIT in (data.get("extra") or {}) else []
+    notes += ["aborted"] if data.get("aborted") else [] if data.get("rated", True) else ["not rated"]
+    return describe_result(data, has_scores) + (f" ({', '.join(notes)})" if notes else "")
 
 
 def words_of(one: RecordedEvent, times: Times) -> str:

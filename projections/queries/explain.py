@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import (
     first_positions,
@@ -45,7 +46,7 @@ from ratings_ledger.projections.queries.standings import Account, PeriodState, p
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.arrivals import read_game_day, score_arrivals
 from ratings_ledger.projections.replay.clubs import explain_members
-from ratings_ledger.projections.replay.eligibility import explain_left_out, explain_not_counted
+from ratings_ledger.projections.replay.eligibility import NOT_RATED, explain_left_out, explain_not_counted
 from ratings_ledger.projections.replay.gaps import State
 from ratings_ledger.projections.replay.ladders import (
     Stream,
@@ -242,6 +243,9 @@ def explain_game(
         effect = _explain_alone(facts, states, row, version, participants)
     else:
         effect = GameEffect({}, 0, 0, None, {})
+    recorded = {} if connection is None else _read_recorded(connection, facts, game_id)
+    if reason == NOT_RATED and (forfeit := (recorded.get("extra") or {}).get(FORFEIT)):
+        reason = f"{reason}, because it was a forfeit ({forfeit})"
     return GameExplanation(
         game_id,
         ladder,
@@ -255,7 +259,7 @@ def explain_game(
         ladders.coordinates,
         effect.assumed or ABSENT,
         _describe_period(period, waiting),
-        ABSENT if connection is None else _describe_sets(connection, facts, game_id),
+        (describe_sets(recorded) if recorded else "") or ABSENT,
         running=versions[0].ranking.running,
         times=times,
     )
@@ -269,14 +273,14 @@ def _list_accounts(effect: GameEffect, scale: int) -> tuple[Account, Account]:
     )
 
 
-def _describe_sets(connection: Connection, facts: Facts, game_id: str) -> str | Absent:
-    """Return the sets of a game as it was recorded or last corrected, if it has any."""
+def _read_recorded(connection: Connection, facts: Facts, game_id: str) -> dict[str, Any]:
+    """Return the data of a game as it was recorded or last corrected."""
     for _, text in reversed([*read_where(connection, until=facts.position, subject=f"game:{game_id}")]):
         data = json.loads(text)["data"]
-        game = data["game"] if isinstance(data.get("game"), dict) else data
+        game: dict[str, Any] = data["game"] if isinstance(data.get("game"), dict) else data
         if "participants" in game:
-            return describe_sets(game) or ABSENT
-    return ABSENT
+            return game
+    return {}
 
 
 def _describe_period(scored: ExplainedPeriod | None, waiting: tuple[int, int] | None) -> RatingPeriod | Absent:

@@ -38,6 +38,8 @@ from ratings_ledger.projections.replay.rule_inputs import GameSlots, find_battle
 from ratings_ledger.projections.rulesets.columns import SCORES, find_reading
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
+NOT_RATED = "the game was not rated"
+
 
 def explain_ineligible(facts: Facts, row: int, ruleset: Ruleset) -> str | None:
     """Return why the ruleset does not score the game at all, or None."""
@@ -55,7 +57,7 @@ def explain_ineligible_cell(facts: Facts, cell: Cell, ruleset: Ruleset) -> str |
     if cell.flags & ABORTED:
         return "the game was ended by agreement (aborted)"
     if cell.flags & UNRATED:
-        return "the game was not rated"
+        return NOT_RATED
     group = None if cell.group == NONE else facts.texts[cell.group]
     if group in scope.exclude_group:
         return f"{ruleset.name} leaves out the group {group}"

@@ -235,18 +235,18 @@ def test_advice_about_a_table_works(one_db: str, ratings: Ratings, tmp_path: Pat
     the games are corrected.
     """
     table = tmp_path / "fixed.csv"
-    table.write_text("Nr.;Datum;Sieger;2.;Bemerkung\ng-2;02.03.2010;cleo;ben/anna;typo\n", encoding="utf-8")
+    table.write_text("Nr.;Datum;Sieger;2.;Halle\ng-2;02.03.2010;cleo;ben/anna;typo\n", encoding="utf-8")
     profile = tmp_path / "club.toml"
-    profile.write_text('dates = "dmy"\nties = "/"\n[columns]\nBemerkung = ""\n[set]\ngame = "galactic-magnate"\n')
+    profile.write_text('dates = "dmy"\nties = "/"\n[columns]\nHalle = ""\n[set]\ngame = "galactic-magnate"\n')
     correct = ("correct", "--file", table, "--reason", "r", "--zone", "UTC")
-    options = ("--set", "game=galactic-magnate", "--map", "Bemerkung=", "--dates", "dmy", "--ties", "/")
+    options = ("--set", "game=galactic-magnate", "--map", "Halle=", "--dates", "dmy", "--ties", "/")
 
     refused = ratings(*correct, db=one_db).stderr
     corrected = told(ratings, one_db, *correct, *options, "--dry-run")
     by_profile = told(ratings, one_db, *correct, "--profile", profile, "--dry-run")
 
     assert "--set game=" not in refused  # which is that of the recorded game
-    assert "--map 'Bemerkung='" in refused
+    assert "--map 'Halle='" in refused
     assert {one["player"] for one in corrected["changes"]} == {"anna", "ben", "cleo", "dora"}
     assert by_profile["changes"] == corrected["changes"]
     without = ratings("correct", "g-2", "cleo", "ben", "--reason", "r", "--map", "A=player", db=one_db)

@@ -86,6 +86,17 @@ def test_refusal_of_an_offset_says_what_is_wrong_with_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "hint"),
+    [("30.09.2026", "; write 2026-09-30"), ("5.3.2010", "; write 2010-03-05"), ("09.30.2026", ""), ("3.2010", "")],
+)
+def test_refusal_of_a_day_with_dots_says_how_it_is_written(text: str, hint: str) -> None:
+    """Dots mean day.month.year, so the refusal shows the same day as this program takes it."""
+    with pytest.raises(Refused) as refusal:
+        read_instant(text, "UTC")
+    assert refusal.value.message.endswith(f"(year-month-day){hint}")
+
+
+@pytest.mark.parametrize(
     ("text", "zone_name", "utc"),
     [
         ("2010-03-05 20:30", "Europe/Berlin", "2010-03-05T19:30:00.000000Z"),
