@@ -316,7 +316,7 @@ class Ledger:
 
         An event is a dictionary as a line of JSON has it: `type`, `data` and `occurred_at`, by default now; a game
         alone will do, with `occurred_at` or without. The options are those of `ratings record`. What is wrong with
-        events is in `rejections`.
+        events is in `rejections`; of several events the `line` of each is the number of its event, from 1.
 
         Args:
             events: one or several of them.
@@ -343,7 +343,9 @@ class Ledger:
         refusing: Refusing = "all" if strict or new_names == "refuse" else ""
         policy = ImportPolicy(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
         whole = [_whole_event(_as_json(event)) for event in given]
-        plan = _propose(self._store, whole, policy, _Known(strict, self._cache.load_newest), based_on=based_on)
+        numbered = not isinstance(events, Mapping)
+        known = _Known(strict, self._cache.load_newest)
+        plan = _propose(self._store, whole, policy, known, based_on=based_on, numbered=numbered)
         is_new = not plan.is_refused and not plan.result.existing
         if based_on and is_new and (unknown := based_on.keys() - {draft.subject for draft in plan.drafts()}):
             plan.close()

@@ -55,6 +55,10 @@ class EventLookup(Protocol):
         """Return the end of a message about an unknown game, league or player: a suggestion, or nothing."""
         return ""
 
+    def league_names(self) -> list[str]:
+        """Return the names of the live leagues, as far as a message may list them."""
+        return []
+
 
 @dataclass
 class CombinedEvents(EventLookup):
@@ -71,6 +75,10 @@ class CombinedEvents(EventLookup):
     def similar(self, kind: str, name: str, current: Callable[[str], str] = str) -> str:
         """Return a suggestion of a game, league or player in the log, or nothing."""
         return self.log.similar(kind, name, current)
+
+    def league_names(self) -> list[str]:
+        """Return the names of the live leagues in the log."""
+        return self.log.league_names()
 
 
 class RevisedGame(NamedTuple):

@@ -233,6 +233,7 @@ class Intake:
         reject: Reject = lambda rejection, source: None,
         on_stored: OnStored = lambda line, event_id, appended: None,
         waiting: WaitingDrafts | None = None,
+        numbered: bool = False,
     ) -> None:
         """Check all items.
 
@@ -249,6 +250,7 @@ class Intake:
             reject: Called with every refusal.
             on_stored: Called with every event that is then in the log.
             waiting: The storage of waiting drafts, by default in memory.
+            numbered: Give refusals the number of their event where there is no file.
 
         Raises:
             ClockBehind, StoreUnavailable.
@@ -266,6 +268,7 @@ class Intake:
         self._names_of_gaps: dict[tuple[str, int], frozenset[str]] = {}
         self.waiting: WaitingDrafts = DraftList() if waiting is None else waiting
         self._is_closed = False
+        self._is_numbered = numbered
         with ledger.reading() as self._connection:
             self.result.head = head(self._connection)
             self._recorded_at = next_recorded_at(self.result.head, clock, policy.ignore_clock)
@@ -434,7 +437,7 @@ class Intake:
             return None
         return Rejection(
             "id-conflict",
-            f"the id {quote(draft.event_id)} has different content at line {waiting.line} of {waiting.file}",
+            f"the id {quote(draft.event_id)} has different content at {_describe_place(waiting)}",
         )
 
     def _with_way_out(self, problem: Rejection | None, draft: Draft, item: Item) -> Rejection | None:
@@ -526,7 +529,7 @@ class Intake:
         return blamed
 
     def _note(self, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:
-        placed = rejection._replace(file=file or None, line=(line or None) if file else None)
+        placed = rejection._replace(file=file or None, line=(line or None) if file or self._is_numbered else None)
         self.result.rejected_count += 1
         if len(self.result.rejected) < REJECTIONS_MAX:
             self.result.rejected.append(placed)
@@ -589,6 +592,11 @@ class Intake:
 def first_occurrence(item: Item) -> FirstOccurrence:
     """Return the occurrence of an item's names. Accounts are as distinct as the ids of events."""
     return FirstOccurrence(item.file, item.line, item.table and not item.accounts, item.form)
+
+
+def _describe_place(waiting: WaitingDraft) -> str:
+    """Describe where a waiting event stands: a line of a file, or its number among those of a program."""
+    return f"line {waiting.line} of {waiting.file}" if waiting.file else f"event {waiting.line} of these"
 
 
 class RepeatedClockEvents:

@@ -397,6 +397,11 @@ class Log(EventLookup):
             self._known[kind] = {*newest_games(self.connection, self.until, begun)}
         return did_you_mean(name, sorted(self._known[kind]), current)
 
+    def league_names(self) -> list[str]:
+        """Return the names of the live leagues, in order of their creation."""
+        created = read_live(self.connection, until=self.until, type_name="league.created")
+        return [event.data["league"] for event in created]
+
 
 def _read_placed_event(position: int, record: object, event_id: str) -> KnownEvent:
     try:

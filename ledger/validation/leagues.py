@@ -18,6 +18,7 @@ from ratings_ledger.ledger.rejections import Refused, csv_item, quote
 from ratings_ledger.ledger.store.log import read_live
 
 PLAYERS = 8
+LISTED_MAX = 10  # leagues in a message
 SIZES = range(2, PLAYERS + 1)
 TYPES = frozenset({"league.created", "league.joined", "league.scheduled"})
 
@@ -66,8 +67,16 @@ def require_league(events: EventLookup, name: str) -> League:
     league = find_league(events, name)
     if league is None:
         hint = events.similar("league", name)
-        raise Refused("league-unknown", f"there is no league {quote(name)}; see: ratings league list{hint}")
+        raise Refused("league-unknown", f"there is no league {quote(name)} ({_list_leagues(events)}){hint}")
     return league
+
+
+def _list_leagues(events: EventLookup) -> str:
+    """Name the live leagues, or the last of many."""
+    if not (names := events.league_names()):
+        return "none was created"
+    more = f"{len(names):,}, the last of them " if len(names) > LISTED_MAX else ""
+    return f"there are {more}{', '.join(names[-LISTED_MAX:])}"
 
 
 def refuse_created(events: EventLookup, name: str, candidates: Iterable[KnownEvent]) -> None:

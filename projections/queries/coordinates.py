@@ -338,8 +338,8 @@ def parse_coordinates(text: str) -> CoordinateSpec:
 class UnknownLadder(BadArgument):
     """An unknown ruleset id or version, or a ladder name that does not fit its ruleset."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, "ladder")
+    def __init__(self, message: str, argument: str = "ladder") -> None:
+        super().__init__(message, argument)
 
 
 def time_zone(connection: Connection, ladder: str) -> str:

@@ -264,10 +264,10 @@ def _refuse_numbers(version: Version, numbers: Mapping[str, int]) -> None:
     for name, value in numbers.items():
         if name not in known:
             there = f"it reads {joined(known)}" if known else "it reads none"
-            raise BadArgument(f"{version.rule.id} reads no number {quote(name)}; {there}", "set")
+            raise BadArgument(f"{version.rule.id} reads no number {quote(name)}; {there}", "numbers")
         allowed = version.ruleset.numbers.get(name)
         if allowed is not None and not allowed.min <= value <= allowed.max:
-            raise BadArgument(f"numbers.{name} is {value}; {allowed.min} to {allowed.max} are allowed", "set")
+            raise BadArgument(f"numbers.{name} is {value}; {allowed.min} to {allowed.max} are allowed", "numbers")
 
 
 def _find_moment(ladders: Ladders, trace: Trace, version: Version) -> GameDay | None:

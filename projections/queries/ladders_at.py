@@ -729,7 +729,8 @@ def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[V
         _refuse_withdrawn(facts, rules)
         names = ", ".join(version.ruleset.name for version in versions)
         hint = did_you_mean(rules, [version.ruleset.name for version in versions])
-        raise UnknownLadder(f"{quote(rules)} is not a published version for {ladder} (there are {names}){hint}")
+        message = f"{quote(rules)} is not a published version for {ladder} (there are {names}){hint}"
+        raise UnknownLadder(message, "rules")
     return chosen
 
 
@@ -761,9 +762,8 @@ def check_version(facts: Facts, rules: str | None) -> None:
         _refuse_withdrawn(facts, rules)
         names = ", ".join(version.ruleset.name for version in facts.rulesets.get(ruleset_id) or published) or "none"
         hint = did_you_mean(rules, [version.ruleset.name for version in published])
-        raise UnknownLadder(
-            f"no version {quote(rules)} is published at position {facts.position} (there are {names}){hint}"
-        )
+        message = f"no version {quote(rules)} is published at position {facts.position} (there are {names}){hint}"
+        raise UnknownLadder(message, "rules")
 
 
 def _refuse_withdrawn(facts: Facts, rules: str) -> None:
@@ -772,7 +772,7 @@ def _refuse_withdrawn(facts: Facts, rules: str) -> None:
     for version in recorded.versions:
         if version.ruleset.name == rules and version.position in recorded.withdrawn:
             at = max(void for void, root in recorded.roots.items() if root == version.position)
-            raise UnknownLadder(f"{rules} is withdrawn at position {at}; query it with --known-at {at - 1}")
+            raise UnknownLadder(f"{rules} is withdrawn at position {at}; query it with --known-at {at - 1}", "rules")
 
 
 def _select_version(versions: Iterable[Version], rules: str) -> list[Version]:

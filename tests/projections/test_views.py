@@ -258,7 +258,7 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str | Non
     (lambda ledger: ledger.at().standings(LADDER, limit="3"), rl.BadArgument, "limit", 2),  # type: ignore[arg-type]
     (lambda ledger: ledger.at(known_at=99).standings(LADDER), rl.BadArgument, "known_at", 2),
     (lambda ledger: ledger.at(known_at="soon").standings(LADDER), rl.BadArgument, "known_at", 2),
-    (lambda ledger: ledger.at(rules="club-catan-elo@9").standings(LADDER), rl.BadArgument, "ladder", 2),
+    (lambda ledger: ledger.at(rules="club-catan-elo@9").standings(LADDER), rl.BadArgument, "rules", 2),
     (lambda ledger: ledger.at().standings("no-such/all"), rl.BadArgument, "ladder", 2),
     (lambda ledger: ledger.at().standings("club-catan-elo/99/x"), rl.BadArgument, "ladder", 2),
     (lambda ledger: ledger.at().history(LADDER, "zoe"), rl.Unknown, "player-unknown", 1),
@@ -318,6 +318,8 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str | Non
     (lambda ledger: ledger.at().overview(LADDER, after=-1), rl.BadArgument, "after", 2),
     (lambda ledger: ledger.at().games(limit=-3), rl.BadArgument, "limit", 2),
     (lambda ledger: ledger.at().events(limit=-1), rl.BadArgument, "limit", 2),
+    (lambda ledger: ledger.at(rules="no-such@1").standings(LADDER), rl.BadArgument, "rules", 2),
+    (lambda ledger: ledger.at().predict(LADDER, ["anna", "ben"], numbers={"x": 1}), rl.BadArgument, "numbers", 2),
     (lambda ledger: ledger.compare(7, ledger.at()), rl.BadArgument, "before", 2),  # type: ignore[arg-type]
 ]  # fmt: skip
 # for an argument of each name something that it can be
@@ -556,8 +558,30 @@ def test_players_join_a_league(url: str) -> None:
         assert (heads[-1] - heads[0], found.state) == (8, f"0 of {len(found.games)} games")
         with pytest.raises(rl.Refused, match="already has its 8 players"):
             ledger.join_league("spring", "p9", "mira")
-        with pytest.raises(rl.Refused, match="there is no league"):
+        with pytest.raises(rl.Refused, match=r"there is no league 'autumn' \(there are spring\)"):
             ledger.join_league("autumn", "p9", "mira")
+        with pytest.raises(rl.LedgerError, match=r"there is no league 'autumn' \(there are spring\)"):
+            ledger.at().league("autumn")
+
+
+@pytest.mark.slow_cases
+def test_rejections_of_a_batch_say_which_event(url: str) -> None:
+    """Of several events each refusal has the number of its event; that of a single one needs none."""
+
+    def game(game_id: str, *players: str) -> dict[str, object]:
+        seats = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
+        return {"game_id": game_id, "game": "chess", "participants": seats}
+
+    with rl.open(url) as ledger:
+        batch = [game("n-1", "anna", "ben"), game("n-2", "anna", "anna"), game("n-1", "ben", "anna")]
+        refused = ledger.propose(batch, "mira", new_names="accept").rejections
+        assert [(one.code, one.file, one.line) for one in refused] == [
+            ("player-twice", None, 2),
+            ("id-conflict", None, 3),
+        ]
+        assert refused[1].message.endswith("has different content at event 1 of these")
+        (single,) = ledger.propose(batch[1], "mira", new_names="accept").rejections
+        assert (single.code, single.line) == ("player-twice", None)
 
 
 @pytest.mark.slow_cases
