@@ -4,7 +4,7 @@ A module of `ledger.events.game_types` adds what a game type has of its own.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import methodcaller
 from random import Random
 from typing import Annotated, Any, Literal
@@ -217,3 +217,9 @@ def competition_places(game: dict[str, Any], keys: Mapping[str, Any]) -> list[in
         teams = seat_values(game, methodcaller("get", "team"))
         ordered = sorted(min(keys[seat] for seat in keys if teams[seat] == team) for team in {*teams.values()})
     return [bisect_left(ordered, keys[p.get("replaces", p["player"])]) + 1 for p in game["participants"]]
+
+
+def rank_keys(keys: Sequence[Any]) -> list[int]:
+    """Return competition places such as 1, 2, 2, 4 for keys; less is better."""
+    ordered = sorted(keys)
+    return [bisect_left(ordered, key) + 1 for key in keys]

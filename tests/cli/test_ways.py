@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 WAYS = {
     "standings elo-chess/all": (51, 213),
     "explain anna elo-chess/all": (57, 324),
-    "correct g-1 ben anna --reason wrong": (71, 774),
-    "record --game chess --game-id g-2 anna ben": (70, 674),
+    "correct g-1 ben anna --reason wrong": (71, 772),
+    "record --game chess --game-id g-2 anna ben": (70, 658),
 }
 
 

@@ -1,6 +1,5 @@
 """Game type `placing`: a game that orders its participants by place, by score, or by both."""
 
-from bisect import bisect_left
 from decimal import Decimal
 from itertools import pairwise
 from operator import methodcaller
@@ -18,9 +17,12 @@ from ratings_ledger.ledger.events.games import (
     check_seats,
     competition_places,
     list_participants,
+    rank_keys,
     seat_values,
 )
 from ratings_ledger.ledger.rejections import Refused, quote
+
+_GET_PLACE = methodcaller("get", "place")
 
 
 class PlacingParticipant(Participant):
@@ -81,11 +83,10 @@ def places(game: dict[str, Any]) -> list[int]:
     """
     participants = game["participants"]
     if are_alone(participants):
-        own = [p.get("place") for p in participants]
+        own = list(map(_GET_PLACE, participants))
         if None in own:
             own = [_signed_score(game, p["score"]) for p in participants]
-        ordered = sorted(own)
-        return [bisect_left(ordered, key) + 1 for key in own]
+        return rank_keys(own)
     keys = _values_by_seat(game, "place")
     if None in keys.values():
         keys = {seat: _signed_score(game, score) for seat, score in _values_by_seat(game, "score").items()}
