@@ -51,7 +51,7 @@ from ratings_ledger.projections.queries.standings import (
     period_state,
     select_rows,
 )
-from ratings_ledger.projections.replay.ladders import parse_name
+from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, parse_name
 from ratings_ledger.projections.rulesets.versions import newest
 
 if TYPE_CHECKING:
@@ -142,7 +142,8 @@ class Snapshot(SnapshotReader):
         ladders = self.ladders()
         for reason in (*ladders.unusable, *ladders.failed):
             self.note(reason)  # which may be why it is the only one
-        return choose_only_ladder(ladders.rows, as_of=self.as_of, unscored=ladders.unscored)
+        rows = sorted(drop_duplicate_ladders(ladders.rows), key=lambda row: -row.games)
+        return choose_only_ladder(rows, as_of=self.as_of, unscored=ladders.unscored)
 
     def with_ladder(self, one: str, other: str | None, is_player: bool = True) -> tuple[str, str]:
         """Return a player and a ladder, given in either order, or with the only ladder that the player is on.
@@ -156,14 +157,14 @@ class Snapshot(SnapshotReader):
             return self._order_arguments(one, other)
         if "/" in one:
             raise BadArgument(f"{quote(one)} is a ladder; name a player or a game, too", "player")
-        from ratings_ledger.projections.queries.game_timelines import ladders_meant, same_on
+        from ratings_ledger.projections.queries.game_timelines import LADDERS_OF_PLAYER, ladders_meant, same_on
         from ratings_ledger.projections.queries.survey import choose_only_ladder
 
         with self.survey() as survey:
             own, of_game = ladders_meant(survey, one, is_player)
         if of_game and (ladder := same_on(self.explain(name, one) for name in of_game)):
             return one, ladder
-        return one, choose_only_ladder(own, f" that {quote(one)} is on", self.as_of)
+        return one, choose_only_ladder(own, f" that {quote(one)} is on", self.as_of, listed=LADDERS_OF_PLAYER)
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | Failed]:
         """Yield the standings of the named ladders or of all, and in between what fails.

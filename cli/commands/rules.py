@@ -38,6 +38,7 @@ from ratings_ledger.cli.output.rulesets import (
 )
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.fields import read_slug
+from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.own_files import create_file
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
@@ -46,6 +47,7 @@ from ratings_ledger.projections.admission.outcomes import rulesets_published
 from ratings_ledger.projections.admission.proposals import propose
 from ratings_ledger.projections.admission.publishing_rulesets import (
     EVERY,
+    missing_items,
     publish_missing,
     ruleset_items,
     shipped_texts,
@@ -256,9 +258,12 @@ def publish(
     if from_shipped is None and (games or zone is not None):
         raise click.UsageError(f"--game and --zone go with --shipped ID, such as --shipped {ELO}")
     if from_shipped is not None:
-        if how.dry_run or how.form == "json":
-            raise click.UsageError("--shipped takes neither --dry-run nor --format")
-        render.echo(f"published: {', '.join(_publish_shipped(how, from_shipped, games, zone)) or 'nothing new'}")
+        texts = _shipped_texts(how, from_shipped, games, zone)
+        names, items = missing_items(how.ledger, texts)
+        if how.form == "json" or (how.dry_run and names):
+            return _propose_rulesets(how, names, items)
+        published = names if how.dry_run else publish_missing(how.ledger, how.policy.by, texts)
+        render.echo(f"published: {', '.join(published) or 'nothing new'}")
         return 0
     if problems_found := _try_first(how.db, files, rule_seconds):
         for name, problem in problems_found:
@@ -271,15 +276,20 @@ def publish(
     rulesets = [(name, ruleset) for name, ruleset, _ in parsed if ruleset is not None]
     if len(rulesets) < len(files):
         return 1
-    plan = how.propose(ruleset_items(how.ledger, rulesets))
-    impact = Impact() if plan.is_refused else plan.impact()
     names = [ruleset.name for _, ruleset in rulesets]
+    return _propose_rulesets(how, names, ruleset_items(how.ledger, rulesets))
+
+
+def _propose_rulesets(how: WriteContext, names: Sequence[str], items: Sequence[Item]) -> int:
+    """Publish rulesets of these names unless it is a dry run, and print what that changes; return the exit code."""
+    plan = how.propose(items)
+    impact = Impact() if plan.is_refused else plan.impact()
     outcome = rulesets_published(how.finish(plan), names, how.dry_run, impact)
     return emit(outcome, how.form, print_rulesets_published)
 
 
-def _publish_shipped(how: WriteContext, name: str, games: tuple[str, ...], zone: str | None) -> list[str]:
-    """Publish the shipped versions of this name, or all that `init` publishes; return those that are new."""
+def _shipped_texts(how: WriteContext, name: str, games: tuple[str, ...], zone: str | None) -> list[str]:
+    """Return the texts of the shipped versions of this name, or of all that `init` publishes."""
     templates = joined([template.id for template in shipped_rulesets().values() if template.takes_game])
     ruleset = None if name == EVERY else find_shipped(name)
     if games and not (ruleset and ruleset.takes_game):
@@ -289,10 +299,9 @@ def _publish_shipped(how: WriteContext, name: str, games: tuple[str, ...], zone:
     if ruleset and ruleset.takes_game and not games:
         raise click.UsageError(f"--shipped {name} rates one game: name it, as in --shipped {name} --game chess")
     try:
-        texts = shipped_texts(how.ledger, name, games, zone)
+        return shipped_texts(how.ledger, name, games, zone)
     except Refused as problem:
         raise click.BadParameter(problem.message, param_hint="--game") from None
-    return publish_missing(how.ledger, how.policy.by, texts)
 
 
 def _try_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:

@@ -67,10 +67,10 @@ def shipped_texts(ledger: Ledger, wanted: str = EVERY, games: Iterable[str] = ()
     return [text for slug in slugs or [""] for text in ruleset.fill_in(slug, zone or "UTC")]
 
 
-def publish_missing(ledger: Ledger, by: str, texts: Iterable[str], *, only_new_ids: bool = False) -> list[str]:
-    """Publish those rulesets whose version the ledger lacks, or only those whose id it does not have.
+def missing_items(ledger: Ledger, texts: Iterable[str], *, only_new_ids: bool = False) -> tuple[list[str], list[Item]]:
+    """Return the names of those rulesets whose version the ledger lacks, and the events that publish them.
 
-    Returns their names. Raises `NotALedger` if one does not fit what the ledger holds.
+    With `only_new_ids`, only those whose id it does not have.
     """
     with ledger.reading() as connection:
         known = {(event.data["id"], only_new_ids or event.data["version"]) for event in _live(connection)}
@@ -80,7 +80,16 @@ def publish_missing(ledger: Ledger, by: str, texts: Iterable[str], *, only_new_i
         assert ruleset is not None, problems
         if (ruleset.id, only_new_ids or ruleset.version) not in known:
             missing.append((ruleset.name, ruleset))
-    result = propose(ledger, ruleset_items(ledger, missing, SHIPPED_AT), ImportPolicy(by)).append()
+    return [name for name, _ in missing], ruleset_items(ledger, missing, SHIPPED_AT)
+
+
+def publish_missing(ledger: Ledger, by: str, texts: Iterable[str], *, only_new_ids: bool = False) -> list[str]:
+    """Publish those rulesets whose version the ledger lacks, or only those whose id it does not have.
+
+    Returns their names. Raises `NotALedger` if one does not fit what the ledger holds.
+    """
+    names, items = missing_items(ledger, texts, only_new_ids=only_new_ids)
+    result = propose(ledger, items, ImportPolicy(by)).append()
     for problem in result.rejected:
         raise NotALedger(f"{problem.file} does not fit what this ledger holds: {problem.message}")
-    return [name for name, _ in missing]
+    return names

@@ -21,6 +21,8 @@ from ratings_ledger.ledger.store.log import (
 )
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, moment
 from ratings_ledger.projections.queries.explain import (
@@ -40,6 +42,8 @@ from ratings_ledger.projections.queries.results import (
 from ratings_ledger.projections.queries.survey import LadderRow, Survey, all_ladders
 from ratings_ledger.projections.replay.eligibility import explain_not_counted
 from ratings_ledger.projections.replay.ladders import (
+    Stream,
+    drop_duplicate_ladders,
     list_partition_values,
     parse_name,
 )
@@ -47,6 +51,8 @@ from ratings_ledger.projections.rulesets.versions import list_games
 
 CHUNK_GAMES = 1_000  # whose records are read at once
 Event = dict[str, Any]
+
+LADDERS_OF_PLAYER = 6  # that are named where one of them has to be
 
 
 def game_story(seen: Survey, game_id: str) -> GameTimeline:
@@ -229,9 +235,27 @@ def longest_first(there: Iterable[LadderRow], names: Sequence[str]) -> list[Ladd
     return sorted((row for row in there if row.ladder in place), key=lambda row: (-row.games, place[row.ladder]))
 
 
+def _latest_first(seen: Survey, rows: Iterable[LadderRow], player: str) -> list[LadderRow]:
+    """Return the rows of a player's ladders with the player's own games, the latest first."""
+    streams = {stream.ladder: stream for _, stream in seen.streams(seen.usable)}
+    own = [_count_own_games(seen.facts, streams[row.ladder], row, player) for row in rows]
+    return sorted(own, key=lambda row: (row.last_game is None, -(row.last_game.timestamp() if row.last_game else 0)))
+
+
+def _count_own_games(facts: Facts, stream: Stream, row: LadderRow, player: str) -> LadderRow:
+    """Return a row with the games of one player; that of a list that sums others stays as it is."""
+    if stream.ranking.sums_lists or facts.current(player) not in stream.names:
+        return row
+    slots = np.flatnonzero(arrays.as_numpy(stream.players) == stream.names.index(facts.current(player)))
+    if not len(slots):
+        return replace(row, games=0, last_game=None)
+    last = int(np.searchsorted(arrays.as_numpy(stream.offsets), slots[-1], side="right")) - 1
+    return replace(row, games=len(slots), last_game=moment(int(facts.occurred_at[stream.row[last]])))
+
+
 def ladders_meant(seen: Survey, one: str, is_player: bool) -> tuple[Sequence[LadderRow], Sequence[str]]:
     """Return which ladders may be meant with a player, or unless `is_player` a game, and those on which it counts as a
-    game.
+    game. Those of a player are the latest first, with the games of that player.
 
     Where there is one ladder in all, or nothing of that name, the first. Raises `BadArgument` for who is on none,
     `Unknown`.
@@ -245,7 +269,9 @@ def ladders_meant(seen: Survey, one: str, is_player: bool) -> tuple[Sequence[Lad
     if not is_known:
         require_player(seen.facts, one)
     there = ladders_of_player(seen, one) if of_game is None else of_game
-    own = longest_first(every, there)
+    own = drop_duplicate_ladders(longest_first(every, there))
+    if of_game is None:
+        own = _latest_first(seen, own, one)
     if not own and not there:
         raise BadArgument(f"{quote(one)} is on no ladder; see: ratings games", "player")
     return own, () if of_game is None else [row.ladder for row in own] or there

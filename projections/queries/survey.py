@@ -31,7 +31,7 @@ from ratings_ledger.projections.queries.ladders_at import (
 from ratings_ledger.projections.queries.published import PublicationRow, Schedule
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, Failed, Result, RowSequence
 from ratings_ledger.projections.queries.standings import Standings, build_standings, describe_open_period
-from ratings_ledger.projections.replay.ladders import Stream, drop_duplicate_ladders, parse_name, short_name
+from ratings_ledger.projections.replay.ladders import Stream, parse_name, short_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
@@ -50,25 +50,26 @@ def describe_no_games(unscored: Sequence[str]) -> str:
 
 
 def choose_only_ladder(
-    rows: Collection[LadderRow], which: str = "", as_of: str | None = None, unscored: Sequence[str] = ()
+    rows: Sequence[LadderRow],
+    which: str = "",
+    as_of: str | None = None,
+    unscored: Sequence[str] = (),
+    listed: int = LADDERS_LISTED,
 ) -> str:
     """Return the only ladder, for a query that names none. Raises `BadArgument` with the names if there are several.
 
     For messages: `which` describes the ladders, behind the word "ladders"; `as_of` is the query's; `unscored` are the
-    recorded games that no ruleset scores.
+    recorded games that no ruleset scores; the first `listed` ladders are named.
     """
-    rows = drop_duplicate_ladders(rows)
-    first, *others = sorted(rows, key=lambda row: -row.games) or (None,)
+    first, *others = rows or (None,)
     if first is None and as_of is not None:
         raise BadArgument(f"no ladder has a game played up to {as_of}", "as_of")
     if first is None:
         raise BadArgument(describe_no_games(unscored), "ladder")
     if not others:
         return first.ladder
-    names = "".join(
-        f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in [first, *others][:LADDERS_LISTED]
-    )
-    more = len(rows) - LADDERS_LISTED
+    names = "".join(f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in [first, *others][:listed])
+    more = len(rows) - listed
     rest = f"\n  and {more:,} more; see: ratings ladders" if more > 0 else ""
     raise BadArgument(f"name one of the {len(rows):,} ladders{which}:{names}{rest}", "ladder")
 

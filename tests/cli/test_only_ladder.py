@@ -92,6 +92,22 @@ def test_ladders_alike_are_one(copied_file: Callable[..., str], ratings: Ratings
     )
 
 
+def test_ladders_of_a_player_have_the_games_of_that_player(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """The ladders of a player are listed with the player's own games, the latest first, at most six."""
+    db = copied_file(elo_ladders)
+    games = [placing(f"x-{n}", "cleo", "x", game="chess") for n in range(2)]
+    take_in(ratings, db, *(event("game.recorded", "2024-03-09T12:00:00Z", **game) for game in games))
+    assert ratings("explain", "cleo", db=db).stderr.endswith(
+        "name one of the 3 ladders that 'cleo' is on:\n  elo-chess (2 games)\n  elo-catan (1 game)\n"
+        "  elo-catan/3-4 (1 game)\n"
+    )
+    assert ratings("init", db=db).exit_code == 0
+    many = [placing(f"l-{n}", "cleo", "x", game="catan", group=f"l-{n}") for n in range(5)]
+    take_in(ratings, db, *(event("game.recorded", "2024-03-09T12:00:00Z", **game) for game in many))
+    lines = ratings("explain", "cleo", db=db).stderr.splitlines()
+    assert (len([line for line in lines if " game" in line]), lines[-1][:6]) == (6, "  and ")
+
+
 def test_void_game_and_strangers_without_a_ladder(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """A voided game says why it counts for nothing, a player without games is on no ladder, a typo is a typo."""
     db = copied_file(elo_ladders)

@@ -129,3 +129,19 @@ def test_wrong_call_says_what_is_right(command: list[str], message: str, db: str
     assert done.exit_code == 2
     assert message in " ".join(done.stderr.split())
     assert versions(ratings, db) == ["elo-shogi@1"]
+
+
+def test_dry_run_shows_what_a_shipped_ruleset_would_do(db: str, ratings: Ratings) -> None:
+    """A dry run publishes nothing, and shows the points that games get; as JSON it is like that of a file."""
+    shipped = ("rules", "publish", "--shipped", "weng-lin", "--game", "shogi")
+    assert ratings("record", "--game-id", "g-1", "anna", "ben", db=db).exit_code == 0
+    before = versions(ratings, db)
+    done = ratings(*shipped, "--dry-run", db=db)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("Nothing was recorded; this is what publishing weng-lin-shogi@1 would do.")
+    assert "\nanna " in done.stdout
+    outcome = json.loads(ratings(*shipped, "--dry-run", "--format", "json", db=db).stdout)
+    assert (outcome["rulesets"], outcome["appended"], outcome["dry_run"]) == (["weng-lin-shogi@1"], 0, True)
+    assert versions(ratings, db) == before
+    elo = ("rules", "publish", "--shipped", "elo", "--game", "shogi", "--dry-run")
+    assert ratings(*elo, db=db).stdout == "published: nothing new\n"
