@@ -272,16 +272,16 @@ class Snapshot(SnapshotReader):
 
         Raises `Unknown` for a ladder without games, `RulesetRefused`.
         """
-        from ratings_ledger.projections.diff.what_if import simulated, why_alone
+        from ratings_ledger.projections.diff.what_if import find_comparison_obstacle, simulate_rulesets
 
         with self.log() as log:
             undated = self._cache.load_checked(log.connection, log.position)
             now = undated.at(parse_as_of(self.as_of, log.times.home or rulesets[0][1].time_zone))
-            for message in dict.fromkeys(why_alone(now, ruleset) for _, ruleset in rulesets):
+            for message in dict.fromkeys(find_comparison_obstacle(now, ruleset) for _, ruleset in rulesets):
                 if message is not None:
                     self.note(message)
             named = [full_name(now.facts, ladder) for ladder in ladders]
-            return simulated(log.connection, now, rulesets, named, log.times)
+            return simulate_rulesets(log.connection, now, rulesets, named, log.times)
 
     @retry_on_damaged_cache
     def predict(
@@ -378,14 +378,14 @@ class Snapshot(SnapshotReader):
         Returns:
             None on lists, whose points are no sum of changes.
         """
-        from ratings_ledger.projections.diff.statements import statement_of
+        from ratings_ledger.projections.diff.statements import build_statement
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             player = query.current(player)
             if not query.ladders.versions(ladder)[0].ranking.running:
                 return None
-            return statement_of(query.connection, query.ladders, ladder, player, query.times, last)
+            return build_statement(query.connection, query.ladders, ladder, player, query.times, last)
 
     def unmet(self, ladder: str, player: str) -> Unmet:
         """Return whom a player has not met yet in a league or on a ladder.
@@ -432,10 +432,10 @@ class Snapshot(SnapshotReader):
 
         Raises `BadArgument` for places that no result has.
         """
-        from ratings_ledger.projections.diff.other_results import other_result
+        from ratings_ledger.projections.diff.other_results import compute_other_result
 
         with self.survey() as survey:
-            return other_result(survey, game_id, places)
+            return compute_other_result(survey, game_id, places)
 
     # -- what was published and decided; of the coordinates only `known_at` counts, unless a method says otherwise
 
@@ -475,21 +475,21 @@ class Snapshot(SnapshotReader):
 
         Raises `Unknown` (list-unknown) if none was published, `RulesetUnusable`, `StoreDamaged`.
         """
-        from ratings_ledger.projections.diff.published_lists import list_beside
+        from ratings_ledger.projections.diff.published_lists import compare_published_list
 
         with self.sides() as loader:
             entry = self._find_list(loader.connection, ladder, position)
             times = self._times_of(loader.connection)
             zone = date_zone(loader.connection, ladder, times)
             known_at = resolve_known_at(loader.connection, self.known_at, zone, self.note)
-            return list_beside(loader, known_at, entry, times)
+            return compare_published_list(loader, known_at, entry, times)
 
     def event_impact(self, position: int) -> EventImpact:
         """Return what the event at a position did to every player's points.
 
         Raises `Unknown` (event-unknown) for a position behind `known_at`.
         """
-        from ratings_ledger.projections.diff.event_impacts import event_impact
+        from ratings_ledger.projections.diff.event_impacts import compute_event_impact
 
         with self.log() as log:
             if not 1 <= position <= log.position:
@@ -497,7 +497,7 @@ class Snapshot(SnapshotReader):
                 raise Unknown("event-unknown", message)
             cache = self._cache.empty_copy()
             before, after = (cache.load_checked(log.connection, end) for end in (position - 1, position))
-            return event_impact(log.connection, before, after, log.times)
+            return compute_event_impact(log.connection, before, after, log.times)
 
     def decisions(self, after: str | int) -> Decisions:
         """Return what was decided after a time or position, by whom and why, and what it did to points.
@@ -507,7 +507,7 @@ class Snapshot(SnapshotReader):
 
         Raises `BadArgument`, `StoreDamaged`.
         """
-        from ratings_ledger.projections.diff.decisions import decided
+        from ratings_ledger.projections.diff.decisions import find_decisions
 
         with self.connect() as connection:
             ends = []
@@ -519,7 +519,7 @@ class Snapshot(SnapshotReader):
             begin, end = ends
             if begin >= end:
                 raise BadArgument(f"nothing lies between the positions {begin} and {end}; --from is the earlier one")
-            return decided(connection, begin, end, self._times_of(connection))
+            return find_decisions(connection, begin, end, self._times_of(connection))
 
     @retry_on_damaged_cache
     def telling_positions(self) -> frozenset[int]:
@@ -527,11 +527,11 @@ class Snapshot(SnapshotReader):
 
         Those are decisions, and games played before a list that had been published.
         """
-        from ratings_ledger.projections.diff.telling_events import telling_positions
+        from ratings_ledger.projections.diff.telling_events import find_telling_positions
 
         with self.log() as log:
             ladders = self._load_ladders(log.connection, log.position, lazily=True).at(None)
-            return telling_positions(log.connection, ladders)
+            return find_telling_positions(log.connection, ladders)
 
     # -- what is recorded
 

@@ -51,7 +51,12 @@ from ratings_ledger.projections.admission.proposals import propose as _propose
 from ratings_ledger.projections.admission.proposals import whole_event as _whole_event
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing as _publish_missing
 from ratings_ledger.projections.admission.publishing_rulesets import shipped_texts as _shipped_texts
-from ratings_ledger.projections.diff.attribution import AttributedCause, AttributedEnd, PointsAttributed, attributed
+from ratings_ledger.projections.diff.attribution import (
+    AttributedCause,
+    AttributedEnd,
+    PointsAttributed,
+    attribute_points,
+)
 from ratings_ledger.projections.diff.comparison import (
     ComparedSide,
     Difference,
@@ -67,7 +72,7 @@ from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
 from ratings_ledger.projections.diff.event_impacts import EventImpact, LadderImpact
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.diff.other_results import HypotheticalResult, OtherResult
-from ratings_ledger.projections.diff.predictions import Predicted, Quality
+from ratings_ledger.projections.diff.predictions import Quality, QualityPair
 from ratings_ledger.projections.diff.published_lists import ListCause, PublishedListDiff, PublishedRowDiff
 from ratings_ledger.projections.diff.statements import Statement, StatementLine
 from ratings_ledger.projections.diff.what_if import (
@@ -195,7 +200,6 @@ __all__ = [
     "PlayerTimers",
     "PointsAttributed",
     "PointsChange",
-    "Predicted",
     "PredictedPair",
     "PredictedSide",
     "Prediction",
@@ -207,6 +211,7 @@ __all__ = [
     "PublishedListDiff",
     "PublishedRowDiff",
     "Quality",
+    "QualityPair",
     "RankChange",
     "Ranks",
     "RatingPeriod",
@@ -429,7 +434,7 @@ class Ledger:
         view = Snapshot(self._store, note=_note(after, before), cache=self._cache)
         ladder = view.full_name(ladder)
         with view.sides() as loader:
-            return attributed(loader, ladder, player, _asked(before), _asked(after))
+            return attribute_points(loader, ladder, player, _asked(before), _asked(after))
 
     @_checked
     def simulate(self, ruleset: RulesetSource, view: Snapshot, ladders: Collection[str] = ()) -> Simulation:

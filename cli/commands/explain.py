@@ -58,17 +58,17 @@ def explain_(
             raise click.UsageError("explain --change PLAYER LADDER needs --from and takes --to, and no other axes")
         # other explanations do not need these modules
         from ratings_ledger.cli.output.attribution import print_attribution, print_attribution_csv
-        from ratings_ledger.projections.diff.attribution import attributed
+        from ratings_ledger.projections.diff.attribution import attribute_points
 
         view = open_view(open_for_command(db), None, None, None)
         game, ladder = view.with_ladder(game, ladder)
         try:
             with view.sides() as loader:
-                attribution = attributed(loader, ladder, game, before, after or parse_coordinates("now"))
+                attribution = attribute_points(loader, ladder, game, before, after or parse_coordinates("now"))
         except BadArgument as problem:  # of a part of --from or --to, which are no options here
             raise BadArgument(str(problem)) from None
         note_left_out(attribution.left_out)
-        for note in attribution.contradicted:
+        for note in attribution.contradictions:
             print_note(note)
         emit(attribution, form, print_attribution, print_attribution_csv)
         return

@@ -17,7 +17,7 @@ from ratings_ledger.cli.output.simulation import format_settings, print_simulati
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.projections.diff.what_if import variants
+from ratings_ledger.projections.diff.what_if import build_variants
 from ratings_ledger.projections.queries.ruleset_states import RulesetState
 from ratings_ledger.projections.rulesets.ruleset_files import read_file, read_tables
 from ratings_ledger.projections.rulesets.versions import NESTED_MAX, read_ruleset
@@ -128,7 +128,10 @@ def _combine_settings(
     """Return the ruleset in some tables, with each combination of other values."""
     if (count := math.prod(map(len, settings.values()))) > VARIANTS_MAX:
         raise click.UsageError(f"{count:,} combinations of values; at most {VARIANTS_MAX} are tried at once")
-    return [(combination, _read_variant(name, combination, tables)) for combination, tables in variants(data, settings)]
+    return [
+        (combination, _read_variant(name, combination, tables))
+        for combination, tables in build_variants(data, settings)
+    ]
 
 
 def _read_variant(file: str, combination: dict[str, str], data: dict[str, Any]) -> Ruleset:

@@ -61,13 +61,13 @@ def build_decisions_page(decisions: Decisions) -> Page:
 
 def _decision_cells(decision: Decision, times: Times) -> tuple[str, str, str, str]:
     """Return when a decision was recorded, by whom, what it was, and why."""
-    more = len(decision.positions) - len(decision.told)
-    descriptions = "; ".join([*decision.told, *([f"and {more:,} more"] if more else [])])
+    more = len(decision.positions) - len(decision.descriptions)
+    descriptions = "; ".join([*decision.descriptions, *([f"and {more:,} more"] if more else [])])
     count = f"{len(decision.positions):,} " if len(decision.positions) > 1 else ""
     return (
         times.minute(decision.recorded_at),
         decision.by,
-        f"{count}{decision.did}: {descriptions}",
+        f"{count}{decision.verb}: {descriptions}",
         decision.reason or "",
     )
 

@@ -26,7 +26,7 @@ from ratings_ledger.projections.admission.equal_games import describe_equal_game
 from ratings_ledger.projections.admission.events import Admission
 from ratings_ledger.projections.admission.notes import LeagueNotes, NewLadders
 from ratings_ledger.projections.admission.voided_games import voided_told
-from ratings_ledger.projections.diff.impact import Impact, impact_of
+from ratings_ledger.projections.diff.impact import Impact, compute_impact
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.facts.players import Players, games_played, is_of_clubs, knows_club
@@ -276,7 +276,7 @@ class Proposal:
         with self._one_thread:
             if self._impact is None:
                 with self.ledger.reading() as connection:
-                    self._impact = impact_of(connection, self.known.ladders(connection), self.drafts())
+                    self._impact = compute_impact(connection, self.known.ladders(connection), self.drafts())
             return self._impact
 
     def is_small(self) -> bool:

@@ -30,10 +30,10 @@ from ratings_ledger.projections.diff.what_if import (
     SimulatedLadder,
     Simulation,
     Variant,
-    left_out_of,
-    no_games_under,
-    refuse_simulated,
-    under,
+    apply_ruleset,
+    build_no_games_error,
+    check_simulated_ladder,
+    list_left_out,
 )
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import read_rulesets_at
@@ -92,16 +92,16 @@ def _refuse(
     """Refuse all that can be without a game, before anything is sealed. Raises as `refuse_simulated`,
     `under` and `_concerned` do."""
     for ladder in ladders:
-        refuse_simulated(facts, ladder, rulesets[0][1])
+        check_simulated_ladder(facts, ladder, rulesets[0][1])
     for _, ruleset in rulesets:
-        _concerned(_both(facts, under(facts, ruleset, as_of)), ruleset, ladders)
+        _concerned(_both(facts, apply_ruleset(facts, ruleset, as_of)), ruleset, ladders)
 
 
 def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed: list[str]) -> Variant:
     """Return what a ruleset would change; `failed` gets what cannot be replayed."""
     _, connection, _, prepared, ladders, as_of, note = question
     nothing = prepared.facts.only(array("q"))
-    then = under(nothing, ruleset, as_of)
+    then = apply_ruleset(nothing, ruleset, as_of)
     failed += [problem.reason for problem in nothing.unusable.values()]
     simulated, published, own_failed = list[SimulatedLadder](), list[Any](), list[str]()
     now_there, then_there = set[str](), set[str]()
@@ -114,7 +114,7 @@ def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed
     if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in then_there]:
         # nothing is replayed to find what there is
         every = _compared(question, then, ruleset, unknown, all_packs=True)
-        raise no_games_under(ruleset, unknown[0], {name for *_, there_then in every for name in there_then})
+        raise build_no_games_error(ruleset, unknown[0], {name for *_, there_then in every for name in there_then})
     if not now_there:
         note(f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with")
     failed += sorted(own_failed)
@@ -123,7 +123,7 @@ def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed
         told,
         tuple(sorted(simulated, key=lambda ladder: ladder.radius.ladder)),
         tuple(sorted(published, key=lambda published_list: published_list.ladder)),
-        left_out_of(simulated, {name for name in then_there if parse_name(name).ruleset_id == ruleset.id}),
+        list_left_out(simulated, {name for name in then_there if parse_name(name).ruleset_id == ruleset.id}),
     )
 
 

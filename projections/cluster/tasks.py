@@ -38,9 +38,9 @@ from ratings_ledger.projections.cluster.proofs import (
 )
 from ratings_ledger.projections.cluster.segments import NamedCell, SegmentName, sealed, segment_name
 from ratings_ledger.projections.diff.comparison import DifferingList, Effect, ImpactSummary, PointsChange
-from ratings_ledger.projections.diff.impact import RecordedBeside
-from ratings_ledger.projections.diff.predictions import Predicted, Quality
-from ratings_ledger.projections.diff.what_if import SimulatedLadder, ladders_beside, under
+from ratings_ledger.projections.diff.impact import LogLookups
+from ratings_ledger.projections.diff.predictions import Quality, QualityPair
+from ratings_ledger.projections.diff.what_if import SimulatedLadder, apply_ruleset, compare_simulated_ladders
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.bulk import pages_of
 from ratings_ledger.projections.facts.columns import Facts
@@ -334,7 +334,7 @@ def _light(trace: Trace) -> Trace:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KINDS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (DifferingList, Effect, PointsChange, Predicted, Quality, ImpactSummary, SimulatedLadder)
+    for kind in (DifferingList, Effect, PointsChange, QualityPair, Quality, ImpactSummary, SimulatedLadder)
 }
 
 
@@ -342,7 +342,7 @@ def compared_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     """Compare the ladders of a pack with those under another ruleset. Raises `DamagedObject`."""
     ruleset, as_of, of = Ruleset.model_validate(plan["under"]), plan["as_of"], plan["ruleset"]
     now = Ladders(base.facts(plan["cells"], plan["games"]), as_of)
-    then, failed = under(now.facts, ruleset, as_of), list[str]()
+    then, failed = apply_ruleset(now.facts, ruleset, as_of), list[str]()
     every = [ladders.streams(of) if of in ladders.facts.rulesets else {} for ladders in (now, then)]
     versions = [version for ladders in (now, then) for version in ladders.facts.rulesets.get(of, ())]
     here = {
@@ -353,13 +353,13 @@ def compared_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     }
     names = {name for name in here if not plan["asked"] or name in plan["asked"]}
     compared, published = (
-        ladders_beside(_recorded(plan["lists"]), now, then, ruleset.id, names, failed) if names else ([], ())
+        compare_simulated_ladders(_recorded(plan["lists"]), now, then, ruleset.id, names, failed) if names else ([], ())
     )
     there = [sorted(here & streams.keys()) for streams in every]
     return marshal.dumps([as_plain(tuple(compared)), as_plain(published), failed, *there], REPEATABLE)
 
 
-def _recorded(lists: Sequence[Sequence[Any]]) -> RecordedBeside:
+def _recorded(lists: Sequence[Sequence[Any]]) -> LogLookups:
     """Return what a plan says of published lists."""
     rows: dict[int, list[RankedRow]] = {position: [*map(_row, listed)] for position, *_, listed in lists}
 
@@ -367,7 +367,7 @@ def _recorded(lists: Sequence[Sequence[Any]]) -> RecordedBeside:
         return Ranking(published.ladder, published.ruleset, 1, rows[published.position], published.games, 0, 0, 0, 0, 0)
 
     lists_published = [PublishedList(*fields[:-1]) for fields in lists]
-    return RecordedBeside(lambda: lists_published, as_listed, lambda failure, facts: failure.describe(facts))
+    return LogLookups(lambda: lists_published, as_listed, lambda failure, facts: failure.describe(facts))
 
 
 def _row(fields: Sequence[Any]) -> RankedRow:

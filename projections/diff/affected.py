@@ -1,10 +1,10 @@
-"""Which ladders an event may affect, as far as one can tell before they are replayed: one of the log, or a draft."""
+"""Find the ladders that a recorded event or a draft may affect, without replaying them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -26,19 +26,19 @@ LogEntry = tuple[int, str, KnownEvent | None]
 
 
 def read_entries(connection: Connection, after: int, until: int) -> Iterator[LogEntry]:
-    """Yield the entries of the log between two positions: position, record, and its event if it is one."""
+    """Yield the log between two positions: position, record, and the event (None if it cannot be read)."""
     for page in read_records(connection, after, until):
         for position, record in page:
             yield position, record, next(read_known_events([(position, record)]), None)
 
 
-def affected_by(facts: Facts, type_name: str, data: dict[str, Any]) -> set[str]:
-    """Return what an event may affect at these facts; of one about a game, they must know the game's row."""
-    return describe_affected(type_name, data, _names_of_games(facts, data) if type_name in GAME_EVENTS else ())
+def find_affected(facts: Facts, type_name: str, data: dict[str, Any]) -> set[str]:
+    """Return what an event may affect at these facts, which must hold the row of the event's game, if any."""
+    return describe_affected(type_name, data, _list_game_names(facts, data) if type_name in GAME_EVENTS else ())
 
 
-def _names_of_games(facts: Facts, data: dict[str, Any]) -> Iterator[str]:
-    """Name the games that an event about a game concerns: as it stands in the facts, and as the event states it."""
+def _list_game_names(facts: Facts, data: dict[str, Any]) -> Iterator[str]:
+    """Yield the names of an event's game, such as `catan`: as the facts hold it, and as the event states it."""
     if (row := facts.rows.get(data["game_id"], NONE)) != NONE:
         yield str(facts.label("game", row))
     if stated := data.get("game"):
@@ -46,10 +46,10 @@ def _names_of_games(facts: Facts, data: dict[str, Any]) -> Iterator[str]:
 
 
 def describe_affected(type_name: str, data: dict[str, Any], games: Iterable[str]) -> set[str]:
-    """Return what an event may affect: `game:NAME`, `ruleset:ID`, or all; nothing if it affects no ladder.
+    """Return what an event may affect: `game:NAME`, `ruleset:ID`, or `all`; an empty set if it affects no ladder.
 
     Args:
-        games: the names of the games that an event about a game concerns, before and after it.
+        games: the names of the event's game, before and after the event.
     """
     if type_name in GAME_EVENTS:
         return {f"game:{name}" for name in games}
@@ -60,8 +60,8 @@ def describe_affected(type_name: str, data: dict[str, Any], games: Iterable[str]
     return set() if TYPES[type_name].is_silent else {ALL}
 
 
-def affected_between(connection: Connection, before: Facts, after: Facts, event: KnownEvent) -> set[str]:
-    """Return what an event that only the facts `after` know may affect."""
+def find_affected_between(connection: Connection, before: Facts, after: Facts, event: KnownEvent) -> set[str]:
+    """Return what an event may affect that is in the facts `after` but not in `before`."""
     games = set[str]()
     for facts in (before, after) if event.type in GAME_EVENTS else ():
         with suppress(Unknown):  # before its first record
@@ -69,13 +69,20 @@ def affected_between(connection: Connection, before: Facts, after: Facts, event:
     return describe_affected(event.type, event.data, games)
 
 
-def with_drafts(
-    connection: Connection, before: Ladders, drafts: Iterable[Draft], recorded_at: int | None = None
-) -> tuple[Ladders, set[str], list[tuple[str, str]]]:
-    """Return all ladders as they would be if drafts were recorded, what these may affect (see `describe_affected`), and
-    the old and new ids of those that they rename.
+class AppliedDrafts(NamedTuple):
+    """The ladders after some drafts, what these may affect (see `describe_affected`), and their renames (old, new)."""
 
-    Rating periods close up to the instant `recorded_at`, by default no others than before.
+    ladders: Ladders
+    affected: set[str]
+    renames: list[tuple[str, str]]
+
+
+def apply_drafts(
+    connection: Connection, before: Ladders, drafts: Iterable[Draft], recorded_at: int | None = None
+) -> AppliedDrafts:
+    """Apply drafts to a copy of the facts, as if they were recorded.
+
+    Rating periods close up to the instant `recorded_at`; by default, no further period closes.
     """
     facts = before.facts.copied()
     affected: set[str] = set()
@@ -89,7 +96,7 @@ def with_drafts(
             if row == NONE and draft.type != "game.recorded":
                 with suppress(Unknown):
                     facts.rows[data["game_id"]] = row_of_game(connection, facts, data["game_id"])
-        affected.update(affected_by(facts, draft.type, data))
+        affected.update(find_affected(facts, draft.type, data))
         apply(facts, position, KnownEvent(draft.event_id, draft.type, draft.occurred_at, data))
         if draft.type == "player.renamed":
             renames.append((data["player"], data["new_player"]))
@@ -101,18 +108,18 @@ def with_drafts(
     settle_facts(facts)
     if recorded_at is not None:
         facts.recorded_until = max(recorded_at, facts.recorded_until) if before.facts.position else recorded_at
-    return Ladders(facts, None, before.rules), affected, renames
+    return AppliedDrafts(Ladders(facts, None, before.rules), affected, renames)
 
 
 def is_affected(version: Version, affected: Collection[str]) -> bool:
-    """Tell whether the ladders of a version may be among what is affected."""
-    ruleset, of = version.ruleset, getattr(version.params, "of", None)
-    own = {ALL, f"ruleset:{ruleset.id}", f"ruleset:{of}", *(f"game:{name}" for name in ruleset.scope.game)}
-    return not own.isdisjoint(affected)
+    """Tell whether a version's ladders may be affected."""
+    ruleset, source_id = version.ruleset, getattr(version.params, "of", None)
+    subjects = {ALL, f"ruleset:{ruleset.id}", f"ruleset:{source_id}", *(f"game:{name}" for name in ruleset.scope.game)}
+    return not subjects.isdisjoint(affected)
 
 
-def affected_streams(ladders: Ladders, affected: Collection[str]) -> dict[str, Stream]:
-    """Return the streams of all ladders of the rulesets that may be affected, by name; only good for replaying them."""
+def load_affected_streams(ladders: Ladders, affected: Collection[str]) -> dict[str, Stream]:
+    """Load the streams of all ladders that may be affected, by ladder name; they only serve to replay them."""
     rulesets = ladders.facts.rulesets
     streams: dict[str, Stream] = {}
     for ruleset_id, versions in rulesets.items():
@@ -124,21 +131,21 @@ def affected_streams(ladders: Ladders, affected: Collection[str]) -> dict[str, S
     return streams
 
 
-def streams_beside(
+def pair_affected_streams(
     before: Ladders, after: Ladders, affected: Collection[str], only: Collection[str] = ()
 ) -> dict[str, tuple[Stream | None, Stream | None]]:
-    """Return the streams before and after of the ladders that may be affected, or of `only` some, by name."""
-    old, new = affected_streams(before, affected), affected_streams(after, affected)
+    """Return the streams (before, after) of each ladder that may be affected, or only of those in `only`."""
+    old, new = load_affected_streams(before, affected), load_affected_streams(after, affected)
     names = sorted(old.keys() | new.keys())
     return {name: (old.get(name), new.get(name)) for name in names if not only or name in only}
 
 
 def have_same_points(left: Stream | None, right: Stream | None) -> bool:
-    """Tell whether two streams certainly give the same points, so that neither needs to be replayed."""
+    """Tell whether two streams are certain to give the same points, so that neither needs a replay."""
     if left is None or right is None:
         return left is right
     if left.ranking.sums_lists:
-        return False  # it also depends on accounts and on other lists
+        return False  # the list also depends on accounts and on other lists
     if left.known is not None and right.known is not None:
         return bool(left.known.is_like(right.known))
     return (
@@ -152,7 +159,7 @@ def have_same_points(left: Stream | None, right: Stream | None) -> bool:
 
 
 def _have_same_dates(left: Stream, right: Stream) -> bool:
-    """Tell whether the games of two streams are in the same days, seasons and rating periods, if their rule asks."""
+    """Tell whether the games of two streams fall into the same days, seasons and rating periods."""
     pairs = ((left.calendar, right.calendar), (left.periods, right.periods))
     return all(
         left is right or (left is not None and right is not None and all(map(arrays.equal, left, right)))
@@ -161,7 +168,7 @@ def _have_same_dates(left: Stream, right: Stream) -> bool:
 
 
 def find_first_version(connection: Connection, until: int, ruleset_id: str) -> Version | None:
-    """Return the first version of a ruleset published up to a position that runs here, withdrawn or not."""
+    """Return the first usable version of a ruleset published up to a position, even if it was withdrawn."""
     published = read_events_of_type(
         "ruleset.published", read_where(connection, until=until, subject=f"ruleset:{ruleset_id}")
     )

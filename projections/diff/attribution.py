@@ -1,6 +1,4 @@
-"""Why a player's points on a ladder are not what they were: the causes on the path between two coordinates, with what
-their events say.
-"""
+"""Explain a change in a player's points: the causes between two coordinates, with the details of their events."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure
 
 @dataclass(frozen=True, slots=True)
 class AttributedEnd(Result):
-    """A player's points at one of two coordinates, None where they are not on the ladder."""
+    """A player's points at one end of the path; None where the player is not on the ladder."""
 
     at: Coordinates
     points: Fraction | None
@@ -40,9 +38,9 @@ class AttributedEnd(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributedCause(Result):
-    """What made a difference, with its event; `own` and `ripple` sum to the `amount`.
+    """A cause of the difference, with its event; `own` and `ripple` sum to the `amount`.
 
-    A different version for all games has no event, nor has what comes out as played between two times.
+    A change of version, and of the time up to which lists are computed, has no event.
     """
 
     cause: str
@@ -61,10 +59,10 @@ class AttributedCause(Result):
 
 @dataclass(frozen=True, slots=True)
 class PointsAttributed(Answer, RowSequence[AttributedCause]):
-    """What changed a player's points on a ladder from one place on the axes to another; the causes add up exactly.
+    """The causes of the change in a player's points between two coordinates; they add up exactly.
 
-    `start` stands in for the points of somebody who is not on it. `contradicted` tells which published lists showed
-    other points than a replay does, `left_out` which events do not count, by position, with the reason.
+    `start` replaces the points of a player who is not on the ladder. `contradictions` describes published lists that
+    show other points than a replay. `left_out` maps the position of each event that does not count to the reason.
     """
 
     _rows_member: ClassVar[str] = "causes"
@@ -75,23 +73,23 @@ class PointsAttributed(Answer, RowSequence[AttributedCause]):
     start: Fraction
     change: Fraction
     causes: tuple[AttributedCause, ...]
-    contradicted: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+    contradictions: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
     left_out: dict[int, str] = field(default_factory=dict, metadata=HIDDEN, kw_only=True)
 
 
-def attributed(
+def attribute_points(
     loader: SideLoader, ladder: str, player: str, before: CoordinateSpec, after: CoordinateSpec
 ) -> PointsAttributed:
-    """Return what changed a player's points on a ladder between two coordinates.
+    """Return the causes of the change in a player's points between two coordinates.
 
-    Raises `BadArgument`, `Unknown` for somebody who is not recorded and what is not published, `RuleFailed`.
+    Raises `BadArgument`, `Unknown` for an unrecorded player or an unpublished list, `RuleFailed`.
     """
     connection = loader.connection
     try:
-        places = _places(loader, ladder, before, after)
-        attribution = attribute(connection, ladder, player, *places)
+        coordinates = _resolve_ends(loader, ladder, before, after)
+        attribution = attribute(connection, ladder, player, *coordinates)
     except RuleFailure as problem:
-        message = f"{problem.ladder}: the rule failed on the way: {problem}"
+        message = f"{problem.ladder}: the rule failed between the two coordinates: {problem}"
         raise RuleFailed(message, problem.ladder) from None
     if attribution.before is None and attribution.after is None:
         latest = loader.ladders(Coordinates(None, head(connection).position, None)).for_ladder(ladder)
@@ -101,13 +99,13 @@ def attributed(
             at._replace(left_out=tuple(p for p in attribution.left_out if p <= at.known_at)),
             None if points is None else as_exact(points),
         )
-        for at, points in zip(places, (attribution.before, attribution.after), strict=True)
+        for at, points in zip(coordinates, (attribution.before, attribution.after), strict=True)
     ]
-    contradicted = (
+    contradictions = (
         message
         for spec, end in zip((before, after), ends, strict=True)
         if spec.published
-        for message in _contradicted(loader, ladder, player, end)
+        for message in _find_contradictions(loader, ladder, player, end)
     )
     first, last = ends
     return PointsAttributed(
@@ -117,55 +115,57 @@ def attributed(
         last,
         as_exact(attribution.start),
         as_exact(attribution.change),
-        with_events(connection, attribution),
-        contradicted=tuple(contradicted),
+        describe_causes(connection, attribution),
+        contradictions=tuple(contradictions),
         left_out=attribution.left_out,
         times=load_times(connection),
     )
 
 
-def _places(loader: SideLoader, ladder: str, before: CoordinateSpec, after: CoordinateSpec) -> list[Coordinates]:
-    """Return both coordinates; a published list lends its `as_of` to the other side if that has none."""
-    places = []
+def _resolve_ends(loader: SideLoader, ladder: str, before: CoordinateSpec, after: CoordinateSpec) -> list[Coordinates]:
+    """Resolve both coordinates; if only one side is a published list, the other side takes over its `as_of`."""
+    ends = []
     for spec in (before, after):
         if not spec.published:
-            places.append(loader.resolve(spec, ladder))
+            ends.append(loader.resolve(spec, ladder))
             continue
         lists = spec.lists(loader.connection, loader.note, ladder)
         if not lists:
-            raise Unknown(None, f"{ladder} was not published ({spec.text})")
+            raise Unknown(None, f"no list of {ladder} has been published ({spec.text})")
         last = max(lists, key=lambda entry: entry.position)
-        places.append(Coordinates(loader.find_as_of(last), last.known_at, None))
+        ends.append(Coordinates(loader.find_as_of(last), last.known_at, None))
     for published, computed in ((0, 1), (1, 0)):
         specs = before, after
         if specs[published].published and not specs[computed].published and specs[computed].as_of is None:
-            places[computed] = places[computed]._replace(as_of=places[published].as_of)
-    return places
+            ends[computed] = ends[computed]._replace(as_of=ends[published].as_of)
+    return ends
 
 
-def _contradicted(loader: SideLoader, ladder: str, player: str, end: AttributedEnd) -> Iterator[str]:
-    """Yield which lists showed points that differ from a replay of their coordinates; `verify` reports them."""
+def _find_contradictions(loader: SideLoader, ladder: str, player: str, end: AttributedEnd) -> Iterator[str]:
+    """Describe each published list whose points differ from a replay of its coordinates; `verify` reports it, too."""
     connection = loader.connection
     for entry in published_lists(connection, head(connection).position, ladder):
         if (loader.find_as_of(entry), entry.known_at) == (end.at.as_of, end.at.known_at):
             listed, ids = as_published(connection, entry), identities(connection).ids(player)
             points = next((row.value(listed.scale) for row in listed.rows if row.player in ids), None)
             if points != end.points:
-                shown = "nothing" if points is None else decimal(points.numerator, points.denominator)
-                yield f"the list at position {entry.position} shows {shown}; see: ratings verify"
+                value = "nothing" if points is None else decimal(points.numerator, points.denominator)
+                yield f"the list at position {entry.position} shows {value}; see: ratings verify"
 
 
-def with_events(connection: Connection, attribution: Attribution) -> tuple[AttributedCause, ...]:
-    """Return the causes with what their events say; a withdrawal is named like the event that it withdraws."""
+def describe_causes(connection: Connection, attribution: Attribution) -> tuple[AttributedCause, ...]:
+    """Return the causes with the details of their events; a withdrawal has the subject of the event it withdraws."""
     records = read_records_at(
         connection, [cause.position for cause in attribution.causes if cause.position is not None]
     )
-    return tuple(_with_event(Log(connection), cause, records.get(cause.position or 0)) for cause in attribution.causes)
+    return tuple(
+        _describe_cause(Log(connection), cause, records.get(cause.position or 0)) for cause in attribution.causes
+    )
 
 
-def _with_event(log: Log, cause: Cause, record: str | None) -> AttributedCause:
+def _describe_cause(log: Log, cause: Cause, record: str | None) -> AttributedCause:
     named = AttributedCause(
-        cause=cause.what,
+        cause=cause.kind,
         position=cause.position,
         own=as_exact(cause.own),
         ripple=as_exact(cause.ripple),
@@ -182,12 +182,12 @@ def _with_event(log: Log, cause: Cause, record: str | None) -> AttributedCause:
         recorded_at=moment(parse_record_instant(event["recorded_at"])),
         by=event["by"],
         reason=event["data"].get("reason"),
-        what=_what(find_root(log, known) or known),
+        what=_describe_subject(find_root(log, known) or known),
     )
 
 
-def _what(event: KnownEvent) -> str:
-    """Return what an event is about, in a few words."""
+def _describe_subject(event: KnownEvent) -> str:
+    """Describe the subject of an event in a few words."""
     data = event.data
     if "game_id" in data:
         return str(data["game_id"])

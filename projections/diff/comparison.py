@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.errors import RulesetUnusable, Unknown
 from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.diff.predictions import Predicted, Quality
+from ratings_ledger.projections.diff.predictions import Quality, QualityPair
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
@@ -148,7 +148,7 @@ class Difference(RowSequence[DifferingRow]):
     b: ComparedSide
     rows: tuple[DifferingRow, ...]
     radius: ImpactSummary = field(metadata=SPREAD)
-    quality: Predicted | Absent = field(default=ABSENT, kw_only=True)
+    quality: QualityPair | Absent = field(default=ABSENT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,10 +338,10 @@ class SideLoader:
             or parse_name(ladder).ruleset_id not in self.facts(source.known_at).rulesets
         ):
             return None
-        from ratings_ledger.projections.diff.predictions import quality
+        from ratings_ledger.projections.diff.predictions import measure_quality
 
         ladders = self.ladders(source)
-        return quality(ladders.facts, ladders.load_stream(ladder))
+        return measure_quality(ladders.facts, ladders.load_stream(ladder))
 
 
 def compare_ladders(
@@ -357,7 +357,7 @@ def compare_ladders(
     for name, *both in _pair_ladders(loader, a, b, ladders):
         try:
             left, right = (loader.load_side(name, source) for source in both)
-            predicted = Predicted(*(loader.quality(name, source) for source in both)) if predictions else ABSENT
+            predicted = QualityPair(*(loader.quality(name, source) for source in both)) if predictions else ABSENT
         except (RuleFailure, RulesetUnusable) as problem:
             if ladders and isinstance(problem, RulesetUnusable):
                 raise

@@ -1,8 +1,8 @@
-"""What was decided between two positions of the log, and what each decision did to everybody's points.
+"""List the decisions between two positions of the log, with each decision's effect on every player's points.
 
-The path leads from decision to decision; each accounts for the difference between the ladders before and after it, and
-the games recorded in between for the rest. So a player's amounts sum exactly to the difference between their points at
-both ends, as those of `projections.diff.path` do for one player.
+Each decision accounts for the difference between the ladders before and after it; the games recorded in between
+account for the rest. A player's amounts therefore sum exactly to the difference between their points at both ends.
+(`projections.diff.path` does the same for a single player, event by event.)
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from ratings_ledger.ledger.store.log import Log, recorded_at
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.projections.diff.affected import (
     LogEntry,
-    affected_by,
+    find_affected,
     find_first_version,
     have_same_points,
+    pair_affected_streams,
     read_entries,
-    streams_beside,
 )
 from ratings_ledger.projections.diff.comparison import RankedPoints, ReplayedLadder
 from ratings_ledger.projections.facts.columns import Facts
@@ -44,9 +44,9 @@ from ratings_ledger.projections.rulesets.versions import newest
 
 @dataclass(frozen=True, slots=True)
 class Decision(Result):
-    """Events of one type that somebody recorded in a row for one reason, and since when; `did` is that in words.
+    """Consecutive events of one type that one person recorded for one reason; `recorded_at` is the first one's time.
 
-    `told` is what each of them says, of the first ones of many.
+    `verb` says what they do, such as corrected. `descriptions` has a text per event, limited to the first ones.
     """
 
     type: str
@@ -54,14 +54,16 @@ class Decision(Result):
     reason: str | None
     recorded_at: datetime
     positions: tuple[int, ...]
-    did: str = field(metadata=HIDDEN)
-    told: tuple[str, ...] = field(metadata=HIDDEN)
+    verb: str = field(metadata=HIDDEN)
+    descriptions: tuple[str, ...] = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Share(Result):
-    """What a player has on a ladder at both ends, and what made the difference: by the index of a decision, or None for
-    games that were recorded. `start` stands in for the points of somebody who is not on it.
+    """A player's points and rank at both ends, and the amounts that make up the difference.
+
+    `amounts` is keyed by the index of a decision, or None for recorded games. `start` replaces the points of a player
+    who is not on the ladder.
     """
 
     ladder: str
@@ -74,23 +76,23 @@ class Share(Result):
 
     @property
     def change(self) -> Fraction:
-        """Return the points at the end minus those at the beginning."""
+        """Return the points at the end minus the points at the beginning."""
         before, after = (self.start if points is None else points for points in (self.before, self.after))
         return after - before
 
     @property
     def is_decided(self) -> bool:
-        """Tell whether a decision has a part in the difference."""
+        """Tell whether any decision contributes to the difference."""
         return any(cause is not None for cause in self.amounts)
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions(Answer, RowSequence[Decision]):
-    """What was decided between two positions, how many games were recorded besides, and the shares of everybody whose
-    points differ.
+    """The decisions between two positions, the number of games recorded, and each affected player's share.
 
-    `head` is that at the later position. `failures` tells why a ladder cannot be replayed, `failed` where; `recorded`
-    when the first and the last event was recorded; `left_out` which events do not count, by position, with the reason.
+    `head` is the head at the later position, and `recorded` the time of the first and the last event. `failures` maps
+    each ladder that cannot be replayed to the reason, and `failed` says where it fails. `left_out` maps the position of
+    each event that does not count to the reason.
     """
 
     _rows_member: ClassVar[str] = "decisions"
@@ -106,16 +108,15 @@ class Decisions(Answer, RowSequence[Decision]):
     left_out: dict[int, str] = field(default_factory=dict, metadata=HIDDEN, kw_only=True)
 
 
-# of how many events of one decision is told what they say
-TOLD = 100
+# the number of events of a decision that have a description
+DESCRIPTIONS_MAX = 100
 DecisionKey = tuple[str, str, str | None]
 
 
-def decided(
+def find_decisions(
     connection: Connection, before: int, after: int, times: Times, as_of: int | None = None, ladder: str | None = None
 ) -> Decisions:
-    """Return what was decided after a position, up to another one, and what it did to all ladders, or to one as of an
-    instant.
+    """Return the decisions after position `before` up to `after`, and their effect on all ladders or on a single one.
 
     Raises `StoreDamaged`.
     """
@@ -126,26 +127,26 @@ def decided(
         entries, affected = list(run), set[str]()
         for position, record, event in entries:
             if event is not None:
-                affected |= affected_by(facts, event.type, event.data)
+                affected |= find_affected(facts, event.type, event.data)
             apply_event(facts, position, record)
         settle_facts(facts)
         if key is None:
             games += sum(event is not None and event.type == "game.recorded" for _, _, event in entries)
         else:
-            decisions.append(_decision(connection, key, entries, end, times))
-        path.go_on(facts.snapshot(), affected, None if key is None else len(decisions) - 1)
+            decisions.append(_build_decision(connection, key, entries, end, times))
+        path.advance(facts.snapshot(), affected, None if key is None else len(decisions) - 1)
     if by_period := {name for name, known in facts.rulesets.items() if known[0].ruleset.period != "game"}:
-        # what closed since is the work of games, not of a decision
+        # a rating period closes because time passes, so its effect counts as that of games, not of a decision
         facts.position = after
         note_time(facts, connection)
-        path.go_on(facts.snapshot(), {f"ruleset:{name}" for name in by_period}, None)
+        path.advance(facts.snapshot(), {f"ruleset:{name}" for name in by_period}, None)
     return Decisions(
         before,
         after,
         str(place_at(connection, after)),
         games,
         tuple(decisions),
-        tuple(path.shares()),
+        tuple(path.list_shares()),
         {ladder: str(problem) for ladder, problem in sorted(path.failures.items())},
         (moment(recorded_at(connection, before + 1)), moment(recorded_at(connection, after))),
         failed=tuple(describe_failure(problem, end, connection) for problem in path.failures.values()),
@@ -155,50 +156,53 @@ def decided(
 
 
 def _decision_key(entry: LogEntry) -> DecisionKey | None:
-    """Return the type of a decision, who recorded it, and the reason; None for what is no decision."""
+    """Return the type, author and reason of a decision; None if the entry is not a decision."""
     _, record, event = entry
     if event is None or not TYPES[event.type].decided:
         return None
     return event.type, json.loads(record)["by"], event.data.get("reason")
 
 
-def _decision(connection: Connection, key: DecisionKey, entries: list[LogEntry], end: Facts, times: Times) -> Decision:
+def _build_decision(
+    connection: Connection, key: DecisionKey, entries: list[LogEntry], end: Facts, times: Times
+) -> Decision:
     people = identities(connection, end.position)
-    told = tuple(
+    descriptions = tuple(
         what_was_decided(Log(connection, position - 1), event, times, people)
-        for position, _, event in entries[:TOLD]
+        for position, _, event in entries[:DESCRIPTIONS_MAX]
         if event is not None
     )
     positions = tuple(position for position, _, _ in entries)
     at = moment(recorded_at(connection, positions[0]))
-    return Decision(*key, at, positions, TYPES[key[0]].decided, told)
+    return Decision(*key, at, positions, TYPES[key[0]].decided, descriptions)
 
 
-Had = dict[str, RankedPoints]
+PointsByPlayer = dict[str, RankedPoints]
 
 
 @dataclass
 class _Tally:
-    """What everybody on a ladder had at the beginning and has now, by their last ids, and what made the difference."""
+    """Every player's points on a ladder at the start and now, and the amount per cause; keyed by the latest ids."""
 
     start: Fraction
-    first: Had
-    now: Had
+    first: PointsByPlayer
+    current: PointsByPlayer
     amounts: dict[str, dict[int | None, Fraction]] = field(default_factory=lambda: defaultdict(dict))
 
-    def go_on(self, now: Had, cause: int | None) -> None:
-        """Attribute the difference between the points so far and these to a cause."""
-        for player in self.now.keys() | now.keys():
-            was, has = (self.start if row is None else row.points for row in (self.now.get(player), now.get(player)))
-            if was != has:
+    def add_step(self, latest: PointsByPlayer, cause: int | None) -> None:
+        """Attribute the difference between the current points and `latest` to a cause."""
+        for player in self.current.keys() | latest.keys():
+            rows = self.current.get(player), latest.get(player)
+            before, after = (self.start if row is None else row.points for row in rows)
+            if before != after:
                 amounts = self.amounts[player]
-                amounts[cause] = amounts.get(cause, Fraction(0)) + has - was
-        self.now = now
+                amounts[cause] = amounts.get(cause, Fraction(0)) + after - before
+        self.current = latest
 
-    def shares(self, ladder: str) -> Iterator[Share]:
-        """Yield the shares of everybody who has any."""
+    def list_shares(self, ladder: str) -> Iterator[Share]:
+        """Yield the share of each player whose points changed."""
         for player, amounts in sorted(self.amounts.items()):
-            ends = self.first.get(player), self.now.get(player)
+            ends = self.first.get(player), self.current.get(player)
             before, after = (row and row.points for row in ends)
             ranks = (ends[0] and ends[0].rank, ends[1] and ends[1].rank)
             nonzero = {cause: amount for cause, amount in amounts.items() if amount}
@@ -206,71 +210,70 @@ class _Tally:
 
 
 class _Path:
-    """The way of all ladders, or of one, from one step to the next. Ladders that did not change are not replayed."""
+    """The path of all ladders, or of one, from step to step. Ladders that did not change are not replayed."""
 
     def __init__(self, connection: Connection, ladders: Ladders, end: Facts, ladder: str | None) -> None:
         self.failures: dict[str, RuleFailure] = {}
         self._connection = connection
-        self._begin, self._end = ladders.facts, Ladders(end)
+        self._start, self._end = ladders.facts, Ladders(end)
         self._ladders = ladders
         self._only = () if ladder is None else (ladder,)
         self._tallies: dict[str, _Tally] = {}
 
-    def go_on(self, facts: Facts, affected: set[str], cause: int | None) -> None:
-        """Attribute the difference between the ladders before and with these facts to a cause."""
+    def advance(self, facts: Facts, affected: set[str], cause: int | None) -> None:
+        """Advance to these facts, and attribute the difference between the ladders to a cause."""
         before, self._ladders = self._ladders, Ladders(facts, self._ladders.as_of)
         end = self._end.facts
-        # who is who may change even if no game does
+        # a rename can move points between ids even if no game changes
         is_renamed = before.facts.clubs != facts.clubs
-        is_renamed |= _ids_on_the_way(before.facts, end) != _ids_on_the_way(facts, end)
-        for name, (old, new) in streams_beside(before, self._ladders, affected, self._only).items():
+        is_renamed |= _list_ids(before.facts, end) != _list_ids(facts, end)
+        for name, (old, new) in pair_affected_streams(before, self._ladders, affected, self._only).items():
             if name in self.failures or (have_same_points(old, new) and not is_renamed):
                 continue
             try:
                 if name not in self._tallies:
-                    self._tallies[name] = self._begun(name, before, old, new)
-                self._tallies[name].go_on(self._had(self._ladders, new), cause)
+                    self._tallies[name] = self._start_tally(name, before, old, new)
+                self._tallies[name].add_step(self._load_points(self._ladders, new), cause)
             except RuleFailure as problem:
                 self.failures[name] = problem
 
-    def _begun(self, name: str, ladders: Ladders, old: Stream | None, new: Stream | None) -> _Tally:
-        """Return what everybody had before anything changed on a ladder. Raises `RuleFailure`."""
+    def _start_tally(self, name: str, ladders: Ladders, old: Stream | None, new: Stream | None) -> _Tally:
+        """Start the tally of a ladder with its points before its first change. Raises `RuleFailure`."""
         ruleset_id = parse_name(name).ruleset_id
-        if versions := self._begin.rulesets.get(ruleset_id):
+        if versions := self._start.rulesets.get(ruleset_id):
             version = newest(versions)
         else:
             stream = old or new
             assert stream is not None
             version = find_first_version(self._connection, self._end.facts.position, ruleset_id) or stream.versions[0]
-        first = self._had(ladders, old)
+        first = self._load_points(ladders, old)
         return _Tally(version.start_points, first, first)
 
-    def _had(self, ladders: Ladders, stream: Stream | None) -> Had:
-        """Return what everybody has, by the id they have in the end. Raises `RuleFailure`."""
+    def _load_points(self, ladders: Ladders, stream: Stream | None) -> PointsByPlayer:
+        """Return every player's points, by the id that they have at the end. Raises `RuleFailure`."""
         replayed = ReplayedLadder(ladders, stream, keep=False)
         rows, end = (
             replayed.at().points_by_player(),
             (self._end if stream is None else self._end.for_ladder(stream.ladder)).facts,
         )
-        others = _ids_on_the_way(replayed.facts, end)
-        found = {name: row for name, row in rows.items() if name not in others and end.current(name) == name}
-        for player, names in others.items():
-            if known := [name for name in names if name in rows]:
-                found[player] = rows[known[0]]
-        return found
+        renamed = _list_ids(replayed.facts, end)
+        points = {name: row for name, row in rows.items() if name not in renamed and end.current(name) == name}
+        for player, names in renamed.items():
+            if ranked := [name for name in names if name in rows]:
+                points[player] = rows[ranked[0]]
+        return points
 
-    def shares(self) -> Iterator[Share]:
-        """Yield the shares on all ladders that could be replayed."""
+    def list_shares(self) -> Iterator[Share]:
+        """Yield the shares on every ladder that could be replayed."""
         for name, tally in sorted(self._tallies.items()):
             if name not in self.failures:
-                yield from tally.shares(name)
+                yield from tally.list_shares(name)
 
 
-def _ids_on_the_way(facts: Facts, end: Facts) -> dict[str, list[str]]:
-    """Return the ids under which somebody may appear in some facts, for those who end up with a different one or had
-    one.
+def _list_ids(facts: Facts, end: Facts) -> dict[str, list[str]]:
+    """Return each renamed player's ids in `facts`, by their id at `end`; the latest id comes first.
 
-    Their last id comes first, as `path.attribute` expects.
+    Players with a single id throughout are left out.
     """
     if not (facts.renamed or end.renamed):
         return {}

@@ -1,4 +1,4 @@
-"""What one event did to everybody, and which events have that to tell."""
+"""Compute the impact of one recorded event: its effect on every player, ladder and published list."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ratings_ledger.ledger.store.log import (
     read_records_at,
 )
 from ratings_ledger.ledger.validation.identities import identities
-from ratings_ledger.projections.diff.affected import affected_between
+from ratings_ledger.projections.diff.affected import find_affected_between
 from ratings_ledger.projections.diff.comparison import (
     DifferingList,
     Effect,
 )
-from ratings_ledger.projections.diff.impact import impact_between, recorded_up_to
+from ratings_ledger.projections.diff.impact import build_log_lookups, compute_impact_between
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.event_texts import (
     what_was_decided,
@@ -41,54 +41,64 @@ from ratings_ledger.projections.queries.results import (
 from ratings_ledger.projections.replay.ladders import parse_name
 
 
-def event_impact(connection: Connection, before: Ladders, after: Ladders, times: Times) -> EventImpact:
-    """Return what the last event that `after` knows, and `before` does not, did to everybody. Raises `StoreDamaged`."""
+def compute_event_impact(connection: Connection, before: Ladders, after: Ladders, times: Times) -> EventImpact:
+    """Return the impact of the last event of `after`, which is not in `before`.
+
+    Raises `StoreDamaged`, `Unknown` if the event cannot be read.
+    """
     position = after.facts.position
     record = read_records_at(connection, [position])[position]
     try:
         event = read_known_event(position, record)
     except Refused as problem:
-        raise Unknown("event-unreadable", f"what is at position {position} does not count: {problem.message}") from None
-    written = json.loads(record)
-    recorded = recorded_up_to(connection, before.facts.position)
-    affected = affected_between(connection, before.facts, after.facts, event)
-    impact = impact_between(recorded, before, after, affected)
+        raise Unknown(
+            "event-unreadable", f"the event at position {position} does not count: {problem.message}"
+        ) from None
+    fields = json.loads(record)
+    lookups = build_log_lookups(connection, before.facts.position)
+    affected = find_affected_between(connection, before.facts, after.facts, event)
+    impact = compute_impact_between(lookups, before, after, affected)
     by_ladder = defaultdict[str, list[Effect]](list)
     for effect in impact.changes:
         by_ladder[effect.ladder].append(effect)
-    radii = {summary.ladder: summary.ranks for summary in impact.ladders}
+    ranks_by_ladder = {summary.ladder: summary.ranks for summary in impact.ladders}
     return EventImpact(
         position,
         event.type,
-        written["recorded_at"],
-        written["by"],
+        fields["recorded_at"],
+        fields["by"],
         event.data.get("reason"),
         event.data.get("game_id"),
-        tuple(_on(name, effects, radii.get(name, 0), _players(after, name)) for name, effects in by_ladder.items()),
+        tuple(
+            _summarize_ladder(name, effects, ranks_by_ladder.get(name, 0), _count_players(after, name))
+            for name, effects in by_ladder.items()
+        ),
         impact.changes,
         impact.published,
-        told=what_was_decided(Log(connection, position - 1), event, times, identities(connection, position))
+        description=what_was_decided(Log(connection, position - 1), event, times, identities(connection, position))
         if TYPES[event.type].decided
-        else words_of(RecordedEvent(written), times),
+        else words_of(RecordedEvent(fields), times),
         failed=impact.failed,
         times=times,
     )
 
 
-def _players(ladders: Ladders, ladder: str) -> int:
-    """Return how many players are on a ladder; nobody is on one that is no more."""
+def _count_players(ladders: Ladders, ladder: str) -> int:
+    """Return the number of players on a ladder; 0 if the ladder no longer exists."""
     versions = ladders.facts.rulesets.get(parse_name(ladder).ruleset_id)
     stream = ladders.streams(parse_name(ladder).ruleset_id).get(ladder) if versions else None
     return 0 if stream is None else len(ladders.rank_stream(stream).rows)
 
 
-def _on(ladder: str, effects: Sequence[Effect], ranks: int, players: int) -> LadderImpact:
+def _summarize_ladder(ladder: str, effects: Sequence[Effect], ranks: int, players: int) -> LadderImpact:
     gains = tuple(effect for effect in effects if effect.gain > 0)
     losses = tuple(effect for effect in reversed(effects) if effect.gain < 0)
     others = tuple(effect for effect in effects if effect.change is None)
     joined = sum(effect.before is None for effect in others)
     sizes = sorted(abs(effect.gain) for effect in (*gains, *losses))
-    largest, median, most = (sizes[-1], _median(sizes), sizes[-(-99 * len(sizes) // 100) - 1]) if sizes else [None] * 3
+    largest, median, percentile_99 = (
+        (sizes[-1], _median(sizes), sizes[-(-99 * len(sizes) // 100) - 1]) if sizes else [None] * 3
+    )
     return LadderImpact(
         ladder,
         len(gains),
@@ -99,7 +109,7 @@ def _on(ladder: str, effects: Sequence[Effect], ranks: int, players: int) -> Lad
         ranks,
         largest,
         median,
-        most,
+        percentile_99,
         gains,
         losses,
         others,
@@ -107,17 +117,18 @@ def _on(ladder: str, effects: Sequence[Effect], ranks: int, players: int) -> Lad
 
 
 def _median(sizes: Sequence[Fraction]) -> Fraction:
-    """Return the middle one, or the mean of the two in the middle."""
+    """Return the median of sorted sizes."""
     return (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2
 
 
 @dataclass(frozen=True, slots=True)
 class LadderImpact(Result):
-    """What an event did on a ladder: to how many players it gave more points, the same, and fewer, how many it brought
-    and took away, and how many have another rank.
+    """The impact of an event on one ladder.
 
-    Of the sizes of the changes, in points, the largest, the median and the 99th percentile, which is the least size
-    that 99% of them do not exceed; None where nobody's points changed. `gains` and `losses` come largest first.
+    It counts the players whose points rose (`up`), stayed and fell (`down`), who joined and left, and whose rank
+    changed (`ranks`). `largest`, `median` and `percentile_99` describe the sizes of the changes, in points; they are
+    None if no player's points changed. 99% of the sizes do not exceed `percentile_99`. `gains` and `losses` come
+    largest first.
     """
 
     ladder: str
@@ -137,8 +148,9 @@ class LadderImpact(Result):
 
 @dataclass(frozen=True, slots=True)
 class EventImpact(Answer, RowSequence[Effect]):
-    """What the event at a position did to everybody's points, and which lists published before it came out differently
-    from then on; `failed` tells which ladders cannot be replayed, and why. `told` is what the event says.
+    """The impact of the event at a position on all players' points and on the lists published before it.
+
+    `description` says what the event does. `failed` explains which ladders could not be replayed.
     """
 
     position: int
@@ -150,5 +162,5 @@ class EventImpact(Answer, RowSequence[Effect]):
     ladders: tuple[LadderImpact, ...]
     rows: tuple[Effect, ...]
     published: tuple[DifferingList, ...]
-    told: str = field(metadata=HIDDEN, kw_only=True)
+    description: str = field(metadata=HIDDEN, kw_only=True)
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)

@@ -1,4 +1,4 @@
-"""Impact: what new events, or another version of a rule, would change on every ladder."""
+"""Compute an impact: the changes that new events, or another ruleset, would make on every ladder."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from ratings_ledger.projections.diff.affected import (
+    apply_drafts,
     have_same_points,
-    streams_beside,
-    with_drafts,
+    pair_affected_streams,
 )
 from ratings_ledger.projections.diff.comparison import (
     DifferingList,
@@ -38,10 +38,10 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_f
 
 @dataclass(frozen=True, slots=True)
 class Impact(RowSequence[Effect]):
-    """What something does: to whose points, how much on which ladders, which published lists would come out
-    differently, and explanations for unexpected changes; `failed` tells which ladders cannot be replayed, and why.
-    `periods` has the ladders whose rating periods are concerned. `times` knows how this ledger shows times, if a
-    published list differs or games wait for a period to close.
+    """The changes in players' points, a summary per ladder, and the published lists that would come out differently.
+
+    `reasons` explains unexpected changes, and `failed` which ladders could not be replayed. `periods` has the ladders
+    whose rating periods are affected. `times` formats times if a list differs or games wait for a period to close.
     """
 
     _rows_member: ClassVar[str] = "changes"
@@ -54,95 +54,95 @@ class Impact(RowSequence[Effect]):
     times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
 
 
-def impact_of(connection: Connection, before: Ladders, drafts: Iterable[Draft]) -> Impact:
-    """Return what events that are checked but not appended yet would change on the ladders as they are."""
-    after, affected, renames = with_drafts(connection, before, drafts, clock.now())
-    impact = impact_between(recorded_up_to(connection, before.facts.position), before, after, affected)
+def compute_impact(connection: Connection, before: Ladders, drafts: Iterable[Draft]) -> Impact:
+    """Return the changes that checked events would make to the current ladders if they were appended."""
+    after, affected, renames = apply_drafts(connection, before, drafts, clock.now())
+    impact = compute_impact_between(build_log_lookups(connection, before.facts.position), before, after, affected)
     reasons = tuple(
-        why for player, new_player in renames for why in _why_rescored(before.facts, impact, player, new_player)
+        reason for player, new_player in renames for reason in _explain_rename(before.facts, impact, player, new_player)
     )
     is_dated = impact.published or impact.periods is not ABSENT
     return replace(impact, reasons=reasons or ABSENT, times=load_times(connection) if is_dated else UTC_TIMES)
 
 
-def _why_rescored(before: Facts, impact: Impact, player: str, new_player: str) -> Iterator[str]:
-    """Yield why a rename changes points; most do not."""
+def _explain_rename(before: Facts, impact: Impact, player: str, new_player: str) -> Iterator[str]:
+    """Yield the reasons why a rename changes points; most renames do not."""
     ladders = dict.fromkeys(effect.ladder for effect in impact.changes if effect.before != effect.after)
     if not ladders:
         return
     if before.knows(new_player):
-        yield f"{player} and {new_player} become one person with the games of both; what follows them is rated anew."
+        yield f"{player} and {new_player} become one person with the games of both; all later games are rated again."
         return
     for ruleset_id in dict.fromkeys(parse_name(ladder).ruleset_id for ladder in ladders):
         yield (
-            f"The rule of {ruleset_id} walks through a player's opponents in the order of their ids, and a new id "
+            f"The rule of {ruleset_id} processes a player's opponents in the order of their ids, and a new id "
             "changes that order."
         )
 
 
-class RecordedBeside(NamedTuple):
-    """What a comparison looks up besides facts: the published lists, the rows of one, and how it is told why a
-    ladder cannot be replayed.
-    """
+class LogLookups(NamedTuple):
+    """Functions that look up what facts do not hold: the published lists, a list's rows, and the text of a failure."""
 
-    lists: Callable[[], list[PublishedList]]
-    rows: Callable[[PublishedList], Ranking]
-    told: Callable[[RuleFailure, Facts], str]
+    load_lists: Callable[[], list[PublishedList]]
+    load_rows: Callable[[PublishedList], Ranking]
+    describe_failure: Callable[[RuleFailure, Facts], str]
 
 
-def recorded_up_to(connection: Connection, position: int) -> RecordedBeside:
-    """Return what was recorded up to a position."""
-    return RecordedBeside(
+def build_log_lookups(connection: Connection, position: int) -> LogLookups:
+    """Return lookups in the log up to a position."""
+    return LogLookups(
         partial(published_lists, connection, position),
         lambda published: as_published(connection, published),
         lambda failure, facts: describe_failure(failure, facts, connection),
     )
 
 
-def impact_between(
-    recorded: RecordedBeside, before: Ladders, after: Ladders, affected: set[str], only: Collection[str] = ()
+def compute_impact_between(
+    lookups: LogLookups, before: Ladders, after: Ladders, affected: set[str], only: Collection[str] = ()
 ) -> Impact:
-    """Compare two states of the ladders that may be among what is `affected`, or of `only` some of them."""
+    """Compare two states of the ladders that may be `affected`, or only of those in `only`."""
     failed = [problem.reason for side in (before, after) for problem in side.facts.unusable.values()]
     lists: dict[str, list[PublishedList]] = defaultdict(list)
-    for entry in latest_lists(recorded.lists()):
+    for entry in latest_lists(lookups.load_lists()):
         lists[entry.ladder].append(entry)
-    effects, radii, differing_lists = list[Effect](), list[ImpactSummary](), list[DifferingList]()
+    effects, summaries, differing_lists = list[Effect](), list[ImpactSummary](), list[DifferingList]()
     periods = list[PeriodImpact]()
-    for name, (old, new) in streams_beside(before, after, affected, only).items():
-        if (concerned := compare_periods(before.facts, after.facts, old, new)) is not None:
-            periods.append(concerned)
-        # a new date for a game may change what was played up to some time, even if nobody's points
-        is_redated = name in lists and _instants(before, old) != _instants(after, new)
+    for name, (old, new) in pair_affected_streams(before, after, affected, only).items():
+        if (period_impact := compare_periods(before.facts, after.facts, old, new)) is not None:
+            periods.append(period_impact)
+        # a new date for a game may change a published list even if no player's points change
+        is_redated = name in lists and _list_instants(before, old) != _list_instants(after, new)
         if have_same_points(old, new) and not is_redated:
             continue
-        # with running points, one change moves ranks all over
+        # with running points, one change moves the ranks of many players
         with_ranks = any(stream and not stream.ranking.running for stream in (old, new))
         try:
-            was, now = ReplayedLadder(before, old), ReplayedLadder(after, new)
-            differing, reach = compare_states(Effect, name, was.at(), now.at(), with_ranks)
-            differing_lists += _compare_lists(recorded, was, now, lists.get(name, ()))
-        except RuleFailure as error:
-            # a game that is only about to be recorded has no position yet
-            failed.append(recorded.told(error, after.facts).replace(": the rule", " cannot be replayed: the rule", 1))
+            old_ladder, new_ladder = ReplayedLadder(before, old), ReplayedLadder(after, new)
+            differing, summary = compare_states(Effect, name, old_ladder.at(), new_ladder.at(), with_ranks)
+            differing_lists += _compare_lists(lookups, old_ladder, new_ladder, lists.get(name, ()))
+        except RuleFailure as failure:
+            # a game that is not recorded yet has no position, so the message cannot say where the rule fails
+            failed.append(
+                lookups.describe_failure(failure, after.facts).replace(": the rule", " cannot be replayed: the rule", 1)
+            )
             continue
         effects += differing
-        if differing or reach.ranks:
-            radii.append(reach)
+        if differing or summary.ranks:
+            summaries.append(summary)
     return Impact(
         tuple(effects),
-        tuple(radii),
+        tuple(summaries),
         tuple(differing_lists),
         periods=tuple(periods) or ABSENT,
         failed=tuple(dict.fromkeys(failed)),
     )
 
 
-def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
-    """Return the times of a ladder's games and adjustments."""
+def _list_instants(ladders: Ladders, stream: Stream | None) -> list[int]:
+    """Return the times of a ladder's games and adjustments, in order."""
     if stream is None:
         return []
-    stream = ladders.stream(stream.ladder)  # all of it
+    stream = ladders.stream(stream.ladder)  # complete, not just the part to replay
     return [
         *(ladders.facts.occurred_at[row] for row in stream.row),
         *(adjustment.occurred_at for adjustment in stream.adjustments),
@@ -150,26 +150,27 @@ def _instants(ladders: Ladders, stream: Stream | None) -> list[int]:
 
 
 def _compare_lists(
-    recorded: RecordedBeside, was: ReplayedLadder, now: ReplayedLadder, lists: Iterable[PublishedList]
+    lookups: LogLookups, old_ladder: ReplayedLadder, new_ladder: ReplayedLadder, lists: Iterable[PublishedList]
 ) -> Iterator[DifferingList]:
-    """Yield the lists that, as they would be today, differ between two states in more than ids, and from what was
-    published. One that comes out as published again is not worth reporting.
+    """Yield the published lists whose recomputation differs between the two states, apart from ids.
+
+    A list that comes out as published again is not reported.
     """
-    stream = was.stream or now.stream
-    facts = was.facts, now.facts
+    stream = old_ladder.stream or new_ladder.stream
+    facts = old_ladder.facts, new_ladder.facts
     for published in lists:
         as_of = published.as_of if stream is None else compared_at(published, stream.versions[0].ruleset)
-        old, new = (_valued(side.at(as_of).ranking) for side in (was, now))
+        old, new = (_map_rows(ladder.at(as_of).ranking) for ladder in (old_ladder, new_ladder))
         if rekey_by_current_id(old, new, *facts) == new:
             continue
-        rows = _valued(recorded.rows(published))
+        rows = _map_rows(lookups.load_rows(published))
         if rekey_by_current_id(rows, new, *facts) != new:
-            already = rekey_by_current_id(rows, old, was.facts, was.facts) != old
+            already = rekey_by_current_id(rows, old, old_ladder.facts, old_ladder.facts) != old
             played_until = None if published.as_of is None else moment(published.as_of)
             yield DifferingList(published.ladder, played_until, published.position, already)
 
 
-def _valued(ranking: Ranking | None) -> dict[str, tuple[Any, ...]]:
-    """Rows by player, their points as exact numbers."""
+def _map_rows(ranking: Ranking | None) -> dict[str, tuple[Any, ...]]:
+    """Return a ranking's rows by player, with exact points, so that they compare equal whatever the scale."""
     rows, scale = ((), 1) if ranking is None else (ranking.rows, ranking.scale)
     return {row.player: (row.rank, row.value(scale), row.games, row.qualified, row.gold, row.places) for row in rows}

@@ -1,4 +1,4 @@
-"""What if one game had another result? Nothing is recorded."""
+"""Score one game with a hypothetical result. Nothing is recorded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.rejections import Refused, count
-from ratings_ledger.projections.diff.affected import with_drafts
+from ratings_ledger.projections.diff.affected import apply_drafts
 from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, row_of_game
 from ratings_ledger.projections.queries.game_timelines import game_story, ladders_of_game
@@ -21,7 +21,7 @@ from ratings_ledger.projections.queries.survey import Survey
 
 @dataclass(frozen=True, slots=True)
 class HypotheticalResult(Result):
-    """What a game gave a player on a ladder, None if nothing, and what it would have given with another place."""
+    """A player's actual change for a game (None if it did not count), and the change with the hypothetical places."""
 
     ladder: str
     player: str
@@ -33,9 +33,9 @@ class HypotheticalResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class OtherResult(Answer, RowSequence[HypotheticalResult]):
-    """A game with other `places`, in the order of its participants: what everybody would have got, by ladder.
+    """A game with hypothetical `places`, in participant order: each participant's change in points, by ladder.
 
-    `data` is the game as it stands; `last` is the last event that it depends on.
+    `data` is the game as it stands; `last` is the last event that the answer depends on.
     """
 
     game_id: str
@@ -47,23 +47,22 @@ class OtherResult(Answer, RowSequence[HypotheticalResult]):
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 
-def other_result(survey: Survey, game_id: str, places: Sequence[int]) -> OtherResult:
-    """Return what a game would have given with other places, in the order of its participants; its players come with
-    the points that they had.
+def compute_other_result(survey: Survey, game_id: str, places: Sequence[int]) -> OtherResult:
+    """Score a game with hypothetical places, given in participant order; its players keep the points they had before.
 
-    Raises `Unknown` (game-unknown), and `BadArgument` for places that no result of the game has.
+    Raises `Unknown` (game-unknown), and `BadArgument` for places that no result of the game can have.
     """
     story = game_story(survey, game_id)
-    survey.failures = []  # which are met again
+    survey.failures = []  # the loop below collects them again
     if story.voided:
-        raise BadArgument(f"{game_id} is voided: it gives nothing, whatever its result", "place")
-    corrected = _corrected(story.data, places)
-    after, *_ = with_drafts(survey.connection, survey.everything, [corrected])
+        raise BadArgument(f"{game_id} is voided, so no result changes any points", "place")
+    corrected = _build_correction(story.data, places)
+    after, *_ = apply_drafts(survey.connection, survey.everything, [corrected])
     row = row_of_game(survey.connection, survey.facts, game_id)
     rows = list[HypotheticalResult]()
     for ladder in ladders_of_game(after.facts, row):
         with survey.collect_failure():
-            rows += _on_ladder(survey, after, ladder, game_id, row)
+            rows += _compare_on_ladder(survey, after, ladder, game_id, row)
     return OtherResult(
         game_id,
         survey.coordinates,
@@ -77,20 +76,21 @@ def other_result(survey: Survey, game_id: str, places: Sequence[int]) -> OtherRe
 
 
 def has_other_results(data: dict[str, Any]) -> bool:
-    """Tell whether the participants of a game could have had other places: not where these follow from scores, or where
-    somebody took over a seat.
+    """Tell whether a game's participants could have had other places.
+
+    They could not where places follow from scores, or where a substitute took over a seat.
     """
     return all("place" in seat and not seat.keys() & {"score", "replaces"} for seat in data["participants"])
 
 
-def _corrected(data: dict[str, Any], places: Sequence[int]) -> Draft:
-    """Return the correction that gives a game other places. Raises `BadArgument`."""
+def _build_correction(data: dict[str, Any], places: Sequence[int]) -> Draft:
+    """Build the correction that gives a game other places. Raises `BadArgument`."""
     participants = data["participants"]
     if not has_other_results(data):
-        raise BadArgument(f"{data['game_id']} has no places that could be others", "place")
+        raise BadArgument(f"the places of {data['game_id']} cannot be changed by themselves", "place")
     if len(places) != len(participants):
-        told = f"{data['game_id']} has {count(len(participants), 'participant')}, and {count(len(places), 'place')}"
-        raise BadArgument(f"{told} are given", "place")
+        message = f"{count(len(places), 'place')} for {count(len(participants), 'participant')} of {data['game_id']}"
+        raise BadArgument(f"{message}; give one place each", "place")
     seats = [{**seat, "place": place} for seat, place in zip(participants, places, strict=True)]
     game = {**data, "participants": seats}
     event = {
@@ -104,31 +104,33 @@ def _corrected(data: dict[str, Any], places: Sequence[int]) -> Draft:
         raise BadArgument(f"no result has these places: {problem.message}", "place") from None
 
 
-def _on_ladder(survey: Survey, after: Ladders, ladder: str, game_id: str, row: int) -> Iterator[HypotheticalResult]:
-    """Yield what everybody would have got there, by their places. Raises `RuleFailure`."""
+def _compare_on_ladder(
+    survey: Survey, after: Ladders, ladder: str, game_id: str, row: int
+) -> Iterator[HypotheticalResult]:
+    """Yield each participant's actual and hypothetical change on a ladder. Raises `RuleFailure`."""
     ruleset_id = ladder.partition("/")[0]
     if ruleset_id not in survey.usable:
         return
     ladders = survey.ladders(ruleset_id)
-    # what everybody came with is the same, whatever its result
+    # the points before the game do not depend on its result
     points_before = ladders.state_before(ladder, (survey.facts.occurred_at[row], survey.facts.first_position[row]))
-    was, would_be = (
+    actual, hypothetical = (
         explain_game(state, ladder, game_id, row, before=points_before) for state in (ladders, after.at(ladders.as_of))
     )
-    if not would_be.counted:
+    if not hypothetical.counted:
         return
-    gave = _changes(was)
-    for player in would_be.players:
-        before = gave.get(player.player)
+    actual_changes = _list_changes(actual)
+    for player in hypothetical.players:
+        actual_change = actual_changes.get(player.player)
         yield HypotheticalResult(
             ladder,
             player.player,
             player.place,
-            before,
+            actual_change,
             player.change,
-            None if before is None else player.change - before,
+            None if actual_change is None else player.change - actual_change,
         )
 
 
-def _changes(explanation: GameExplanation) -> dict[str, Any]:
+def _list_changes(explanation: GameExplanation) -> dict[str, Any]:
     return {player.player: player.change for player in explanation.players} if explanation.counted else {}

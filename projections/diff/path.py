@@ -1,10 +1,10 @@
-"""The path of one player on one ladder from one set of coordinates to another, and the causes of the difference.
+"""Explain why a player's points differ between two sets of coordinates, as a list of causes with exact amounts.
 
-The facts are added one by one in log order, then comes what is played between two dates, and a different version for
-the whole replay last. Each step leads from one snapshot to the next and accounts for the difference between them, so
-that the causes add up exactly. Its own part is how much the player's games and adjustments give differently if
-everybody comes to them with the points they had before; the rest is the ripple: the player and others come to them with
-different points. Events that cannot affect the ladder cost no replay.
+A path leads from one set of coordinates to the other. It adds events in log order, then moves `as_of`, then changes the
+version for the whole replay. Each step accounts for the difference between two successive snapshots, so the causes add
+up exactly. The own part of a step is the change in the player's games and adjustments while every player keeps the
+points from before the step. The rest is the ripple: the player and their opponents now enter games with different
+points. Events that cannot affect the ladder cost no replay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.identities import club_identities, clubs_of, identities, players_of
 from ratings_ledger.projections.diff.affected import (
-    affected_by,
+    find_affected,
     find_first_version,
     have_same_points,
     is_affected,
@@ -46,40 +46,41 @@ from ratings_ledger.projections.replay.trace import TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, newest
 
 NEVER = 2**63
-# they move games from one to another, which no game gives
+# a rename moves whole games from one player to another, so its effect cannot be split by game
 RENAMES = ("player.renamed", "club.renamed")
 Moment = tuple[int, int]  # when a game ended, and the position of its first record
 
 
 class Cause(NamedTuple):
-    """What made a difference; `position` is that of its event, None for a different version. The parts sum to it."""
+    """A cause of the difference: the position of its event (None for a change of version), its own part and ripple."""
 
-    what: str
+    kind: str
     position: int | None
     own: Fraction
     ripple: Fraction = Fraction(0)
 
     @property
     def amount(self) -> Fraction:
-        """Return the difference it made."""
+        """Return the cause's whole contribution to the difference."""
         return self.own + self.ripple
 
 
 class Attribution(NamedTuple):
-    """A player's points at two coordinates, None where they are not on the ladder, and what made the difference.
+    """A player's points at two coordinates, and the causes of the difference.
 
-    Somebody not on the ladder counts as having `start`.
+    `before` and `after` are None where the player is not on the ladder; the sums then use `start`. `left_out` maps the
+    position of each event that does not count to the reason.
     """
 
     start: Fraction
     before: Fraction | None
     after: Fraction | None
     causes: list[Cause]
-    left_out: dict[int, str]  # the events that do not count, by position, with the reason
+    left_out: dict[int, str]
 
     @property
     def opening(self) -> Fraction:
-        """Return the points that the causes begin with."""
+        """Return the points to which the causes are added."""
         return self.start if self.before is None else self.before
 
     @property
@@ -89,47 +90,47 @@ class Attribution(NamedTuple):
 
 
 def attribute(connection: Connection, ladder: str, player: str, before: Coordinates, after: Coordinates) -> Attribution:
-    """Return why a player's points differ between two coordinates.
+    """Attribute the difference between a player's points at two coordinates to its causes.
 
     Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
     """
     if before.known_at > after.known_at:
-        back = attribute(connection, ladder, player, after, before)
-        causes = [cause._replace(own=-cause.own, ripple=-cause.ripple) for cause in reversed(back.causes)]
-        return back._replace(before=back.after, after=back.before, causes=causes)
+        forward = attribute(connection, ladder, player, after, before)
+        causes = [cause._replace(own=-cause.own, ripple=-cause.ripple) for cause in reversed(forward.causes)]
+        return forward._replace(before=forward.after, after=forward.before, causes=causes)
     path = _Path(connection, ladder, player, before, after.known_at)
     first = path.state
-    causes = [*path.record(after.known_at), *path.play(after.as_of), *path.rescore(after.rules)]
+    causes = [*path.add_events(after.known_at), *path.change_as_of(after.as_of), *path.change_rules(after.rules)]
     causes = [cause for cause in causes if cause.own or cause.ripple]
     return Attribution(path.start, first.points, path.state.points, causes, path.facts.left_out)
 
 
-class Played(NamedTuple):
-    """What a rule gets to see of a game, except the points, and what the game gave the player."""
+class ScoredGame(NamedTuple):
+    """A game as its rule sees it, apart from the points, and the player's change in points."""
 
     version: Version
     names: tuple[str, ...]
     columns: tuple[tuple[int, ...], ...]
     change: int
     row: int
-    when: GameDay
+    day: GameDay
 
 
 class PlayerState:
-    """A ladder at one place of the path, and which of a player's `ids`, in order of preference, is on it."""
+    """A ladder at one point of the path, and the player on it: the first of their `ids` that the ladder ranks."""
 
     def __init__(self, ladders: Ladders, stream: Stream, ids: Sequence[str]) -> None:
-        """Raises `RuleFailure`."""
+        """Replay the stream. Raises `RuleFailure`."""
         self.facts = ladders.facts
         self.stream = stream
         self.trace = replay(stream)
         self.ids = ids
-        points = self._points_of(ladders)
+        points = self._find_points(ladders)
         self.player = next((name for name in ids if name in points), None)
         self.points = None if self.player is None else points[self.player]
 
-    def _points_of(self, ladders: Ladders) -> dict[str, Fraction]:
-        """Return the points of the ids that are on the ladder; none is on that of a ruleset that is not published."""
+    def _find_points(self, ladders: Ladders) -> dict[str, Fraction]:
+        """Return the points of the ids on the ladder, which is empty if its ruleset is not published."""
         scale = self.stream.rule.scale
         if self.stream.ranking.running:
             numbers = {name: self._numbers[name] for name in self.ids if name in self._numbers}
@@ -143,17 +144,17 @@ class PlayerState:
         return {name: number for number, name in enumerate(self.stream.names)}
 
     def moment(self, row: int) -> Moment:
-        """Return when a game ended and was recorded."""
+        """Return the time at which a game ended, and the position of its first record."""
         return self.facts.occurred_at[row], self.facts.first_position[row]
 
     @property
-    def last(self) -> Moment:
+    def last_moment(self) -> Moment:
         """Return the moment of the last game or adjustment."""
-        adjusted = [adjustment.moment for adjustment in self.stream.adjustments]
-        return max([*map(self.moment, self.stream.row[-1:]), *adjusted], default=(-NEVER, 0))
+        adjustments = [adjustment.moment for adjustment in self.stream.adjustments]
+        return max([*map(self.moment, self.stream.row[-1:]), *adjustments], default=(-NEVER, 0))
 
     @cached_property
-    def played(self) -> dict[Moment, Played]:
+    def games(self) -> dict[Moment, ScoredGame]:
         """Return the player's games."""
         number, stream, games = self._numbers.get(self.player or ""), self.stream, {}
         for step in () if number is None else self.trace.steps(number):
@@ -161,74 +162,87 @@ class PlayerState:
                 low, high = stream.offsets[step.game], stream.offsets[step.game + 1]
                 names = tuple(stream.names[player] for player in stream.players[low:high])
                 columns = tuple(tuple(column[low:high]) for column in stream.columns)
-                when = read_game_day(self.facts, step.row, step.version)
-                games[self.moment(step.row)] = Played(step.version, names, columns, step.change, step.row, when)
+                day = read_game_day(self.facts, step.row, step.version)
+                games[self.moment(step.row)] = ScoredGame(step.version, names, columns, step.change, step.row, day)
         return games
 
     @cached_property
-    def adjusted(self) -> list[StreamAdjustment]:
+    def adjustments(self) -> list[StreamAdjustment]:
         """Return the player's adjustments."""
-        own = [
-            adjustment for adjustment in self.stream.adjustments if self.stream.names[adjustment.player] == self.player
+        names = self.stream.names
+        return [
+            adjustment
+            for adjustment in self.stream.adjustments
+            if names[adjustment.player] == self.player and not adjustment.enters
         ]
-        return [adjustment for adjustment in own if not adjustment.enters]
 
     @cached_property
-    def closings(self) -> dict[int, int] | None:
-        """Return what every closed period gave the player, by its first instant; None where games are scored alone."""
+    def period_changes(self) -> dict[int, int] | None:
+        """Return the player's change in each closed period, by its first instant; None without rating periods."""
         periods, number = self.stream.periods, self._numbers.get(self.player or "")
-        if periods is None or number is None:
-            return None if periods is None else {}
-        games = {row: game for game, row in enumerate(self.stream.row)}
-        closes = [(step.row, step.change) for step in self.trace.steps(number) if step.cause == "period"]
+        if periods is None:
+            return None
+        if number is None:
+            return {}
+        game_by_row = {row: game for game, row in enumerate(self.stream.row)}
         begins = periods.begin[periods.of_game]
-        return {int(begins[games[row]]): change for row, change in closes if row is not None}
+        return {
+            int(begins[game_by_row[step.row]]): step.change
+            for step in self.trace.steps(number)
+            if step.cause == "period" and step.row is not None
+        }
 
-    def period_of(self, moment: Moment) -> int:
-        """Return the first instant of the closed period in which a game was played; -1 if there is none."""
+    def find_period(self, moment: Moment) -> int:
+        """Return the first instant of the closed period that contains a game; NONE if the period is open."""
         periods = self.stream.periods
         if periods is None:
             return NONE
         inside = [at for at in range(len(periods.begin)) if periods.begin[at] <= moment[0] < periods.end[at]]
         return int(periods.begin[inside[0]]) if inside else NONE
 
-    def score_here(self, played: Played, moment: Moment, player: str) -> int:
-        """Return what a game would give a player if everybody came to it with the points they have here."""
+    def score_game(self, game: ScoredGame, moment: Moment, player: str) -> int:
+        """Score a game with everybody's points of this state, and return the player's change in points."""
         before = TracePosition(self.trace, *self.trace.place(self.facts, moment))
-        numbers = [self._numbers.get(name) for name in played.names]
+        numbers = [self._numbers.get(name) for name in game.names]
         persons = [None if number is None else self.stream.persons[number] for number in numbers]
-        people = zip(persons, played.names, strict=True)
-        game = played.row, played.when
-        scored = score_arrivals(self.facts, before, played.version, game, played.columns, people)
-        at = played.names.index(player)
-        return scored.after[0][at] - scored.before[0][at]
+        people = zip(persons, game.names, strict=True)
+        scored = score_arrivals(self.facts, before, game.version, (game.row, game.day), game.columns, people)
+        index = game.names.index(player)
+        return scored.after[0][index] - scored.before[0][index]
 
 
-def own_part(old: PlayerState, new: PlayerState) -> Fraction:
-    """Return what the player's games and adjustments give differently in `new`, each with everybody's points as in
-    `old`; of rating periods, what those give differently in which the player's games differ.
+def compute_own_part(old: PlayerState, new: PlayerState) -> Fraction:
+    """Return the own part of a step: the change in the player's games and adjustments.
+
+    Every game is scored with the points of `old`. With rating periods, the own part is the change in the periods in
+    which the player's games differ.
     """
-    units = sum(adjustment.units for adjustment in new.adjusted) - sum(adjustment.units for adjustment in old.adjusted)
-    if old.closings is not None and new.closings is not None:
-        return Fraction(units + _own_periods(old, new, old.closings, new.closings), new.stream.rule.scale)
-    for moment in old.played.keys() | new.played.keys():
-        was, now = old.played.get(moment), new.played.get(moment)
-        if was is None or now is None or was[:3] != now[:3]:
-            units -= 0 if was is None else was.change
-            units += 0 if now is None else old.score_here(now, moment, str(new.player))
+    units = sum(adjustment.units for adjustment in new.adjustments)
+    units -= sum(adjustment.units for adjustment in old.adjustments)
+    if old.period_changes is not None and new.period_changes is not None:
+        return Fraction(
+            units + _compute_own_periods(old, new, old.period_changes, new.period_changes), new.stream.rule.scale
+        )
+    for moment in old.games.keys() | new.games.keys():
+        old_game, new_game = old.games.get(moment), new.games.get(moment)
+        if old_game is None or new_game is None or old_game[:3] != new_game[:3]:
+            units -= 0 if old_game is None else old_game.change
+            units += 0 if new_game is None else old.score_game(new_game, moment, str(new.player))
     return Fraction(units, new.stream.rule.scale)
 
 
-def _own_periods(old: PlayerState, new: PlayerState, was: Mapping[int, int], now: Mapping[int, int]) -> int:
-    """Return what those periods give differently in `new` in which the player's games differ."""
-    before, after = ({moment: game[:3] for moment, game in state.played.items()} for state in (old, new))
+def _compute_own_periods(
+    old: PlayerState, new: PlayerState, old_changes: Mapping[int, int], new_changes: Mapping[int, int]
+) -> int:
+    """Return the change, in units, in the periods in which the player's games differ."""
+    before, after = ({moment: game[:3] for moment, game in state.games.items()} for state in (old, new))
     differing = {moment for moment in before.keys() | after.keys() if before.get(moment) != after.get(moment)}
-    gained: int = sum(now.get(begin, 0) for begin in {new.period_of(moment) for moment in differing})
-    return gained - sum(was.get(begin, 0) for begin in {old.period_of(moment) for moment in differing})
+    gained: int = sum(new_changes.get(begin, 0) for begin in {new.find_period(moment) for moment in differing})
+    return gained - sum(old_changes.get(begin, 0) for begin in {old.find_period(moment) for moment in differing})
 
 
 class _Path:
-    """The way from one set of coordinates to another; `state` is where it has got to."""
+    """The path from one set of coordinates to another; `state` is the point reached so far."""
 
     def __init__(self, connection: Connection, ladder: str, player: str, at: Coordinates, ahead: int) -> None:
         self.connection = connection
@@ -236,16 +250,16 @@ class _Path:
         self.name = parse_name(ladder)
         self.facts = decode(connection, at.known_at, ahead=ahead)
         self.as_of, self.rules = at.as_of, at.rules
-        self.first = self._some_version(ahead)
+        self.first = self._find_version(ahead)
         self.has_clubs = self.first.ruleset.entrant == "club"
         names = club_identities(connection, ahead) if self.has_clubs else identities(connection, ahead)
         self.ids = names.list_ids(player)
         self.start = Fraction(self.first.start, self.first.rule.scale)
         self.is_running = self.first.ranking.running
-        self.state = self._at(self._ladders(strict=True))
+        self.state = self._replay(self._build_ladders(strict=True))
 
-    def _ladders(self, strict: bool = False) -> Ladders:
-        """Return the ladders at the current facts; a version withdrawn on the way no longer scores anything."""
+    def _build_ladders(self, strict: bool = False) -> Ladders:
+        """Build the ladders at the current facts; unless `strict`, ignore a requested version that is not published."""
         rulesets = [version.ruleset.name for version in self.facts.rulesets.get(self.name.ruleset_id, ())]
         return Ladders(self.facts.snapshot(), self.as_of, self.rules if strict or self.rules in rulesets else None)
 
@@ -253,8 +267,8 @@ class _Path:
     def _is_published(self) -> bool:
         return self.name.ruleset_id in self.facts.rulesets.keys() | self.facts.unusable.keys()
 
-    def _some_version(self, ahead: int) -> Version:
-        """Return the newest version of the ladder's ruleset; if it is not published yet, or no longer, its first ever.
+    def _find_version(self, ahead: int) -> Version:
+        """Return the newest version of the ladder's ruleset, or its first ever if none is published at the moment.
 
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
@@ -271,109 +285,113 @@ class _Path:
     def _versions(self) -> Sequence[Version]:
         return self.facts.rulesets.get(self.name.ruleset_id) or [self.first]
 
-    def _stream(self, ladders: Ladders) -> Stream:
-        """Return the ladder's stream, empty if its ruleset is not published."""
+    def _load_stream(self, ladders: Ladders) -> Stream:
+        """Load the ladder's stream, which is empty if its ruleset is not published."""
         if self._is_published:
             return ladders.stream(self.ladder)
         return Stream(self.ladder, self.first.rule, [self.first])
 
-    def _current(self, name: str) -> str:
-        """Return the current id of a player, or of a club on a ladder of clubs."""
+    def _resolve_id(self, name: str) -> str:
+        """Return the current id of a player or, on a ladder of clubs, of a club."""
         return self.facts.current_club(name) if self.has_clubs else self.facts.current(name)
 
-    def _candidates(self) -> list[str]:
-        return [self._current(name) for name in self.ids]
+    def _list_current_ids(self) -> list[str]:
+        return [self._resolve_id(name) for name in self.ids]
 
-    def _at(self, ladders: Ladders) -> PlayerState:
-        return PlayerState(ladders.for_ladder(self.ladder), self._stream(ladders), self._candidates())
+    def _replay(self, ladders: Ladders) -> PlayerState:
+        return PlayerState(ladders.for_ladder(self.ladder), self._load_stream(ladders), self._list_current_ids())
 
-    def _go_on(self, ladders: Ladders | None = None) -> tuple[PlayerState, PlayerState, Fraction]:
-        """Replay at the current facts: the states before and now, and the difference between them."""
-        old, new = self.state, self._at(ladders or self._ladders())
+    def _advance(self, ladders: Ladders | None = None) -> tuple[PlayerState, PlayerState, Fraction]:
+        """Replay at the current facts, and return the old state, the new state and the difference in points."""
+        old, new = self.state, self._replay(ladders or self._build_ladders())
         self.state = new
         points_before, points_after = (self.start if state.points is None else state.points for state in (old, new))
         return old, new, points_after - points_before
 
-    def _step(
-        self, what: str, position: int | None, ladders: Ladders, is_theirs: bool = True, may_split: bool = True
+    def _attribute_step(
+        self, kind: str, position: int | None, ladders: Ladders, is_own: bool = True, may_split: bool = True
     ) -> Cause:
-        """Go on to some ladders; of a difference that cannot be split, all is the player's own part or ripple."""
-        old, new, total = self._go_on(ladders)
-        own = total if is_theirs else Fraction(0)
+        """Advance to the given ladders, and return the cause of the difference.
+
+        A difference that cannot be split is all own part if `is_own`, else all ripple.
+        """
+        old, new, total = self._advance(ladders)
+        own = total if is_own else Fraction(0)
         may_split = may_split and (old.points is None) == (new.points is None)
         if self.is_running and may_split and have_same_state(old.trace.rated_by, new.trace.rated_by):
-            own = own_part(old, new)
-        return Cause(what, position, own, total - own)
+            own = compute_own_part(old, new)
+        return Cause(kind, position, own, total - own)
 
-    def _each(self, what: str, parts: Iterable[tuple[int, int]], total: Fraction) -> Iterator[Cause]:
+    def _list_causes(self, kind: str, parts: Iterable[tuple[int, int]], total: Fraction) -> Iterator[Cause]:
         """Yield a cause for each (position, units); the first includes the start of a player who joins or leaves."""
         in_log_order, scale = sorted(parts), self.state.stream.rule.scale
         rest = total - Fraction(sum(units for _, units in in_log_order), scale)
         for position, units in in_log_order:
-            yield Cause(what, position, Fraction(units, scale) + rest)
+            yield Cause(kind, position, Fraction(units, scale) + rest)
             rest = Fraction(0)
         assert not rest, f"{self.ladder}: a difference of {rest} has no cause"
 
-    # -- what was recorded
+    # -- recorded events
 
-    def record(self, until: int) -> Iterator[Cause]:
-        """Yield the causes among the events up to a position, in log order."""
-        in_order = set[int]()  # the positions of games that came in order and are not replayed yet
-        last = self.state.last
+    def add_events(self, until: int) -> Iterator[Cause]:
+        """Add the events up to a position, and yield those that are causes, in log order."""
+        # games that were recorded in the order of play need one replay for all of them
+        ordered_positions = set[int]()
+        last = self.state.last_moment
         for position, record, event in read_entries(self.connection, self.facts.position, until):
-            if event is None or not self._may_be_affected(event):
+            if event is None or not self._may_affect_ladder(event):
                 apply_event(self.facts, position, record)
                 continue
             moment = event.occurred_at, position
-            if event.type == "game.recorded" and self._runs_on() and moment > last:
+            if event.type == "game.recorded" and self._is_incremental() and moment > last:
                 apply_event(self.facts, position, record)
-                if self._touches(event):
-                    in_order.add(position)
+                if self._concerns_ladder(event):
+                    ordered_positions.add(position)
                     last = moment
                 continue
-            yield from self._in_order(in_order)
-            yield from self._disturbed(event, record, is_late=moment < last)
-            last = max(last, self.state.last)
+            yield from self._attribute_ordered_games(ordered_positions)
+            yield from self._attribute_event(event, record, is_late=moment < last)
+            last = max(last, self.state.last_moment)
         self.facts.position = until
         settle_facts(self.facts)
-        yield from self._in_order(in_order)
-        yield from self._closed()
+        yield from self._attribute_ordered_games(ordered_positions)
+        yield from self._close_periods()
 
-    def _closed(self) -> Iterator[Cause]:
-        """Yield what the rating periods did that closed by the time at which the last event was recorded."""
+    def _close_periods(self) -> Iterator[Cause]:
+        """Yield the effect of the rating periods that closed before the last event was recorded."""
         before = self.facts.recorded_until
         note_time(self.facts, self.connection)
         if self.facts.recorded_until != before and self._versions[0].ruleset.period != "game":
-            yield self._step("period", None, self._ladders())
+            yield self._attribute_step("period", None, self._build_ladders())
 
-    def _in_order(self, positions: set[int]) -> Iterator[Cause]:
-        """Yield the player's games among those recorded as they were played: nobody's points before them change."""
+    def _attribute_ordered_games(self, positions: set[int]) -> Iterator[Cause]:
+        """Yield the player's games among these, which came in order and so changed no earlier points; empty the set."""
         if positions:
             settle_facts(self.facts)
-            _, new, total = self._go_on()
-            played = ((position, played.change) for (_, position), played in new.played.items())
-            yield from self._each("game", [part for part in played if part[0] in positions], total)
+            _, new, total = self._advance()
+            changes = [(position, game.change) for (_, position), game in new.games.items() if position in positions]
+            yield from self._list_causes("game", changes, total)
             positions.clear()
 
-    def _disturbed(self, event: KnownEvent, record: str, is_late: bool) -> Iterator[Cause]:
-        """Yield what an event does to the points of games that were there before it."""
+    def _attribute_event(self, event: KnownEvent, record: str, is_late: bool) -> Iterator[Cause]:
+        """Add an event that may change earlier games, and yield its effect, if any."""
         root = find_root(Log(self.connection), event) or event
-        touched, is_theirs = self._touches(event), self._is_theirs(event, root)
+        concerned_before, is_own = self._concerns_ladder(event), self._concerns_player(event, root)
         apply_event(self.facts, event.position or 0, record)
         settle_facts(self.facts)
-        if not (touched or self._touches(event)):
+        if not (concerned_before or self._concerns_ladder(event)):
             return
-        ladders = self._ladders()
-        follows = self.state.ids == self._candidates()
-        if follows and have_same_points(self.state.stream, self._stream(ladders)):
+        ladders = self._build_ladders()
+        has_same_ids = self.state.ids == self._list_current_ids()
+        if has_same_ids and have_same_points(self.state.stream, self._load_stream(ladders)):
             return
-        what = TYPES[event.type].cause or event.type
+        kind = TYPES[event.type].cause or event.type
         if event.type == "game.recorded":
-            what = "late game" if is_late else "game"
-        is_theirs |= self._is_theirs(event, root)
-        yield self._step(what, event.position, ladders, is_theirs, may_split=root.type not in RENAMES)
+            kind = "late game" if is_late else "game"
+        is_own |= self._concerns_player(event, root)
+        yield self._attribute_step(kind, event.position, ladders, is_own, may_split=root.type not in RENAMES)
 
-    def _runs_on(self) -> bool:
+    def _is_incremental(self) -> bool:
         """Tell whether a game played after all others changes only the points of its players."""
         is_by_game = self._versions[0].ruleset.period == "game"
         return self.is_running and is_by_game and not self._carries_over
@@ -382,119 +400,125 @@ class _Path:
     def _carries_over(self) -> bool:
         return any(version.params.carry_over for version in self._versions)
 
-    def _may_be_affected(self, event: KnownEvent) -> bool:
-        """Tell whether an event may concern the ladder, as far as one can tell before it is applied."""
+    def _may_affect_ladder(self, event: KnownEvent) -> bool:
+        """Tell whether an event may affect the ladder, before the event is applied."""
         if event.type in ("points.adjusted", "player.seeded") and not self._carries_over:
             return bool(event.data["ladder"] == self.ladder)
-        affected = affected_by(self.facts, event.type, event.data)
+        affected = find_affected(self.facts, event.type, event.data)
         return any(is_affected(version, affected) for version in self._versions)
 
-    def _row(self, event: KnownEvent) -> int | None:
-        """Return the row of an event's game, NONE before it is recorded; None for other types of events."""
+    def _find_row(self, event: KnownEvent) -> int | None:
+        """Return the row of an event's game (NONE if it is not recorded yet), or None for an event about no game."""
         if event.type == "game.recorded":
             return self.facts.row_of(event.position or 0)
         return self.facts.rows.get(event.data["game_id"], NONE) if event.type in GAME_EVENTS else None
 
-    def _touches(self, event: KnownEvent) -> bool:
-        """Tell whether an event that matters is about this ladder, at the current facts."""
-        row = self._row(event)
-        return row is None or (row != NONE and self._on_ladder(row))
+    def _concerns_ladder(self, event: KnownEvent) -> bool:
+        """Tell whether an event, at the current facts, is about a game of this ladder or about no game."""
+        row = self._find_row(event)
+        return row is None or (row != NONE and self._is_on_ladder(row))
 
-    def _on_ladder(self, row: int) -> bool:
-        """Tell whether a game is on the ladder by its labels and date, on one of its months, or an earlier season."""
+    def _is_on_ladder(self, row: int) -> bool:
+        """Tell whether a game is on the ladder by its labels and date, or on a month that the ladder sums."""
         if self._carries_over:
-            return True
+            return True  # games of earlier seasons count, too
         version = self._versions[0]
         if not version.ranking.sums_lists:
             return self.name.values in list_partition_values(self.facts, row, version.ruleset)
-        own = dict(zip(version.ruleset.partition.by, self.name.values, strict=True))
+        year_labels = dict(zip(version.ruleset.partition.by, self.name.values, strict=True))
         for months in self.facts.rulesets.get(getattr(version.params, "of", ""), ())[:1]:
             for values in list_partition_values(self.facts, row, months.ruleset):
-                month = dict(zip(months.ruleset.partition.by, values, strict=True))
-                if {"year": month.pop("month")[:4], **month} == own:
+                labels = dict(zip(months.ruleset.partition.by, values, strict=True))
+                if {"year": labels.pop("month")[:4], **labels} == year_labels:
                     return True
         return False
 
-    def _is_theirs(self, event: KnownEvent, root: KnownEvent) -> bool:
-        """Tell whether an event is about the player themselves, or about everybody alike."""
-        row = self._row(event)
+    def _concerns_player(self, event: KnownEvent, root: KnownEvent) -> bool:
+        """Tell whether an event is about the player, or about all players."""
+        row = self._find_row(event)
         if row is not None:
-            return row != NONE and self._takes_part(row)
+            return row != NONE and self._has_player(row)
         # a club has no accounts, and another id of a player does not concern it
         is_of_club = self.has_clubs and root.type != "points.adjusted"
         players = clubs_of(root) if is_of_club else players_of(root)
-        return not players or any(map(self._is_them, players))
+        return not players or any(map(self._is_player, players))
 
-    def _is_them(self, player: str) -> bool:
+    def _is_player(self, player: str) -> bool:
         """Tell whether an id is one of the player's, at the current facts."""
-        return self._current(player) in self._candidates()
+        return self._resolve_id(player) in self._list_current_ids()
 
-    def _takes_part(self, row: int) -> bool:
+    def _has_player(self, row: int) -> bool:
         """Tell whether the player takes part in a game."""
         first = self.facts.start[row]
         participants = range(first, first + self.facts.count[row])
         if self.has_clubs:
             clubs = {self.facts.club_of(participant) for participant in participants} - {None}
-            return any(self._is_them(str(club)) for club in clubs)
-        return any(self._is_them(self.facts.players[self.facts.player[participant]]) for participant in participants)
+            return any(self._is_player(str(club)) for club in clubs)
+        return any(self._is_player(self.facts.players[self.facts.player[participant]]) for participant in participants)
 
     # -- the other axes
 
-    def play(self, as_of: int | None) -> Iterator[Cause]:
-        """Yield what was played between two instants."""
+    def change_as_of(self, as_of: int | None) -> Iterator[Cause]:
+        """Change the time up to which games count, and yield the games and adjustments in between."""
         if as_of == self.as_of:
             return
         low, high = sorted(NEVER if instant is None else instant for instant in (self.as_of, as_of))
         is_forward = as_of is None or as_of == high
-        what = "played" if is_forward else "not played yet"
+        kind = "played" if is_forward else "not played yet"
         if not self.is_running:
-            yield from self._play_one_by_one(what, low, high, as_of, is_forward)
+            yield from self._change_as_of_stepwise(kind, low, high, as_of, is_forward)
             return
         self.as_of = as_of
         if self._versions[0].ruleset.period != "game":
-            yield self._step("period", None, self._ladders())
+            yield self._attribute_step("period", None, self._build_ladders())
             return
-        old, new, total = self._go_on()
+        old, new, total = self._advance()
         wider, sign = (new, 1) if is_forward else (old, -1)
-        moments = [(moment, played.change) for moment, played in wider.played.items()]
-        moments += [((adjustment.occurred_at, adjustment.position), adjustment.units) for adjustment in wider.adjusted]
-        yield from self._each(what, [(at[1], sign * units) for at, units in moments if low < at[0] <= high], total)
+        changes = [(moment, game.change) for moment, game in wider.games.items()]
+        changes += [
+            ((adjustment.occurred_at, adjustment.position), adjustment.units) for adjustment in wider.adjustments
+        ]
+        yield from self._list_causes(
+            kind, [(at[1], sign * units) for at, units in changes if low < at[0] <= high], total
+        )
 
-    def _play_one_by_one(self, what: str, low: int, high: int, as_of: int | None, is_forward: bool) -> Iterator[Cause]:
-        """On lists: what each game and adjustment does to the player's points."""
-        for instant, entries in sorted(self._between(low, high).items(), reverse=not is_forward):
-            for number, (position, is_theirs) in sorted(enumerate(entries), reverse=not is_forward):
-                # without what comes at the same time but after it; going backwards without it, too
-                later = {behind for behind, _ in entries[number + is_forward :]}
-                yield self._step(what, position, self._without(later, instant), is_theirs)
+    def _change_as_of_stepwise(
+        self, kind: str, low: int, high: int, as_of: int | None, is_forward: bool
+    ) -> Iterator[Cause]:
+        """Yield the effect of each game and adjustment on a list, where one can change several players' points."""
+        for instant, entries in sorted(self._list_between(low, high).items(), reverse=not is_forward):
+            for number, (position, is_own) in sorted(enumerate(entries), reverse=not is_forward):
+                # leave out what comes later at the same instant and, going backwards, the entry itself
+                excluded = {position for position, _ in entries[number + is_forward :]}
+                yield self._attribute_step(kind, position, self._exclude(excluded, instant), is_own)
         self.as_of = as_of
-        yield self._step(what, None, self._ladders())
+        yield self._attribute_step(kind, None, self._build_ladders())
 
-    def _between(self, low: int, high: int) -> dict[int, list[tuple[int, bool]]]:
-        """Return the ladder's games and adjustments by time: their positions, and whether they are the player's."""
-        found: dict[int, list[tuple[int, bool]]] = {}
+    def _list_between(self, low: int, high: int) -> dict[int, list[tuple[int, bool]]]:
+        """Return the ladder's games and adjustments by time: (position, whether it concerns the player)."""
+        entries_by_time: dict[int, list[tuple[int, bool]]] = {}
         for row, instant in enumerate(self.facts.occurred_at):
-            if low < instant <= high and self._on_ladder(row):
-                found.setdefault(instant, []).append((self.facts.first_position[row], self._takes_part(row)))
+            if low < instant <= high and self._is_on_ladder(row):
+                entries_by_time.setdefault(instant, []).append((self.facts.first_position[row], self._has_player(row)))
         facts = Ladders(self.facts).for_ladder(self.ladder).facts
         for adjustment in facts.adjustments:
             if low < adjustment.occurred_at <= high and adjustment.ladder == self.ladder:
-                is_theirs = self._is_them(facts.players[adjustment.player])
-                found.setdefault(adjustment.occurred_at, []).append((adjustment.position, is_theirs))
-        return {instant: sorted(entries) for instant, entries in found.items()}
+                is_own = self._is_player(facts.players[adjustment.player])
+                entries_by_time.setdefault(adjustment.occurred_at, []).append((adjustment.position, is_own))
+        return {instant: sorted(entries) for instant, entries in entries_by_time.items()}
 
-    def _without(self, positions: set[int], as_of: int) -> Ladders:
-        """Return the ladders at a time without the games and adjustments first recorded at some positions."""
-        ladders = self._ladders()
+    def _exclude(self, positions: set[int], as_of: int) -> Ladders:
+        """Return the ladders at a time, without the games and adjustments first recorded at these positions."""
+        ladders = self._build_ladders()
         facts = ladders.facts
         facts.adjustments = [entry for entry in facts.adjustments if entry.position not in positions]
         facts.voided.update(row for position in positions if (row := facts.row_of(position)) != NONE)
         return Ladders(facts, as_of, ladders.rules)
 
-    def rescore(self, rules: str | None) -> Iterator[Cause]:
-        """Yield what a different version for the whole replay does. Raises `UnknownLadder`."""
+    def change_rules(self, rules: str | None) -> Iterator[Cause]:
+        """Replay everything under another version, and yield its effect. Raises `UnknownLadder`."""
         if rules != self.rules:
             self.rules = rules
-            yield self._step("rules", None, self._ladders(strict=True))
+            yield self._attribute_step("rules", None, self._build_ladders(strict=True))
         elif rules is not None:
-            find_versions(self.facts, self.ladder, rules)  # it may have been withdrawn on the way
+            find_versions(self.facts, self.ladder, rules)  # raises if the version was withdrawn on the path

@@ -1,11 +1,12 @@
-"""How well ratings predict, over all pairs of counted players in all counted games, by their points before it.
+"""Measure how well ratings predict results, over all pairs of counted players in all counted games.
 
     Brier score  the mean of (expected - scored)^2                              (G. Brier, 1950)
     log loss     the mean of -(scored ln expected + (1 - scored) ln(1 - expected))
-    accuracy     how often the player with more points was placed better, half for equal points; of pairs without a tie;
-                 under a rule with state, the likelier one
+    accuracy     the share of pairs without a tie in which the player with more points placed better; equal points count
+                 half. Under a rule with state, the likelier winner replaces the player with more points
 
-Expected is what the rule expects; scored is 1 for the better placed, 1/2 for a tie.
+`expected` is the rule's expected score from the states before the game; `scored` is 1 for the better place, 1/2 for a
+tie.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from ratings_ledger.projections.rulesets.versions import Version
 
 @dataclass(frozen=True, slots=True)
 class Quality(Result):
-    """How well ratings predicted `pairs` pairs, of which `decided` did not tie; None where there are none.
+    """The quality of the predictions of `pairs` pairs, `decided` of which did not tie; None where there are no pairs.
 
-    In `unplaced` games nobody has a place, so nothing could be predicted.
+    `unplaced` counts the games without places, for which there is no prediction.
     """
 
     pairs: int
@@ -48,15 +49,15 @@ class Quality(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted(Result):
-    """How well the ledger's own version and another predict; None for one that does not."""
+class QualityPair(Result):
+    """The prediction quality of both sides of a comparison; None where the rule predicts nothing."""
 
     before: Quality | None
     after: Quality | None
 
 
-def quality(facts: Facts, stream: Stream) -> Quality | None:
-    """Return how well the points predicted the games of a ladder; None if one of its rules predicts nothing.
+def measure_quality(facts: Facts, stream: Stream) -> Quality | None:
+    """Return how well the points of a ladder predicted its games; None if one of its rules predicts nothing.
 
     Raises `RuleFailure`.
     """
@@ -65,13 +66,14 @@ def quality(facts: Facts, stream: Stream) -> Quality | None:
     trace = replay(stream)
     keeps_points_alone = not any(version.rule.state for version in stream.versions)
     is_long = compiling.is_worthwhile(len(stream.row))
-    quality_counts = _compiled(stream, trace.before) if is_long and keeps_points_alone else None
-    return quality_counts or _interpreted(facts, trace)
+    quality_counts = _measure_compiled(stream, trace.before) if is_long and keeps_points_alone else None
+    return quality_counts or _measure_interpreted(facts, trace)
 
 
-def _compiled(stream: Stream, before: Column) -> Quality | None:
-    """Return the same for a long ladder; None if a rule cannot be compiled, or fails: interpreted, it says at which
-    game.
+def _measure_compiled(stream: Stream, before: Column) -> Quality | None:
+    """Measure a long ladder with compiled code; None if a rule cannot be compiled or fails.
+
+    In that case the interpreted code measures, which says at which game a rule fails.
     """
     rules = {version.rule for version in stream.versions}
     at = {rule.columns.index("place") if "place" in rule.columns else None for rule in rules}
@@ -85,21 +87,21 @@ def _compiled(stream: Stream, before: Column) -> Quality | None:
         predict = compiling.around(loops.predict, version.rule, (("chance", version.rule.chance),))
         if predict(*rule_constants(version), first, last, *columns) != loops.OK:
             return None
-    return _measured(counts, sums[0] + sums[1], sums[2] + sums[3])
+    return _build_quality(counts, sums[0] + sums[1], sums[2] + sums[3])
 
 
-def _interpreted(facts: Facts, trace: Trace) -> Quality:
-    """Return the same for a short ladder, and for what cannot be compiled. Raises `RuleFailure`.
+def _measure_interpreted(facts: Facts, trace: Trace) -> Quality:
+    """Measure a short ladder, or one whose rules cannot be compiled. Raises `RuleFailure`.
 
-    Of a rule with state, the likelier one is foreseen to win, and players of one side are no pair.
+    Players of the same side are not a pair.
     """
-    stream, arriving = trace.stream, _Arriving(trace)
+    stream, arriving = trace.stream, _ArrivalReader(trace)
     squares: list[float] = []
     losses: list[float] = []
     decided = foreseen = unplaced = 0
     for game, (low, high) in enumerate(pairwise(stream.offsets)):
         version, row = stream.versions[stream.version[game]], stream.row[game]
-        places = _places(facts, row, [stream.persons[player] for player in stream.players[low:high]])
+        places = _read_places(facts, row, [stream.persons[player] for player in stream.players[low:high]])
         if not all(places):
             unplaced += 1
             continue
@@ -118,11 +120,11 @@ def _interpreted(facts: Facts, trace: Trace) -> Quality:
                     ahead = points[i] - points[j] if not version.rule.state else expected - 0.5
                     foreseen += 1 if ahead == 0 else 2 * ((ahead > 0) == (scored == 1.0))
     counts = (len(squares), decided, foreseen, unplaced)
-    return _measured(counts, math.fsum(squares), math.fsum(losses))
+    return _build_quality(counts, math.fsum(squares), math.fsum(losses))
 
 
-class _Arriving:
-    """What players bring to the games of a replayed ladder, and what its rules read about them."""
+class _ArrivalReader:
+    """Reads the points and states with which players enter the games of a replayed ladder, and the games' columns."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace, self.stream = trace, trace.stream
@@ -136,8 +138,7 @@ class _Arriving:
                 self.gaps = slots.gaps[:, slots.entry]
 
     def at(self, version: Version, row: int, low: int, high: int) -> tuple[list[int], Any, list[list[int]]]:
-        """Return the points and the states of the participants of a game, and its columns; a rule of contract 1 has the
-        points for states.
+        """Return the points and states of a game's participants, and its columns; without state, points serve as state.
 
         Raises `RuleFailure`.
         """
@@ -154,8 +155,8 @@ class _Arriving:
         return points, [[*column] for column in zip(*states, strict=True)], columns
 
 
-def _measured(counts: Sequence[int], squares: float, losses: float) -> Quality:
-    """Return the quality, of counts as `loops.predict` has them and the sums of squares and losses."""
+def _build_quality(counts: Sequence[int], squares: float, losses: float) -> Quality:
+    """Build the quality from the counts of `loops.predict` and the sums of squared errors and losses."""
     pairs, decided, foreseen, unplaced = counts
     return Quality(
         pairs,
@@ -167,8 +168,8 @@ def _measured(counts: Sequence[int], squares: float, losses: float) -> Quality:
     )
 
 
-def _places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
-    """Return the places of these participants of a game; 0 if its type has none."""
+def _read_places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
+    """Return the places of some participants of a game; 0 for games without places."""
     first = facts.start[row]
     place = {facts.person_of(p): facts.place[p] for p in range(first, first + facts.count[row])}
     return [place[person] for person in persons]

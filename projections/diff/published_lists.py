@@ -1,4 +1,4 @@
-"""A published list beside the same list as known now, with what made the difference."""
+"""Compare a published list with the same list as known now, and attribute the differences to decisions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ratings_ledger.projections.diff.comparison import (
 )
 from ratings_ledger.projections.diff.decisions import (
     Decision,
-    decided,
+    find_decisions,
 )
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.last_events import last_event, last_event_at
@@ -32,7 +32,7 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_f
 
 @dataclass(frozen=True, slots=True)
 class ListCause(Result):
-    """A part of a difference: by the index of a decision, or None for games that were recorded later."""
+    """An amount of a difference, caused by the decision with this index, or by games recorded later (None)."""
 
     decision: int | None
     amount: Fraction
@@ -40,8 +40,9 @@ class ListCause(Result):
 
 @dataclass(frozen=True, slots=True)
 class PublishedRowDiff(Result):
-    """What a player had on a published list and has on the same list as known now, None where they are not on it; and
-    what made the difference, exactly.
+    """A player's rank and points on a published list and on the same list as known now, and the causes of the change.
+
+    `before` and `after` are None where the player is not on the list. The causes sum exactly to the change.
     """
 
     player: str
@@ -59,10 +60,10 @@ class PublishedRowDiff(Result):
 
 @dataclass(frozen=True, slots=True)
 class PublishedListDiff(Answer, RowSequence[PublishedRowDiff]):
-    """A published list beside the same list as known now: its rows as they were published, then who came since.
+    """A published list compared with the same list as known now: its rows in published order, then players new on it.
 
-    `ruleset` and `ruleset_now` are the versions that rank it; `decisions` what was decided since that changed points
-    on it; `differing` counts the rows that differ. `last` is the last event that it depends on.
+    `ruleset` and `ruleset_now` are the versions that rank the list. `decisions` are those since then that changed
+    points on it. `differing` counts the rows that differ. `last` is the last event that the answer depends on.
     """
 
     ladder: str
@@ -78,31 +79,37 @@ class PublishedListDiff(Answer, RowSequence[PublishedRowDiff]):
     last: LastEvent = field(metadata=HIDDEN, kw_only=True)
 
 
-def list_beside(loader: SideLoader, known_at: int, published: PublishedList, times: Times) -> PublishedListDiff:
-    """Return a published list beside the same one as known at a position, under the rulesets' timelines.
+def compare_published_list(
+    loader: SideLoader, known_at: int, published: PublishedList, times: Times
+) -> PublishedListDiff:
+    """Compare a published list with the same list as known at a position, under the rulesets' timelines.
 
-    One that cannot be replayed is told in `failed`. Raises `UnknownLadder`, `RulesetUnusable`.
+    If the ladder cannot be replayed, `failed` says why. Raises `UnknownLadder`, `RulesetUnusable`.
     """
     connection, as_of, failed = loader.connection, loader.find_as_of(published), tuple[str, ...]()
-    then, at = loader.load_published(published).state, Coordinates(as_of, known_at, None)
+    published_state, at = loader.load_published(published).state, Coordinates(as_of, known_at, None)
     facts = loader.facts(known_at)
     try:
-        now = loader.load_computed(published.ladder, at).state
+        current_state = loader.load_computed(published.ladder, at).state
     except RuleFailure as problem:
-        now, failed = RankedState(facts, None), (describe_failure(problem, facts, connection),)
-    has = now.points_by_player()
-    was = rekey_by_current_id(then.points_by_player(), has, then.facts, facts)
-    found = (
-        decided(connection, published.known_at, known_at, times, as_of, published.ladder)
+        current_state, failed = RankedState(facts, None), (describe_failure(problem, facts, connection),)
+    current_points = current_state.points_by_player()
+    published_points = rekey_by_current_id(
+        published_state.points_by_player(), current_points, published_state.facts, facts
+    )
+    decisions = (
+        find_decisions(connection, published.known_at, known_at, times, as_of, published.ladder)
         if published.known_at < known_at
         else None
     )
-    causes = {share.player: share.amounts for share in found.shares} if found else {}
-    concerned = sorted({cause for amounts in causes.values() for cause in amounts if cause is not None})
-    numbers = {cause: number for number, cause in enumerate(concerned)}
+    causes = {share.player: share.amounts for share in decisions.shares} if decisions else {}
+    decision_indices = sorted({cause for amounts in causes.values() for cause in amounts if cause is not None})
+    number_by_index = {cause: number for number, cause in enumerate(decision_indices)}
     rows = [
-        _row(player, was.get(player), has.get(player), causes.get(player, {}), numbers)
-        for player in dict.fromkeys([*was, *has])
+        _build_row(
+            player, published_points.get(player), current_points.get(player), causes.get(player, {}), number_by_index
+        )
+        for player in dict.fromkeys([*published_points, *current_points])
     ]
     position = last_event(connection, loader.ladders(at), published.ladder)
     return PublishedListDiff(
@@ -111,9 +118,9 @@ def list_beside(loader: SideLoader, known_at: int, published: PublishedList, tim
         Publication(published.position, published.event_id, published.recorded_at, published.by),
         published.known_at,
         published.ruleset,
-        None if now.ranking is None else now.ranking.ruleset,
+        None if current_state.ranking is None else current_state.ranking.ruleset,
         sum(row.differs for row in rows),
-        tuple(found.decisions[cause] for cause in concerned) if found else (),
+        tuple(decisions.decisions[cause] for cause in decision_indices) if decisions else (),
         tuple(rows),
         failed=failed,
         last=last_event_at(connection, position),
@@ -121,7 +128,7 @@ def list_beside(loader: SideLoader, known_at: int, published: PublishedList, tim
     )
 
 
-def _row(
+def _build_row(
     player: str,
     was: RankedPoints | None,
     now: RankedPoints | None,

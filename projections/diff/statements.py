@@ -1,8 +1,7 @@
-"""A player's statement: every change since the list that was published last, or since the start, with its cause.
+"""Build a player's statement: every change since the latest published list, or since the start, with its cause.
 
-What was learned since about games that the list covers is told by its causes (`attribution`); then come the games and
-adjustments since, in the order of replay, of which one line may sum the earlier ones. The lines sum exactly, as both
-parts do.
+The first lines are the causes (see `attribution`) of changes to games that the list covers. Then come the later games
+and adjustments, in the order of replay; one line may sum the earlier ones. The lines sum exactly.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.rejections import count
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists, select_newest_list
 from ratings_ledger.projections.contract import joined
-from ratings_ledger.projections.diff.attribution import AttributedCause, with_events
+from ratings_ledger.projections.diff.attribution import AttributedCause, describe_causes
 from ratings_ledger.projections.diff.path import attribute
 from ratings_ledger.projections.exact_numbers import NOTHING, ExactNumber
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
@@ -34,12 +33,13 @@ from ratings_ledger.projections.rulesets.versions import newest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementLine(Result):
-    """What changed a player's points: a game, or a cause that has no game of its own, and the points after it.
+    """A change in a player's points, with its cause and the points after it; `own` and `ripple` sum to the change.
 
-    `cause` is game, adjustment, or what `explain --change` calls it; then the line has the cause's event, and what it
-    is about in `what`; `game` is as in `Change`. It is start where a player who was on the list joins again with other
-    points, and earlier where one line sums games and adjustments, which `what` counts, up to the last of them. Its
-    `own` and `ripple` sum to the change.
+    `cause` is one of:
+    - game or adjustment; `game` is as in `Change`
+    - a cause of `explain --change`; the line then has the cause's event, and `what` is the event's subject
+    - start: a player of the list joins again with other start points
+    - earlier: the line sums games and adjustments, which `what` counts
     """
 
     cause: str
@@ -58,24 +58,24 @@ class StatementLine(Result):
     game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, compare=False)
 
 
-# what a line sums, in words, by cause
-COUNTED = {
+# how a line that sums changes names them, by cause
+COUNTED_CAUSES = {
     "game": "game",
     "adjustment": "adjustment",
     "season": "new season",
     "period": "rating period",
     "version": "new version",
 }
-# what a line and a cause of a difference have in common
-SHARED = ("cause", "position", "game_id", "occurred_at", "recorded_at", "by", "reason", "own", "ripple", "what")
+# the members that a line copies from an attributed cause
+SHARED_MEMBERS = ("cause", "position", "game_id", "occurred_at", "recorded_at", "by", "reason", "own", "ripple", "what")
 
 
 @dataclass(frozen=True, slots=True)
 class Statement(Answer, RowSequence[StatementLine]):
-    """How a player's points on a ladder came about, since the list that was published last, or since their start.
+    """The changes in a player's points on a ladder since the latest published list, or since their start.
 
-    The `opening` and the changes of all lines sum to the `closing` points, exactly. `published` is the position of that
-    list, and `since` what it was compared at; None without one.
+    The `opening` points and the changes of all lines sum exactly to the `closing` points. `published` is the position
+    of that list, and `since` the time up to which it counts games; both are None without a list.
     """
 
     _rows_member: ClassVar[str] = "lines"
@@ -89,44 +89,50 @@ class Statement(Answer, RowSequence[StatementLine]):
     closing: Fraction
 
 
-def statement_of(
+def build_statement(
     connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times, last: int | None = None
 ) -> Statement:
-    """Return a player's statement on a ladder whose points run on; somebody who is not on it has their start, and no
-    lines.
+    """Build a player's statement on a ladder with running points.
 
-    `player` is a current id. Of more than `last` games and adjustments, one line sums those before the last ones.
-    Causes that cancel each other are not looked for. Raises `UnknownLadder`, `RuleFailure`.
+    A player who is not on the ladder has their start points and no lines. Changes to covered games are only attributed
+    if the listed points differ, so causes that cancel each other do not appear. Raises `UnknownLadder`, `RuleFailure`.
+
+    Args:
+        player: a current id.
+        last: the most games and adjustments with a line of their own; one line sums the earlier ones.
     """
     course = load_course(connection, ladders, ladder, player)
     trace = ladders.trace(ladder)
     units = find_starting_points(trace.stream, player, newest(trace.stream.versions), trace.joining)
     start = course.start if course else ExactNumber(units, trace.stream.rule.scale)
-    published, then = _last_list(connection, ladders, ladder)
-    covered = 0 if published is None else bisect_right(course.instants, then)
-    known = course.values[covered - 1] if covered else start
-    opening, lines = known, list[StatementLine]()
-    shown = None if published is None else _shown(connection, published, ladders, player)
-    if published is not None and shown != known and (shown is not None or covered):
-        # what was learned since about what the list covers
-        places = (Coordinates(then, published.known_at, None), Coordinates(then, ladders.facts.position, ladders.rules))
-        attribution = attribute(connection, ladder, player, *places)
+    published, compared_until = _find_last_list(connection, ladders, ladder)
+    covered = 0 if published is None else bisect_right(course.instants, compared_until)
+    covered_points = course.values[covered - 1] if covered else start
+    opening, lines = covered_points, list[StatementLine]()
+    listed_points = None if published is None else _find_listed_points(connection, published, ladders, player)
+    if published is not None and listed_points != covered_points and (listed_points is not None or covered):
+        # attribute what has changed in games that the list covers
+        ends = (
+            Coordinates(compared_until, published.known_at, None),
+            Coordinates(compared_until, ladders.facts.position, ladders.rules),
+        )
+        attribution = attribute(connection, ladder, player, *ends)
         opening = attribution.opening
-        lines = lines_of_causes(with_events(connection, attribution), opening)
-    if rest := known - (lines[-1].after if lines else opening):
-        # who was on the list and is not now joins again later, with what another version begins with
-        lines.append(StatementLine(cause="start", own=rest, change=rest, after=known))
+        lines = build_cause_lines(describe_causes(connection, attribution), opening)
+    if difference := covered_points - (lines[-1].after if lines else opening):
+        # a player who was on the list and is not now joins again later, with the start points of another version
+        lines.append(StatementLine(cause="start", own=difference, change=difference, after=covered_points))
     first = covered if last is None else max(covered, len(course) - last)
     if covered < first:
-        lines.append(_summed(course, covered, first, known))
-    lines += lines_of_changes(course[first:])
+        lines.append(_sum_changes(course, covered, first, covered_points))
+    lines += build_change_lines(course[first:])
     closing = course.values[-1] if course else start
     return Statement(
         player,
         ladder,
         ladders.coordinates,
         None if published is None else published.position,
-        None if published is None else moment(then),
+        None if published is None else moment(compared_until),
         opening,
         tuple(lines),
         closing,
@@ -134,8 +140,8 @@ def statement_of(
     )
 
 
-def _last_list(connection: Connection, ladders: Ladders, ladder: str) -> tuple[PublishedList | None, int]:
-    """Return the published list of the latest time up to `as_of`, and up to when it is compared."""
+def _find_last_list(connection: Connection, ladders: Ladders, ladder: str) -> tuple[PublishedList | None, int]:
+    """Return the latest published list up to `as_of`, and the time up to which it counts games."""
     ruleset = ladders.versions(ladder)[0].ruleset
     lists = {
         published: until
@@ -148,27 +154,29 @@ def _last_list(connection: Connection, ladders: Ladders, ladder: str) -> tuple[P
     return newest, lists[newest]
 
 
-def _shown(connection: Connection, published: PublishedList, ladders: Ladders, player: str) -> Fraction | None:
-    """Return what a list showed of a person, under this id or else the first of their others; None for who was not on
-    it.
+def _find_listed_points(
+    connection: Connection, published: PublishedList, ladders: Ladders, player: str
+) -> Fraction | None:
+    """Return a person's points on a published list, under this id or else the first of their other ids; None if they
+    are not on it.
     """
     listed = as_published(connection, published)
-    shown = {row.player: row.value(listed.scale) for row in listed.rows if ladders.facts.current(row.player) == player}
-    return shown.get(player, shown[min(shown)] if shown else None)
+    points = {row.player: row.value(listed.scale) for row in listed.rows if ladders.facts.current(row.player) == player}
+    return points.get(player, points[min(points)] if points else None)
 
 
-def lines_of_causes(causes: Iterable[AttributedCause], opening: Fraction) -> list[StatementLine]:
-    """Return a line for each cause of a difference, with the points after it."""
+def build_cause_lines(causes: Iterable[AttributedCause], opening: Fraction) -> list[StatementLine]:
+    """Build a line for each cause, with the points after it."""
     points, lines = opening, []
     for cause in causes:
         points += cause.amount
-        shared: dict[str, Any] = {name: getattr(cause, name) for name in SHARED}
+        shared: dict[str, Any] = {name: getattr(cause, name) for name in SHARED_MEMBERS}
         lines.append(StatementLine(**shared, change=cause.amount, after=points))
     return lines
 
 
-def lines_of_changes(rows: Iterable[Change]) -> list[StatementLine]:
-    """Return a line for each game and adjustment of a course."""
+def build_change_lines(rows: Iterable[Change]) -> list[StatementLine]:
+    """Build a line for each game and adjustment of a course."""
     return [
         StatementLine(
             cause="game" if row.game_id is not None else "adjustment" if row.cause is ABSENT else row.cause,
@@ -186,18 +194,16 @@ def lines_of_changes(rows: Iterable[Change]) -> list[StatementLine]:
     ]
 
 
-def _summed(course: Course, first: int, end: int, known: Fraction) -> StatementLine:
-    """Return what games, adjustments and the like did together, from one up to another, to somebody who had so much
-    before.
-    """
+def _sum_changes(course: Course, first: int, end: int, before: Fraction) -> StatementLine:
+    """Build the line that sums the steps `first` to `end` of a course; `before` are the points before them."""
     after, counts = course.values[end - 1], Counter(course.causes[first:end])
-    # games and adjustments first; what else there is as often as it occurs
-    causes = [cause for cause in dict.fromkeys([*COUNTED, *counts]) if counts[cause]]
+    # games and adjustments come first, then other causes in the order of the course
+    causes = [cause for cause in dict.fromkeys([*COUNTED_CAUSES, *counts]) if counts[cause]]
     return StatementLine(
         cause="earlier",
         occurred_at=moment(course.instants[end - 1]),
-        own=after - known,
-        change=after - known,
+        own=after - before,
+        change=after - before,
         after=after,
-        what=joined([count(counts[cause], COUNTED.get(cause, cause)) for cause in causes]),
+        what=joined([count(counts[cause], COUNTED_CAUSES.get(cause, cause)) for cause in causes]),
     )

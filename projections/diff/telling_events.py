@@ -1,4 +1,4 @@
-"""Which events may have moved somebody who did not play."""
+"""Find the events that may have changed the points of players who did not play."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from ratings_ledger.projections.rulesets.versions import list_games
 _TELLING: Memo[str, frozenset[int]] = Memo()
 
 
-def telling_positions(connection: Connection, ladders: Ladders) -> frozenset[int]:
-    """Return the positions of the events that may have moved somebody who did not play: decisions, and games played
-    before an instant of which a list of their ruleset had been published when they were recorded.
+def find_telling_positions(connection: Connection, ladders: Ladders) -> frozenset[int]:
+    """Return the positions of the events that may have changed the points of players who did not play.
+
+    These are the decisions, and the games recorded after a list of their ruleset for a later time had been published.
     """
-    return _TELLING.get(ladders, "", lambda: _find_telling_positions(connection, ladders.facts))
+    return _TELLING.get(ladders, "", lambda: _search_positions(connection, ladders.facts))
 
 
-def _find_telling_positions(connection: Connection, facts: Facts) -> frozenset[int]:
+def _search_positions(connection: Connection, facts: Facts) -> frozenset[int]:
     decided, _ = read_newest(connection, facts.position, types=DECISIONS)
-    return frozenset(position for position, _ in decided) | frozenset(_late_games(connection, facts))
+    return frozenset(position for position, _ in decided) | frozenset(_find_late_games(connection, facts))
 
 
-def _late_games(connection: Connection, facts: Facts) -> list[int]:
-    """Return the first positions of games that came after a list that they belong on."""
+def _find_late_games(connection: Connection, facts: Facts) -> list[int]:
+    """Return the first positions of the games recorded after a list on which they should have counted."""
     lists = read_events_of_type(
         "list.published", read_where(connection, until=facts.position, type_name="list.published")
     )
@@ -42,7 +43,7 @@ def _late_games(connection: Connection, facts: Facts) -> list[int]:
         for slug in list_games(versions):
             until = parse_instant(published.data["as_of"]) if "as_of" in published.data else published.occurred_at
             by_game[facts.text_numbers.get(slug, NONE - 1)].append((published.position or 0, until))
-    telling = []
+    late_games = []
     for game, places in by_game.items():
         positions = [position for position, _ in places]
         latest = [*accumulate((instant for _, instant in places), max)]
@@ -50,5 +51,5 @@ def _late_games(connection: Connection, facts: Facts) -> list[int]:
             if facts.cell_of(row).game == game:
                 known = bisect_left(positions, facts.first_position[row])
                 if known and facts.occurred_at[row] <= latest[known - 1]:
-                    telling.append(facts.first_position[row])
-    return telling
+                    late_games.append(facts.first_position[row])
+    return late_games

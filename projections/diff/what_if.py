@@ -1,4 +1,4 @@
-"""What if all games had been scored under another ruleset? Nothing is recorded."""
+"""Simulate a ruleset: score all games under it, and compare with the current ladders. Nothing is recorded."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ratings_ledger.projections.diff.comparison import (
     Effect,
     ImpactSummary,
 )
-from ratings_ledger.projections.diff.impact import RecordedBeside, impact_between, recorded_up_to
-from ratings_ledger.projections.diff.predictions import Predicted, Quality, quality
+from ratings_ledger.projections.diff.impact import LogLookups, build_log_lookups, compute_impact_between
+from ratings_ledger.projections.diff.predictions import Quality, QualityPair, measure_quality
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, find_versions
@@ -38,22 +38,23 @@ from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind, l
 
 @dataclass(frozen=True, slots=True)
 class SimulatedLadder(Result):
-    """A ladder under another ruleset: how far the difference reaches, how well both predict, and who is affected."""
+    """A ladder under another ruleset: the impact summary, the prediction quality of both, and each affected player."""
 
     radius: ImpactSummary = field(metadata=SPREAD)
-    quality: Predicted
+    quality: QualityPair
     changes: tuple[Effect, ...]
 
     @property
     def differs(self) -> bool:
-        """Tell whether anybody has another rank or other points there."""
+        """Tell whether any player has another rank or other points."""
         return bool(self.changes or self.radius.ranks or self.radius.players)
 
 
 @dataclass(frozen=True, slots=True)
 class Variant(Result):
-    """A ruleset with other values for some keys, and what it does; `published` are lists that come out differently,
-    `left_out` ladders that cannot be replayed under it.
+    """A ruleset with changed `settings`, and its effect.
+
+    `published` holds the lists that would come out differently, `left_out` the ladders that cannot be replayed.
     """
 
     ruleset: str
@@ -65,59 +66,65 @@ class Variant(Result):
 
 @dataclass(frozen=True, slots=True)
 class Simulation(Answer):
-    """What if these rulesets had scored their games from the start; `failed` tells which ladders cannot be replayed."""
+    """The effect of scoring all games under other rulesets; `failed` explains which ladders could not be replayed."""
 
     at: Coordinates
     variants: tuple[Variant, ...]
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 
-def under(facts: Facts, ruleset: Ruleset, as_of: int | None) -> Ladders:
+def apply_ruleset(facts: Facts, ruleset: Ruleset, as_of: int | None) -> Ladders:
     """Return all ladders as they would be if this ruleset had scored its games from the start.
 
-    Raises `RulesetRefused` (bad-ruleset, partition-changed) if it could not be published as a version of its ruleset.
+    Raises `RulesetRefused` (bad-ruleset, partition-changed) if it could not be published as the next version.
     """
 
-    def refusal(code: str, problem: RulesetProblem) -> RulesetRefused:
+    def build_error(code: str, problem: RulesetProblem) -> RulesetRefused:
         return RulesetRefused(f"{ruleset.name}: {problem.key}: {problem.message}", code)
 
     version, problems = bind(ruleset, facts.position + 1)
     if version is None:
-        raise refusal("bad-ruleset", problems[0])
+        raise build_error("bad-ruleset", problems[0])
     for published in facts.rulesets.get(ruleset.id, ()):
         if problem := refuse_sequel(version, published):
-            raise refusal("partition-changed", problem)
-    of = getattr(version.params, "of", None)
-    if of is not None and (reason := refuse_months(version, facts.rulesets.get(of, []))):
-        raise refusal("bad-ruleset", RulesetProblem("params.of", reason))
-    always = version._replace(effective_from=-(2**63))
+            raise build_error("partition-changed", problem)
+    source_id = getattr(version.params, "of", None)
+    if source_id is not None and (reason := refuse_months(version, facts.rulesets.get(source_id, []))):
+        raise build_error("bad-ruleset", RulesetProblem("params.of", reason))
+    undated = version._replace(effective_from=-(2**63))
     unusable = {name: problem for name, problem in facts.unusable.items() if name != ruleset.id}
-    rulesets = {**facts.rulesets, ruleset.id: [always]}
+    rulesets = {**facts.rulesets, ruleset.id: [undated]}
     return Ladders(replace(facts, rulesets=rulesets, unusable=unusable, league_starts={}, cache=None), as_of)
 
 
-def simulated(
+def simulate_rulesets(
     connection: Connection,
     now: Ladders,
     rulesets: Iterable[tuple[dict[str, str], Ruleset]],
     ladders: Collection[str],
     times: Times,
 ) -> Simulation:
-    """Return all games under each of some rulesets, with what was set in them, compared with the ladders as they are.
+    """Score all games under each ruleset, and compare the result with the current ladders.
 
-    Only the ladders that are named, if any are. Raises `BadArgument` for a name that is not a ladder's, `Unknown` for a
-    ladder without games, `RulesetRefused`, `RulesetUnusable`.
+    Args:
+        rulesets: pairs of the changed settings and the complete ruleset.
+        ladders: the ladders to compare; all if empty.
+
+    Raises `BadArgument` for an invalid ladder name, `Unknown` for a ladder without games, `RulesetRefused`,
+    `RulesetUnusable`.
     """
     rulesets = list(rulesets)
     for ladder in ladders:
-        refuse_simulated(now.facts, ladder, rulesets[0][1])
+        check_simulated_ladder(now.facts, ladder, rulesets[0][1])
     failed: list[str] = []
-    variants = tuple(_variant(connection, now, values, ruleset, ladders, failed) for values, ruleset in rulesets)
+    variants = tuple(
+        _simulate_variant(connection, now, values, ruleset, ladders, failed) for values, ruleset in rulesets
+    )
     return Simulation(now.coordinates, variants, failed=tuple(dict.fromkeys(failed)), times=times)
 
 
-def why_alone(now: Ladders, ruleset: Ruleset) -> str | None:
-    """Return what keeps a ruleset from being compared with anything, and which id was probably meant; or None."""
+def find_comparison_obstacle(now: Ladders, ruleset: Ruleset) -> str | None:
+    """Return why a ruleset has no ladder to compare with, and suggest an id; None if it has one."""
     rulesets = now.facts.rulesets
     if ruleset.id in rulesets and now.streams(ruleset.id):
         return None
@@ -133,8 +140,8 @@ def why_alone(now: Ladders, ruleset: Ruleset) -> str | None:
     return message
 
 
-def refuse_simulated(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
-    """Raises `BadArgument` for a name that is not a ladder's, of this ruleset or of a published one."""
+def check_simulated_ladder(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
+    """Raise `BadArgument` unless a name is valid for a ladder of this ruleset or of a published one."""
     name = parse_name(ladder)
     if name.ruleset_id != ruleset.id:
         find_versions(facts, ladder)
@@ -142,75 +149,77 @@ def refuse_simulated(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
         raise BadArgument(f"{quote(ladder)} is not a ladder: {reason}", "ladder")
 
 
-def _variant(
+def _simulate_variant(
     connection: Connection,
     now: Ladders,
-    told: dict[str, str],
+    settings: dict[str, str],
     ruleset: Ruleset,
     ladders: Collection[str],
     failed: list[str],
 ) -> Variant:
-    then = under(now.facts, ruleset, now.as_of)
-    mine = then.streams(ruleset.id)
-    if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in mine]:
-        raise no_games_under(ruleset, unknown[0], mine)
-    simulated, published = ladders_beside(
-        recorded_up_to(connection, now.facts.position), now, then, ruleset.id, ladders, failed
+    hypothetical = apply_ruleset(now.facts, ruleset, now.as_of)
+    streams = hypothetical.streams(ruleset.id)
+    if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in streams]:
+        raise build_no_games_error(ruleset, unknown[0], streams)
+    simulated, published = compare_simulated_ladders(
+        build_log_lookups(connection, now.facts.position), now, hypothetical, ruleset.id, ladders, failed
     )
-    left_out = left_out_of(simulated, {*mine} & {*(ladders or mine)})
-    return Variant(ruleset.name, told, tuple(simulated), published, left_out)
+    left_out = list_left_out(simulated, {*streams} & {*(ladders or streams)})
+    return Variant(ruleset.name, settings, tuple(simulated), published, left_out)
 
 
-def left_out_of(found: Iterable[SimulatedLadder], names: Collection[str]) -> tuple[str, ...]:
-    """Return which of the ladders that were asked for are not among those that could be replayed."""
-    return tuple(sorted({*names} - {simulated.radius.ladder for simulated in found}))
+def list_left_out(ladders: Iterable[SimulatedLadder], names: Collection[str]) -> tuple[str, ...]:
+    """Return the requested ladders that could not be replayed."""
+    return tuple(sorted({*names} - {ladder.radius.ladder for ladder in ladders}))
 
 
-def no_games_under(ruleset: Ruleset, ladder: str, others: Collection[str]) -> Unknown:
-    """Return the refusal of a ladder that would have no games under a ruleset, which has some others."""
-    return Unknown(None, f"{ladder} has no games under {ruleset.name}; it has {_some(others)}")
+def build_no_games_error(ruleset: Ruleset, ladder: str, names: Collection[str]) -> Unknown:
+    """Build the error for a ladder without games under a ruleset; `names` are the ladders that have games."""
+    return Unknown(None, f"{ladder} has no games under {ruleset.name}; it has {_join_some(names)}")
 
 
-def ladders_beside(
-    recorded: RecordedBeside, now: Ladders, then: Ladders, ruleset_id: str, only: Collection[str], failed: list[str]
+def compare_simulated_ladders(
+    lookups: LogLookups, now: Ladders, hypothetical: Ladders, ruleset_id: str, only: Collection[str], failed: list[str]
 ) -> tuple[list[SimulatedLadder], tuple[DifferingList, ...]]:
-    """Return the ladders, or `only` some, as they are and as they would be if a ruleset was another, and the published
-    lists that would come out differently; `failed` gets why some cannot be replayed, which are left out if that is so
-    under the other ruleset.
+    """Compare a ruleset's ladders, or those in `only`, with the hypothetical ones; also return the published lists that
+    would come out differently.
+
+    Reasons why ladders cannot be replayed are appended to `failed`. A ladder that fails under the hypothetical ruleset
+    is left out.
     """
-    reach = impact_between(recorded, now, then, {f"ruleset:{ruleset_id}"}, only)
+    impact = compute_impact_between(lookups, now, hypothetical, {f"ruleset:{ruleset_id}"}, only)
     before = now.streams(ruleset_id) if ruleset_id in now.facts.rulesets else {}
-    failed += reach.failed
-    radii = {summary.ladder: summary for summary in reach.ladders}
-    found, mine = [], then.streams(ruleset_id)
-    predicting = {name: stream for name, stream in mine.items() if name in (only or mine)}
-    for name in sorted(radii.keys() | predicting.keys()):
-        known = before.get(name) if name in predicting else None
-        both = _quality(now.facts, known), _quality(then.facts, predicting.get(name))
-        failed += [recorded.told(problem, now.facts) for problem in both if isinstance(problem, RuleFailure)]
-        if failed and not _replays(predicting.get(name)):
+    failed += impact.failed
+    summaries = {summary.ladder: summary for summary in impact.ladders}
+    ladders, streams = [], hypothetical.streams(ruleset_id)
+    predicting = {name: stream for name, stream in streams.items() if name in (only or streams)}
+    for name in sorted(summaries.keys() | predicting.keys()):
+        current = before.get(name) if name in predicting else None
+        both = _try_measure_quality(now.facts, current), _try_measure_quality(hypothetical.facts, predicting.get(name))
+        failed += [lookups.describe_failure(problem, now.facts) for problem in both if isinstance(problem, RuleFailure)]
+        if failed and not _can_replay(predicting.get(name)):
             continue
-        predicted = Predicted(*(None if isinstance(quality, RuleFailure) else quality for quality in both))
-        changes = tuple(effect for effect in reach.changes if effect.ladder == name)
+        predicted = QualityPair(*(None if isinstance(quality, RuleFailure) else quality for quality in both))
+        changes = tuple(effect for effect in impact.changes if effect.ladder == name)
         unchanged = ImpactSummary(name, 0, 0, None, None, 0, (), ())
-        found.append(SimulatedLadder(radii.get(name, unchanged), predicted, changes))
-    return found, reach.published
+        ladders.append(SimulatedLadder(summaries.get(name, unchanged), predicted, changes))
+    return ladders, impact.published
 
 
-def _some(names: Collection[str]) -> str:
+def _join_some(names: Collection[str]) -> str:
     return ", ".join(sorted(names)[:5]) + (" ..." if len(names) > 5 else "") if names else "none"
 
 
-def _quality(facts: Facts, stream: Stream | None) -> Quality | RuleFailure | None:
-    """Return how well a ladder predicts, or why it cannot be replayed."""
+def _try_measure_quality(facts: Facts, stream: Stream | None) -> Quality | RuleFailure | None:
+    """Return the prediction quality of a ladder, or the failure of its replay."""
     try:
-        return None if stream is None else quality(facts, stream)
+        return None if stream is None else measure_quality(facts, stream)
     except RuleFailure as failure:
         return failure
 
 
-def _replays(stream: Stream | None) -> bool:
-    """Tell whether a ladder, if it is one, can be replayed, whatever its rule predicts."""
+def _can_replay(stream: Stream | None) -> bool:
+    """Tell whether a ladder can be replayed, even if its rule's predictions fail; True if there is no such ladder."""
     if stream is None:
         return True
     try:
@@ -223,33 +232,37 @@ def _replays(stream: Stream | None) -> bool:
 Data = dict[str, Any]
 
 
-def variants(data: Data, changed: Mapping[str, Sequence[str]]) -> list[tuple[dict[str, str], Data]]:
-    """Return a ruleset's data with each combination of the values given for dotted keys: (what is set, the data).
+def build_variants(data: Data, changed: Mapping[str, Sequence[str]]) -> list[tuple[dict[str, str], Data]]:
+    """Return a ruleset's data for each combination of values of dotted keys, as pairs (settings, data).
 
-    Values are whole numbers, true, false or otherwise text, and always text if the key holds text; a key without a
-    value is left out. Raises `Refused` (bad-value) for a key that holds several values.
+    A value is read as a whole number, true, false or else text, and always as text if the key holds text. An empty
+    value removes the key. Raises `Refused` (bad-value) for a key that holds several values.
     """
-    found: list[tuple[dict[str, str], Data]] = [({}, data)]
+    variants: list[tuple[dict[str, str], Data]] = [({}, data)]
     for key, values in changed.items():
-        found = [({**told, key: value}, _with(given, key, value)) for told, given in found for value in values]
-    return found
+        variants = [
+            ({**settings, key: value}, _set_value(tables, key, value))
+            for settings, tables in variants
+            for value in values
+        ]
+    return variants
 
 
-def _with(data: Data, key: str, value: str) -> Data:
-    """Return a copy of nested tables with a new value for a dotted key. Raises `Refused`."""
+def _set_value(data: Data, key: str, value: str) -> Data:
+    """Return a copy of nested tables with a dotted key set to a value. Raises `Refused`."""
     name, _, rest = key.partition(".")
     section = data.get(name, {} if rest else None)
     if rest and not isinstance(section, dict):
         raise Refused("bad-value", f"{quote(name)} is not a table, so there is no {quote(key)}")
     if not rest and isinstance(section, (dict, list)):
         raise Refused("bad-value", f"{quote(name)} holds several values; change them in a file")
-    others = {other: kept for other, kept in data.items() if other != name}
+    remaining = {key: member for key, member in data.items() if key != name}
     if rest:
-        return {**others, name: _with(section or {}, rest, value)}
-    return {**others, name: value if isinstance(section, str) else _read(value)} if value else others
+        return {**remaining, name: _set_value(section or {}, rest, value)}
+    return {**remaining, name: value if isinstance(section, str) else _parse_value(value)} if value else remaining
 
 
-def _read(text: str) -> int | str | bool:
+def _parse_value(text: str) -> int | str | bool:
     if re.fullmatch(r"[+-]?\d{1,18}", text, re.ASCII):
         return int(text)
     return {"true": True, "false": False}.get(text, text)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from ratings_ledger.ledger.errors import BadArgument, Unknown
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.diff.comparison import Difference, Differences, DifferingRow
-from ratings_ledger.projections.diff.predictions import Predicted
+from ratings_ledger.projections.diff.predictions import QualityPair
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec, Times, parse_coordinates
 from ratings_ledger.projections.queries.forecast import Prediction
 from ratings_ledger.projections.queries.history import Change
@@ -39,7 +39,7 @@ class Beside(NamedTuple):
     losses: list[DifferingRow]
     joining: list[DifferingRow]
     leaving: list[DifferingRow]
-    quality: Predicted | None
+    quality: QualityPair | None
 
 
 class Suggested(NamedTuple):

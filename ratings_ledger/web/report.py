@@ -23,7 +23,7 @@ from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.store.exports import Place, place_at
 from ratings_ledger.ledger.store.log import recorded_at
 from ratings_ledger.projections.diff.attribution import PointsAttributed
-from ratings_ledger.projections.diff.statements import Statement, lines_of_causes, lines_of_changes
+from ratings_ledger.projections.diff.statements import Statement, build_cause_lines, build_change_lines
 from ratings_ledger.projections.queries.coordinates import Coordinates, moment
 from ratings_ledger.projections.queries.event_texts import words_of
 from ratings_ledger.projections.queries.explain import Explained, PlayedGame, PlayerExplanation
@@ -235,7 +235,7 @@ def _statement(side: Side, first: Side, start: Fraction) -> Statement | None:
     course = side.course
     opening = course[0].before if course else start
     closing = course[-1].after if course else opening
-    lines = tuple(lines_of_changes(course))
+    lines = tuple(build_change_lines(course))
     return Statement(
         side.profile.player, side.ladder.ladder, side.at, None, None, opening, lines, closing, times=side.ladder.times
     )  # fmt: skip
@@ -244,7 +244,7 @@ def _statement(side: Side, first: Side, start: Fraction) -> Statement | None:
 def _learned(found: PointsAttributed) -> Statement:
     """Return what made the difference between both sides."""
     opening, closing = (found.start if end.points is None else end.points for end in (found.before, found.to))
-    lines = tuple(lines_of_causes(found.causes, opening))
+    lines = tuple(build_cause_lines(found.causes, opening))
     return Statement(found.player, found.ladder, found.to.at, None, None, opening, lines, closing, times=found.times)
 
 

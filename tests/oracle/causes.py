@@ -119,12 +119,12 @@ def check(log: Log, asked: CoordinateSpec, found: Attribution, everywhere: bool)
     assert (found.start, found.before, found.after) == (way.start, way.had(asked.before), way.had(asked.after))
     assert total(found.causes) == way.points(asked.after) - way.points(asked.before)
     assert all(cause.own or cause.ripple for cause in found.causes)
-    recorded = {cause.position: cause for cause in found.causes if cause.what not in RECORDED_NOWHERE}
-    assert len(recorded) == sum(cause.what not in RECORDED_NOWHERE for cause in found.causes)
+    recorded = {cause.position: cause for cause in found.causes if cause.kind not in RECORDED_NOWHERE}
+    assert len(recorded) == sum(cause.kind not in RECORDED_NOWHERE for cause in found.causes)
     assert list(recorded) == sorted(recorded, key=lambda position: position or 0)
     _check_sums(way, list(recorded.values()), everywhere)
     for cause in recorded.values():
-        assert cause.what in KINDS[_event(way, cause)["type"]]
+        assert cause.kind in KINDS[_event(way, cause)["type"]]
         _check_own_part(way, cause)
     _check_order(found)
     _check_played_and_rules(way, found)
@@ -151,9 +151,9 @@ def _check_sums(way: Way, recorded: list[Cause], everywhere: bool) -> None:
 
 def _check_order(found: Attribution) -> None:
     """Played time and then the version stand behind everything that was recorded."""
-    kinds = [what for what, _ in groupby(cause.what for cause in found.causes if cause.what in RECORDED_NOWHERE)]
+    kinds = [what for what, _ in groupby(cause.kind for cause in found.causes if cause.kind in RECORDED_NOWHERE)]
     assert kinds in ([], ["played"], ["not played yet"], ["rules"], ["played", "rules"], ["not played yet", "rules"])
-    behind = [cause.what in RECORDED_NOWHERE for cause in found.causes]
+    behind = [cause.kind in RECORDED_NOWHERE for cause in found.causes]
     assert behind == sorted(behind)
 
 
@@ -161,13 +161,13 @@ def _check_played_and_rules(way: Way, found: Attribution) -> None:
     """Another played time makes what it makes, instant by instant, and another version the rest."""
     here = way.known_at(way.last)
     there = here._replace(as_of=way.asked.after.as_of)
-    played = [cause for cause in found.causes if cause.what in PLAYED]
+    played = [cause for cause in found.causes if cause.kind in PLAYED]
     assert total(played) == way.points(there) - way.points(here)
-    rules = [cause for cause in found.causes if cause.what == "rules"]
+    rules = [cause for cause in found.causes if cause.kind == "rules"]
     assert total(rules) == way.points(way.asked.after) - way.points(there)
     if not way.running or way.had(here) is None or way.had(there) is None:
         return
-    forward = bool(played) and played[0].what == "played"
+    forward = bool(played) and played[0].kind == "played"
     ended = [_ended(way, cause) for cause in played]
     for at in sorted(set(ended)):
         so_far = total([cause for cause, when in zip(played, ended, strict=True) if when <= at])

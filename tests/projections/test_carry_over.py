@@ -86,7 +86,7 @@ def test_adjusting_a_season_is_a_cause_in_the_next(ledger_url: str) -> None:
         ends = (Coordinates(None, position, None) for position in (4, 5))
         found = attribute(connection, "b5-league/2010-2", "a", *ends)
 
-    assert [(cause.what, cause.position) for cause in found.causes] == [("adjustment", 5)]
+    assert [(cause.kind, cause.position) for cause in found.causes] == [("adjustment", 5)]
     assert found.change == found.causes[0].amount > 0
 
 

@@ -127,11 +127,11 @@ def _ask(ledger: Ledger, log: Log, asked: CoordinateSpec, done: Counter[str], ev
 def cases(log: Log, asked: CoordinateSpec, found: Attribution) -> Iterator[str]:
     """What is interesting about an answer."""
     yield "questions"
-    yield from (cause.what for cause in found.causes)
+    yield from (cause.kind for cause in found.causes)
     if not found.causes:
         return
     yield f"on {asked.before.ladder.partition('/')[0]}"
-    recorded = [cause for cause in found.causes if cause.what not in RECORDED_NOWHERE]
+    recorded = [cause for cause in found.causes if cause.kind not in RECORDED_NOWHERE]
     yield from ("ripple" for cause in recorded if cause.ripple)
     yield from ("ripple without own part" for cause in recorded if cause.ripple and not cause.own)
     yield from ("own part and ripple" for cause in recorded if cause.ripple and cause.own)

@@ -82,7 +82,7 @@ def told(found: Attribution) -> tuple[Any, list[tuple[str, int | None, int, int]
     assert all(part.denominator == 1 for cause in found.causes for part in (cause.own, cause.ripple))
     return (
         found.before,
-        [(cause.what, cause.position, int(cause.own), int(cause.ripple)) for cause in found.causes],
+        [(cause.kind, cause.position, int(cause.own), int(cause.ripple)) for cause in found.causes],
         found.after,
     )
 

@@ -161,7 +161,7 @@ def test_causes_of_corrections_sum_exactly(
                         ladders = one.before if at.known_at == one.known_at else one.after
                         assert points == _points_of(ladders.at(at.as_of), one.ladder, player), (player, at)
                     moved += found.change != 0
-                    owned += any(cause.what == "corrected" and cause.own for cause in found.causes)
+                    owned += any(cause.kind == "corrected" and cause.own for cause in found.causes)
     assert moved > 3
     assert owned > 1
     player = one.after.trace(one.ladder).stream.names[0]

@@ -16,7 +16,7 @@ from sqlalchemy import text
 import ratings_ledger as rl
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.contract import decimal
-from ratings_ledger.projections.diff.predictions import quality
+from ratings_ledger.projections.diff.predictions import measure_quality
 from ratings_ledger.projections.expected_scores import expected_scores
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.explain import explain_game
@@ -256,7 +256,7 @@ def test_predictions_are_made_from_the_states_brought_to_games(played: tuple[str
         states, last = after, last | dict.fromkeys(players, at)
     with reading(name) as connection:
         facts = decode(connection)
-        found = quality(facts, Ladders(facts).stream("own-k"))
+        found = measure_quality(facts, Ladders(facts).stream("own-k"))
     assert found is not None
     assert found.pairs == len(losses) > 500
     assert found.log_loss == pytest.approx(sum(losses) / len(losses), rel=1e-12)
