@@ -27,7 +27,7 @@ from ratings_ledger.projections.cluster.coordinating import work_on_at
 from ratings_ledger.projections.cluster.inventory import inventory, seal_all
 from ratings_ledger.projections.cluster.packs import PACK_GAMES
 from ratings_ledger.projections.cluster.proofs import golden_digest
-from ratings_ledger.projections.stored.generations import live
+from ratings_ledger.projections.stored.generations import read_live_generation
 from ratings_ledger.projections.stored.rebuilding import rebuild as rebuild_ladders
 from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS
 from ratings_ledger.projections.stored.schema import generation_ladders
@@ -76,7 +76,7 @@ def rebuild(url: str, on: str | None, segments: str, pack_games: int = PACK_GAME
             ledger, address, segments, RULE_SECONDS, lambda what, numbers: told.update(numbers)
         )
         started, processor = perf_counter(), process_time()
-        done = rebuild_ladders(ledger, clock.now, published_rulesets(ledger), at=elsewhere or None)
+        done = rebuild_ladders(ledger, clock.now, published_rulesets(ledger), work_at=elsewhere or None)
         seconds, processor = perf_counter() - started, process_time() - processor
         workers = of_workers()
     if done.failures:
@@ -105,7 +105,7 @@ def of_this_worker() -> tuple[int, float]:
 def _digest_of_live(url: str) -> str:
     """Return a digest over the digests of all ladders of the live generation."""
     with open_ledger(url).reading() as connection:
-        generation = live(connection)
+        generation = read_live_generation(connection)
         assert generation is not None
         columns = generation_ladders.c
         rows = connection.execute(

@@ -83,10 +83,10 @@ def rebuild(url: str, cached: bool = False, only_changed: bool = False) -> Found
 def live_points(url: str) -> Found:
     """Return the points on the ladder of all games in the live generation, in points."""
     with open_ledger(url).reading() as connection:
-        live = generations.live(connection)
+        live = generations.read_live_generation(connection)
         assert live is not None, "nothing is rebuilt yet"
-        (ladder,) = [row for row in generations.ladders_of(connection, live.generation) if row.ladder == LADDER]
-        rows = generations.stored_rows(connection, ladder.build, LADDER)
+        (ladder,) = [row for row in generations.list_ladder_rows(connection, live.generation) if row.ladder == LADDER]
+        rows = generations.read_standings(connection, ladder.build, LADDER)
     return {"points": {row.player: row.points / ladder.scale for row in rows}}
 
 

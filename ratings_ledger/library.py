@@ -120,7 +120,7 @@ from ratings_ledger.projections.rulesets.ruleset_sources import read_source as _
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.projections.stored.schema_upgrades import upgrade_ledger as _upgrade_ledger
 from ratings_ledger.projections.stored.status import LedgerStatus
-from ratings_ledger.projections.stored.status import ledger_status as _ledger_status
+from ratings_ledger.projections.stored.status import read_ledger_status as _ledger_status
 
 __all__ = [
     "ABSENT",

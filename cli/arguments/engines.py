@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.progress import Tell
+from ratings_ledger.cli.output.progress import ReportProgress
 from ratings_ledger.ledger.store.locations import redact_password
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger
@@ -68,7 +68,7 @@ def open_work_on_engine(
     on: str | None,
     segments: str | None,
     rule_seconds: float,
-    tell: Tell = lambda what, numbers: None,
+    tell: ReportProgress = lambda what, numbers: None,
 ) -> "WorkAt | None":
     """Return the work as the workers of an engine do it; None without an engine, and for a log shorter than a segment,
     which this process replays in a fraction of the time.

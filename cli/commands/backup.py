@@ -14,7 +14,7 @@ from ratings_ledger.ledger.backups.backup_folder import BackupResult, make_backu
 from ratings_ledger.ledger.backups.restoring import BackupFiles
 from ratings_ledger.ledger.store.exports import Place
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.stored.rehearsal import backup_made, checked_backup
+from ratings_ledger.projections.stored.backup_checks import check_backup_files, describe_new_backup
 
 
 @group()
@@ -50,7 +50,7 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
     earlier backup (it was changed, or replaced by an older copy), or if a backup is dated after now.
     """
     done = make_backup(open_ledger(db), folder, clock.now, keep)
-    emit(backup_made(folder, done), form, print_backup_made)
+    emit(describe_new_backup(folder, done), form, print_backup_made)
     return int(note_problems(folder, done))
 
 
@@ -85,6 +85,6 @@ def check_(db: str, files: tuple[str, ...], expected: Place | None, replay: bool
     all ladders are compared with those of the ledger at that position, which must contain this very history.
     """
     refuse_unreadable_twice(files, "backup check")
-    report = checked_backup(BackupFiles(files, expected), db if replay else None)
+    report = check_backup_files(BackupFiles(files, expected), db if replay else None)
     emit(report, form, print_backup_checked)
     return int(bool(report.findings))

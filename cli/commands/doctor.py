@@ -7,7 +7,7 @@ from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.upkeep import print_checks, print_checks_csv
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.stored.doctor import WRONG, checks
+from ratings_ledger.projections.stored.doctor import WRONG, run_checks
 
 
 @command()
@@ -15,6 +15,6 @@ from ratings_ledger.projections.stored.doctor import WRONG, checks
 @click.pass_obj
 def doctor(db: str, form: str) -> int:
     """Read back every setting that safety depends on. Exit 1 if something is wrong."""
-    report = checks(open_ledger(db))
+    report = run_checks(open_ledger(db))
     emit(report, form, print_checks, print_checks_csv)
     return int(any(row.state == WRONG for row in report.rows))

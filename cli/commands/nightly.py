@@ -31,9 +31,9 @@ from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
 from ratings_ledger.ledger.store.runs import leave_unreached, record_run
 from ratings_ledger.projections.queries.results import ABSENT, Absent
-from ratings_ledger.projections.stored.generations import whole_second
+from ratings_ledger.projections.stored.generations import format_whole_second
 from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
-from ratings_ledger.projections.stored.status import Night, NightPart, last_comparison
+from ratings_ledger.projections.stored.status import Night, NightPart, find_last_comparison
 from ratings_ledger.projections.stored.verification import verify_all
 from ratings_ledger.projections.stored.work import WorkAt
 
@@ -120,12 +120,12 @@ def nightly(
                 run.fail("; ".join(f"{part.part}: {part.message}" for part in parts if part.exit_code))
     seconds = time.monotonic() - began
     night = Night(
-        whole_second(started),
+        format_whole_second(started),
         round(seconds, 3),
         min(failed, default=0),
         _read(ledger, lambda _, it: str(head(it))),
         tuple(parts),
-        _read(ledger, last_comparison),
+        _read(ledger, find_last_comparison),
     )
     emit(night, form, print_night)
     return night.exit_code
@@ -217,7 +217,7 @@ def _publish(how: WriteContext) -> Outcome:
 
 
 def _rebuild(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None]) -> Outcome:
-    done = rebuild(ledger, clock.now, options=RebuildOptions(rule_seconds=rule_seconds), at=at())
+    done = rebuild(ledger, clock.now, options=RebuildOptions(rule_seconds=rule_seconds), work_at=at())
     note_left_out(done.why_left_out)
     note_failures(done)
     told = f"{render.count(done.ladders, 'ladder')}, generation {done.generation}"
@@ -226,7 +226,7 @@ def _rebuild(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None
 
 
 def _verify(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None]) -> Outcome:
-    done = verify_all(ledger, rule_seconds=rule_seconds, at=at(), only_new=True)
+    done = verify_all(ledger, rule_seconds=rule_seconds, work_at=at(), only_new=True)
     found, checked = done.findings, done.checked
     for finding in found[:SHOWN_FINDINGS]:
         render.note(f"ratings: verify: {render.plain(str(finding))}")

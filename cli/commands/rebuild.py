@@ -20,9 +20,15 @@ from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.results import ABSENT, Result
-from ratings_ledger.projections.stored.generations import before_live, roll_back
-from ratings_ledger.projections.stored.rebuilding import KEPT, HistoryMissing, RebuildOptions, Rebuilt, rebuild
-from ratings_ledger.projections.stored.rule_processes import try_to_load
+from ratings_ledger.projections.stored.generations import read_previous_generation, roll_back
+from ratings_ledger.projections.stored.rebuilding import (
+    GENERATIONS_KEPT,
+    HistoryMissing,
+    RebuildOptions,
+    RebuildResult,
+    rebuild,
+)
+from ratings_ledger.projections.stored.rule_processes import preload_rules
 from ratings_ledger.projections.stored.verification import verify_standings
 
 SHOWN_LADDERS = 20
@@ -36,8 +42,8 @@ SHOWN_LADDERS = 20
 @click.option(
     "--keep",
     metavar="N",
-    type=click.IntRange(min=KEPT),
-    default=KEPT,
+    type=click.IntRange(min=GENERATIONS_KEPT),
+    default=GENERATIONS_KEPT,
     show_default=True,
     help="Generations to keep, including the live one.",
 )
@@ -88,7 +94,7 @@ def rebuild_(
                 return _verify_and_roll_back(ledger, steps if log else None, form, rule_seconds)
             with progress(steps if log else None) as tell:
                 at = open_work_on_engine(ledger, on, segments, rule_seconds, tell)
-                rebuilt = rebuild(ledger, clock.now, wanted_ladders, options, tell=tell, at=at)
+                rebuilt = rebuild(ledger, clock.now, wanted_ladders, options, report_progress=tell, work_at=at)
     except (UnknownLadder, HistoryMissing) as problem:
         raise click.UsageError(str(problem)) from None
     except LedgerError as problem:
@@ -108,9 +114,9 @@ def rebuild_(
 
 
 def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, form: str, rule_seconds: float) -> int:
-    try_to_load(ledger, rule_seconds)
+    preload_rules(ledger, rule_seconds)
     with ledger.reading() as connection:
-        previous = before_live(connection)
+        previous = read_previous_generation(connection)
         findings = list(verify_standings(connection, previous, rule_seconds)) if previous is not None else []
     if findings:
         for finding in findings[:SHOWN_LADDERS]:
@@ -125,7 +131,7 @@ def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, form: str, ru
     return emit(rolled_back, form, print_rolled_back)
 
 
-def _print_report(done: Rebuilt, log: ProgressLog, log_format: str | None, form: str, checked: bool) -> None:
+def _print_report(done: RebuildResult, log: ProgressLog, log_format: str | None, form: str, checked: bool) -> None:
     """Print what a rebuild stored to stdout, and its failures to stderr."""
     if form == "json":
         emit(done, form)
@@ -146,7 +152,7 @@ def _loggable(done: Result) -> dict[str, Any]:
     return {name: value for name, value in done.model_dump().items() if name != "chain_hash"}
 
 
-def note_failures(done: Rebuilt) -> None:
+def note_failures(done: RebuildResult) -> None:
     """Note which ladders failed, at which games, or came out differently."""
     games = {position: f" (game {render.plain(game_id)})" for position, game_id in done.failed_games.items()}
     consequences = {failure.ladder: "its previous standings keep serving" for failure in done.failures}
@@ -168,7 +174,7 @@ def note_failures(done: Rebuilt) -> None:
         render.note("ratings: nothing was promoted; the previous generation keeps serving")
 
 
-def _summarize(done: Rebuilt, seconds: float, checked: bool) -> str:
+def _summarize(done: RebuildResult, seconds: float, checked: bool) -> str:
     return (
         f"generation {done.generation}: {render.count(done.ladders, 'ladder')}, {render.count(done.rows, 'standing')} "
         f"from {render.count(done.games, 'game')} at position {done.position}, {'checked, ' * checked}"

@@ -13,7 +13,7 @@ from ratings_ledger.projections.admission.trials import SEED, trial_lines, try_r
 from ratings_ledger.projections.rulesets.registry import BUILT_IN, find_contested_rules
 from ratings_ledger.projections.rulesets.ruleset_files import read_file, read_tables
 from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind
-from ratings_ledger.projections.stored.rule_processes import why_lost
+from ratings_ledger.projections.stored.rule_processes import describe_lost_process
 
 seed_option = click.option("--seed", metavar="N", type=int, default=SEED, show_default=True, help="Draw other games.")
 
@@ -53,7 +53,11 @@ def try_files(files: Sequence[str], seconds: float, seed: int = SEED, columns: S
                 outcome = RuleTrial(*json.loads(message))
                 trials.append(outcome._replace(problems=[RulesetProblem(*problem) for problem in outcome.problems]))
         except (TimeLimitExceeded, WorkerLost) as error:
-            trials.append(RuleTrial(files[len(trials)], None, [], [RulesetProblem("rule", why_lost(error))], [], False))
+            trials.append(
+                RuleTrial(
+                    files[len(trials)], None, [], [RulesetProblem("rule", describe_lost_process(error))], [], False
+                )
+            )
     return trials
 
 
@@ -68,7 +72,7 @@ def why_failed(work: Callable[[], Any], seconds: float) -> str | None:
         for _ in run_ahead(run_work(), seconds, closes_files=True):
             pass
     except (TimeLimitExceeded, WorkerLost) as error:
-        return why_lost(error)
+        return describe_lost_process(error)
     return None
 
 

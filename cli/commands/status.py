@@ -12,7 +12,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.status import format_age_exactly, print_status, print_status_csv, print_status_prometheus
 from ratings_ledger.ledger.store.runs import LOST
-from ratings_ledger.projections.stored.status import HealthProblem, LedgerStatus, ledger_status
+from ratings_ledger.projections.stored.status import HealthProblem, LedgerStatus, read_ledger_status
 
 
 @command()
@@ -37,7 +37,7 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
     """
     ledger = open_for_command(db)
     with ledger.reading() as connection:
-        state = ledger_status(ledger, connection)
+        state = read_ledger_status(ledger, connection)
     problems = tuple(_problems(state, max_age, max_behind, no_failures))
     if max_age is not None or max_behind is not None or no_failures:
         state = replace(state, problems=problems)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # the time between two lines about the same step, and between two drawings of a bar
 LINE_SECONDS, PICTURE_SECONDS = 10.0, 0.1
 
-Tell = Callable[[str, dict[str, Any]], None]
+ReportProgress = Callable[[str, dict[str, Any]], None]
 
 
 class ProgressLog:
@@ -49,7 +49,7 @@ class ProgressLog:
 
 
 @contextmanager
-def progress(log: ProgressLog | None) -> Iterator[Tell]:
+def progress(log: ProgressLog | None) -> Iterator[ReportProgress]:
     """Provide a function that reports a step and its numbers: as a line of the log, or on a bar if stderr is a
     terminal. The number `ladders`, or `tasks`, is the total, `ladders_done` counts those that are done.
     """
@@ -62,7 +62,7 @@ def progress(log: ProgressLog | None) -> Iterator[Tell]:
         yield lambda what, numbers: None
 
 
-def _limit_rate(write: Tell) -> Tell:
+def _limit_rate(write: ReportProgress) -> ReportProgress:
     """Report the start and end of each step, and at most one line per interval in between."""
     last, when = "", 0.0
 
@@ -102,7 +102,7 @@ def _describe_step(what: str, numbers: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _show_bar() -> Iterator[Tell]:
+def _show_bar() -> Iterator[ReportProgress]:
     # not drawn by a thread, because processes are forked in the meantime
     with create_bar(by_itself=False) as bar:
         task = bar.add_task("", total=None)

@@ -72,9 +72,9 @@ def _status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | in
     if state.age_seconds is not None:
         yield "age", format_age(state.age_seconds)
     for kind, known in state.runs.items():
-        yield f"last {kind}", ": ".join(filter(None, known.last.told(times)))
+        yield f"last {kind}", ": ".join(filter(None, known.last.describe(times)))
         if known.last_failure is not None and not known.last.has_failed:
-            yield f"last failed {kind}", ": ".join(filter(None, known.last_failure.told(times)))
+            yield f"last failed {kind}", ": ".join(filter(None, known.last_failure.describe(times)))
     for ahead in state.dated_ahead:
         yield "dated after now", f"{ahead.name}: {times.second(ahead.dated)}; {ahead.remedy}"
     for missing in state.rules_missing:

@@ -7,9 +7,9 @@ from ratings_ledger.cli.output.appended import format_rejection
 from ratings_ledger.cli.output.render import print_records_csv
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.projections.queries.results import ABSENT
+from ratings_ledger.projections.stored.backup_checks import BackupCheck, NewBackup
 from ratings_ledger.projections.stored.doctor import Check, Checks
-from ratings_ledger.projections.stored.generations import RolledBack
-from ratings_ledger.projections.stored.rehearsal import BackupChecked, BackupMade
+from ratings_ledger.projections.stored.generations import Rollback
 from ratings_ledger.projections.stored.status import Night
 from ratings_ledger.projections.stored.verification import Verification
 
@@ -26,7 +26,7 @@ def print_verification(verification: Verification) -> None:
         )
 
 
-def print_rolled_back(result: RolledBack) -> None:
+def print_rolled_back(result: Rollback) -> None:
     """Print which generation is live again."""
     render.echo(
         f"generation {result.generation} of position {result.position} is live again; "
@@ -48,7 +48,7 @@ def print_checks(checks: Checks) -> None:
     render.print_table(("state", "what", "value", "note"), rows)
 
 
-def print_backup_made(backup: BackupMade) -> None:
+def print_backup_made(backup: NewBackup) -> None:
     """Print where the backup is, and its head."""
     render.echo(
         f"{render.count(backup.position, 'event')} in {backup.backup['file']}; "
@@ -57,7 +57,7 @@ def print_backup_made(backup: BackupMade) -> None:
     render.echo(f"The head: {backup.backup['head']}")
 
 
-def print_backup_checked(check: BackupChecked) -> None:
+def print_backup_checked(check: BackupCheck) -> None:
     """Print what each file holds and what is wrong; if nothing is, print the head."""
     for file in check.files:
         render.echo(f"{file.file}: {render.count(file.events, 'event')} up to position {file.position}")

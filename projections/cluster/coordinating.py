@@ -26,7 +26,7 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.base import RELEVANT_TYPES, all_cells, base_of, named_by_content, put_base
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, object_at
 from ratings_ledger.projections.cluster.engines import engine_at
-from ratings_ledger.projections.cluster.farm import Cluster, Task, Tell, farm
+from ratings_ledger.projections.cluster.farm import Cluster, ReportProgress, Task, farm
 from ratings_ledger.projections.cluster.objects import Folder, Objects, objects_at
 from ratings_ledger.projections.cluster.packs import PACK_GAMES, Pack, packs, streamed_ladder
 from ratings_ledger.projections.cluster.proofs import CODE, Proof, golden_digest, prove
@@ -48,16 +48,16 @@ from ratings_ledger.projections.facts.games import number_cell
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.stored.computing import (
-    Built,
+    BuiltLadder,
     ComputePlan,
     LadderFailure,
     build_ladder,
     compute,
-    of_packages,
+    list_package_rulesets,
     plan,
-    unpacked,
+    unpack,
 )
-from ratings_ledger.projections.stored.rule_processes import guarded
+from ratings_ledger.projections.stored.rule_processes import isolate
 from ratings_ledger.projections.stored.work import Results, Work, WorkAt
 
 # events in a segment, and how many of them are read at once
@@ -71,7 +71,7 @@ T = TypeVar("T")
 
 @contextmanager
 def cluster_for(
-    ledger: Ledger, on: str, url: str | None, tell: Tell = lambda stage, numbers: None
+    ledger: Ledger, on: str, url: str | None, tell: ReportProgress = lambda stage, numbers: None
 ) -> Iterator[Cluster]:
     """Provide the engine at an address, with a place for objects that is fit for it: below a URL, or in the cache
     folder.
@@ -323,7 +323,7 @@ def computed(
     stored: Collection[str],
     changes: bool,
     apart: Collection[str],
-) -> Generator[Built | LadderFailure]:
+) -> Generator[BuiltLadder | LadderFailure]:
     """Yield what `computing.compute` yields for the ladders of a log, but for the rulesets in `apart`.
 
     Raises as `farm` does.
@@ -341,12 +341,12 @@ def computed(
             changes=changes,
             streamed=streamed_ladder(pack, facts.rulesets[ruleset_id], changes),
         )
-        for ruleset_id in planned.apart
+        for ruleset_id in planned.isolated
         if ruleset_id not in apart
         for pack in packs(facts, ruleset_id, asked, stored, prepared.counts, PACK_GAMES)
     ]
     for result in pack_results(ledger, cluster, prepared, "replaying", tasks):
-        yield from unpacked(result)
+        yield from unpack(result)
 
 
 def sweep(cluster: Cluster) -> None:
@@ -367,7 +367,11 @@ def is_old(objects: Objects, name: str) -> bool:
 
 
 def work_on_at(
-    ledger: Ledger, on: str, segments: str | None, rule_seconds: float, tell: Tell = lambda what, numbers: None
+    ledger: Ledger,
+    on: str,
+    segments: str | None,
+    rule_seconds: float,
+    tell: ReportProgress = lambda what, numbers: None,
 ) -> WorkAt:
     """Return the work at a position, as `work_on` has it."""
     return lambda connection, position: work_on(ledger, on, segments, position, rule_seconds, tell)
@@ -375,7 +379,7 @@ def work_on_at(
 
 @contextmanager
 def work_on(
-    ledger: Ledger, on: str, segments: str | None, position: int, rule_seconds: float, tell: Tell
+    ledger: Ledger, on: str, segments: str | None, position: int, rule_seconds: float, tell: ReportProgress
 ) -> Iterator[Work]:
     """Provide the work up to a position as the workers of an engine do it, who share the place `segments`.
 
@@ -385,7 +389,7 @@ def work_on(
     """
     with cluster_for(ledger, on, segments, tell) as cluster:
         prepared = prepared_for(ledger, cluster, position)
-        apart = of_packages(prepared.facts)
+        apart = list_package_rulesets(prepared.facts)
 
         def results(asked: Collection[str], stored: Collection[str], changes: bool) -> Results:
             with closing(computed(ledger, cluster, prepared, asked, stored, changes, apart)) as ladders_of_packs:
@@ -396,13 +400,13 @@ def work_on(
                 build = partial(build_ladder, changes=changes)
                 named = {parse_name(name).ruleset_id for name in asked}
                 own = ComputePlan({}, [], [name for name in apart if not asked or name in named])
-                guard = guarded(ladders, asked, stored, build, rule_seconds)
-                with closing(compute(ladders, own, build, apart=guard, changes=changes)) as packages:
+                guard = isolate(ladders, asked, stored, build, rule_seconds)
+                with closing(compute(ladders, own, build, compute_isolated=guard, changes=changes)) as packages:
                     yield from packages
 
-        def ladders_of(asked: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
+        def list_ladder_rows(asked: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
             return 0, results(asked, stored, changes)
 
-        yield Work(prepared.facts, prepared.games, ladders_of)
+        yield Work(prepared.facts, prepared.games, list_ladder_rows)
         # now that it is promoted: after a failure the next try goes on from here
         sweep(cluster)

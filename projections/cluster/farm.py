@@ -29,7 +29,7 @@ WIDTH_TURNS = 50  # so often, while tasks end, it is looked how many workers the
 
 logger = logging.getLogger(__name__)
 
-Tell = Callable[[str, dict[str, Any]], None]
+ReportProgress = Callable[[str, dict[str, Any]], None]
 
 
 class Task(NamedTuple):
@@ -58,7 +58,7 @@ class Cluster(NamedTuple):
     objects: Objects
     proof: Proof
     own: set[str]
-    tell: Tell = lambda stage, numbers: None
+    tell: ReportProgress = lambda stage, numbers: None
 
 
 def farm(

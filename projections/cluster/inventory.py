@@ -25,7 +25,7 @@ from ratings_ledger.projections.cluster.coordinating import (
     segments_at,
     sweep,
 )
-from ratings_ledger.projections.cluster.farm import Tell
+from ratings_ledger.projections.cluster.farm import ReportProgress
 from ratings_ledger.projections.cluster.objects import LASTING, Objects
 from ratings_ledger.projections.cluster.segments import (
     FORMAT,
@@ -140,7 +140,7 @@ def _state(objects: Objects, name: SegmentName) -> SegmentState:
     return SegmentState(name.first, name.last, SEALED, segment.about["games"], size, str(name), "")
 
 
-def seal_all(ledger: Ledger, on: str, url: str | None, tell: Tell) -> AllSegments:
+def seal_all(ledger: Ledger, on: str, url: str | None, tell: ReportProgress) -> AllSegments:
     """Seal what is not sealed, on the workers of an engine. Raises as `cluster_for` and `seal` do."""
     with cluster_for(ledger, on, url, tell) as cluster:
         made_whole(ledger, cluster, lambda connection: seal(connection, cluster, head(connection).position))

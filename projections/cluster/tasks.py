@@ -56,13 +56,13 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.stored.computing import (
     REPEATABLE,
-    Built,
+    BuiltLadder,
     LadderFailure,
     build_ladder,
     compute,
-    ladder_failure,
-    packed,
-    stored_row,
+    pack,
+    to_ladder_failure,
+    to_stored_row,
 )
 from ratings_ledger.projections.stored.computing import (
     plan as plan_ladders,
@@ -221,7 +221,7 @@ def replayed_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     """Replay the ladders of a pack. Raises `DamagedObject` if their games are not those of the plan."""
     if plan["streamed"] is not None:
         ladder = streamed(base, plan["cells"], plan["games"], plan["ruleset"], tuple(plan["streamed"]))
-        return packed([] if ladder is None else [ladder])
+        return pack([] if ladder is None else [ladder])
     ladders = Ladders(base.facts(plan["cells"], plan["games"]))
     planned, versions = (
         plan_ladders(ladders, [plan["ruleset"]], plan["stored"]),
@@ -235,7 +235,7 @@ def replayed_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     }
     build = partial(build_ladder, changes=plan["changes"])
     results = compute(ladders, planned._replace(streams=streams), build, cores=1, changes=plan["changes"])
-    return packed(sorted(results, key=lambda result: (result.ladder, isinstance(result, Built))))
+    return pack(sorted(results, key=lambda result: (result.ladder, isinstance(result, BuiltLadder))))
 
 
 # The number of games in a window, approximately.
@@ -255,7 +255,7 @@ def windows(base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int
 
 def streamed(
     base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int, ruleset_id: str, values: tuple[str, ...]
-) -> Built | LadderFailure | None:
+) -> BuiltLadder | LadderFailure | None:
     """Return a ladder as `built` gives it; None if no game counts there.
 
     Raises `DamagedObject` if the segments have other than so many games.
@@ -268,19 +268,19 @@ def streamed(
         try:
             earlier = _continued(facts, ladder, ruleset_id, values, window, earlier)
         except RuleFailure as error:
-            return ladder_failure(ladder, ladders, error)
+            return to_ladder_failure(ladder, ladders, error)
     if read != games:
         raise DamagedObject(base.name, f"leads to {read:,} games instead of {games:,}")
     if earlier is None:
         return None
     ranked = ladders.rank(earlier)[0]
-    return Built(
+    return BuiltLadder(
         ranked.ladder,
         ranked.ruleset,
         ranked.digest,
         ranked.scale,
         ranked.games,
-        [stored_row(row) for row in ranked.rows],
+        [to_stored_row(row) for row in ranked.rows],
     )
 
 

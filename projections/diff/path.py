@@ -105,7 +105,7 @@ def attribute(connection: Connection, ladder: str, player: str, before: Coordina
     return Attribution(path.start, first.points, path.state.points, causes, path.facts.left_out)
 
 
-class ScoredGame(NamedTuple):
+class ReplayedGame(NamedTuple):
     """A game as its rule sees it, apart from the points, and the player's change in points."""
 
     version: Version
@@ -154,7 +154,7 @@ class PlayerState:
         return max([*map(self.moment, self.stream.row[-1:]), *adjustments], default=(-NEVER, 0))
 
     @cached_property
-    def games(self) -> dict[Moment, ScoredGame]:
+    def games(self) -> dict[Moment, ReplayedGame]:
         """Return the player's games."""
         number, stream, games = self._numbers.get(self.player or ""), self.stream, {}
         for step in () if number is None else self.trace.steps(number):
@@ -163,7 +163,7 @@ class PlayerState:
                 names = tuple(stream.names[player] for player in stream.players[low:high])
                 columns = tuple(tuple(column[low:high]) for column in stream.columns)
                 day = read_game_day(self.facts, step.row, step.version)
-                games[self.moment(step.row)] = ScoredGame(step.version, names, columns, step.change, step.row, day)
+                games[self.moment(step.row)] = ReplayedGame(step.version, names, columns, step.change, step.row, day)
         return games
 
     @cached_property
@@ -200,7 +200,7 @@ class PlayerState:
         inside = [at for at in range(len(periods.begin)) if periods.begin[at] <= moment[0] < periods.end[at]]
         return int(periods.begin[inside[0]]) if inside else NONE
 
-    def score_game(self, game: ScoredGame, moment: Moment, player: str) -> int:
+    def score_game(self, game: ReplayedGame, moment: Moment, player: str) -> int:
         """Score a game with everybody's points of this state, and return the player's change in points."""
         before = TracePosition(self.trace, *self.trace.place(self.facts, moment))
         numbers = [self._numbers.get(name) for name in game.names]

@@ -1,4 +1,4 @@
-"""A generation while it is written next to the live one, with its history for SQL if that is kept."""
+"""Write a new generation next to the live one, with its SQL history if requested."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,21 +10,21 @@ from ratings_ledger.ledger.clock import Clock
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.stored import generations, sql_history
-from ratings_ledger.projections.stored.computing import Built
+from ratings_ledger.projections.stored.computing import BuiltLadder
 from ratings_ledger.projections.stored.rebuild_lock import RebuildLock
-from ratings_ledger.projections.stored.sql_history import Keeping
+from ratings_ledger.projections.stored.sql_history import HistoryWriter
 
-# how far a rebuild has got: a word, and the numbers that go with it
-Tell = Callable[[str, dict[str, Any]], None]
+# receives the stage that a rebuild has reached, and its numbers
+ReportProgress = Callable[[str, dict[str, Any]], None]
 
 
 class HistoryPlan(NamedTuple):
-    """What becomes of the history for SQL.
+    """What a rebuild does with the SQL history.
 
-    is_kept: whether the new generation has one
-    source:  the live generation, if its history can be copied
-    is_new:  whether all parts are written anew, even those that are stored already
-    pointer: the generation whose history is kept without the new one, if any
+    is_kept: whether the new generation has a history
+    source:  the live generation, if its history can be reused
+    is_new:  whether all parts are written again, even if equal ones are stored
+    pointer: the generation whose history stays published if the new one has none
     """
 
     is_kept: bool
@@ -34,22 +34,22 @@ class HistoryPlan(NamedTuple):
 
 
 class NewGeneration:
-    """A generation that is being written: its number, and how many ladders, standings and changes it has so far."""
+    """A generation under construction: its number, and the ladders, standings and changes written so far."""
 
     def __init__(self, lock: RebuildLock, number: int, facts: Facts, clock: Clock, history: HistoryPlan) -> None:
         self.number, self.facts, self.history = number, facts, history
-        self.keeping: Keeping | None = None
+        self.history_writer: HistoryWriter | None = None
         if history.is_kept:
-            self.keeping = sql_history.begin_keeping(lock.ledger, number, reuse=not history.is_new)
+            self.history_writer = sql_history.open_history_writer(lock.ledger, number, reuse=not history.is_new)
         self.ladders = set[str]()
         self.rows = self.changes = 0
         self.is_promoted = False
         self._lock, self._clock = lock, clock
-        self._waiting: list[Built] = []
+        self._waiting: list[BuiltLadder] = []
         self._waiting_rows = 0
 
-    def write(self, built: Built) -> bool:
-        """Store a ladder; returns whether all that was written so far is in the store, and not waiting for more."""
+    def write(self, built: BuiltLadder) -> bool:
+        """Add a ladder; return whether this flushed all ladders added so far to the store."""
         self.ladders.add(built.ladder)
         self._waiting.append(built)
         self._waiting_rows += len(built.rows) + 1 + sum(len(block[1]) for block in built.changes or ())
@@ -58,63 +58,67 @@ class NewGeneration:
         return is_due
 
     def flush(self) -> None:
-        """Store whatever is waiting."""
-        generations.write(self._lock.ledger, self.facts, self.number, self._waiting, self._clock())
-        self.changes += sql_history.write_changes(self.keeping, self._waiting) if self.keeping else 0
+        """Store the ladders that wait for a transaction."""
+        generations.write_ladders(self._lock.ledger, self.facts, self.number, self._waiting, self._clock())
+        self.changes += sql_history.write_changes(self.history_writer, self._waiting) if self.history_writer else 0
         self.rows += sum(len(built.rows) for built in self._waiting)
         self._waiting, self._waiting_rows = [], 0
 
-    def renew(self, ladders: Sequence[Row[Any]]) -> None:
-        """Take over ladders of the live generation that nothing changed since: they are as they are now."""
+    def take_over_unchanged(self, ladders: Sequence[Row[Any]]) -> None:
+        """Reuse live ladders that no event has changed, as up to date at the current position."""
         now = {"position": self.facts.position, "chain_hash": self.facts.chain_hash, "built_at": self._clock()}
-        generations.copy_rows(self._lock.ledger, self.number, ladders, **now)
+        generations.copy_ladder_rows(self._lock.ledger, self.number, ladders, **now)
         self.ladders |= {row.ladder for row in ladders}
         self.rows += sum(row.players for row in ladders)
         self.changes += self._copy_history([row.ladder for row in ladders])
 
-    def leave(self, ladders: Sequence[Row[Any]], games: bool) -> None:
-        """Take over ladders of the live generation as they were when they were built; and the games, if need be."""
-        generations.copy_rows(self._lock.ledger, self.number, ladders)
+    def take_over_stale(self, ladders: Sequence[Row[Any]], games: bool) -> None:
+        """Reuse live ladders that were not rebuilt, still dated at their own position; with `games`, the games, too."""
+        generations.copy_ladder_rows(self._lock.ledger, self.number, ladders)
         self._copy_history([*(row.ladder for row in ladders), *([sql_history.GAMES] if games else [])])
 
     def _copy_history(self, names: list[str]) -> int:
         source = self.history.source
-        return 0 if self.keeping is None or source is None else sql_history.copy(self.keeping, source, names)
+        return (
+            0
+            if self.history_writer is None or source is None
+            else sql_history.reuse_parts(self.history_writer, source, names)
+        )
 
     def promote(self, live: int | None) -> None:
-        """Show readers this generation in place of the one that was live when it was begun. Raises `LockLost`."""
-        ledger, pointer = self._lock.ledger, self.number if self.keeping else self.history.pointer
+        """Make this generation live in place of generation `live`. Raises `LockLost`."""
+        ledger, pointer = self._lock.ledger, self.number if self.history_writer else self.history.pointer
 
         def point(connection: Connection) -> None:
-            sql_history.point_to(connection, pointer)
+            sql_history.set_history_generation(connection, pointer)
 
-        sql_history.refuse_short(ledger, self.number)
+        sql_history.check_row_count(ledger, self.number)
         generations.promote(self._lock, self.number, self._clock, live, point)
         self.is_promoted = True
 
 
 @contextmanager
-def building(
+def build_generation(
     lock: RebuildLock, facts: Facts, clock: Clock, history: HistoryPlan, *, covers: tuple[int, bytes], keep: int
 ) -> Iterator[NewGeneration]:
-    """Provide a new generation; sweep up what is no longer of use before, and afterwards, whatever became of it.
+    """Provide a new generation, and delete unused generations and history before and after it, even if it fails.
 
     Args:
-        lock: the rebuild lock, held.
-        facts: what its ladders are computed from.
-        clock: tells when they are.
-        history: what becomes of the history for SQL.
+        lock: the rebuild lock, which the caller holds.
+        facts: the facts from which the ladders are computed.
+        clock: the source of build times.
+        history: what to do with the SQL history.
         covers: the position and chain hash up to which all ladders are rebuilt together.
-        keep: how many generations stay once it is promoted.
+        keep: how many generations to keep once this one is promoted.
     """
     ledger = lock.ledger
     number = generations.begin_generation(lock, *covers, clock)
-    sql_history.sweep_history(ledger, number, building=True)
+    sql_history.sweep_history(ledger, number, is_building=True)
     try:
         generation = NewGeneration(lock, number, facts, clock, history)
         yield generation
     except Exception:
-        # what was written is no longer of use, and appends may need the room
+        # free the space at once, because appends may need it
         with suppress(LedgerError):
             generations.forget_generation(ledger, number)
             sql_history.sweep_history(ledger, number)

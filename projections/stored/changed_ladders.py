@@ -1,4 +1,4 @@
-"""Which ladders the events after a position may have changed; all others keep the rows that are stored of them."""
+"""Find the ladders that events after a position may have changed; all others can keep their stored rows."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
@@ -15,67 +15,67 @@ from ratings_ledger.projections.diff.affected import describe_affected, is_affec
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.ladders import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, list_games
-from ratings_ledger.projections.stored.computing import of_packages
+from ratings_ledger.projections.stored.computing import list_package_rulesets
 
-# so many games are attributed to their ladders one by one; beyond that, all ladders of their rulesets have changed
+# with more changed games than this, assigning each one to its ladders takes longer than rebuilding every ladder
 GAMES_MAX = 10_000
 
 
 class GameState(NamedTuple):
-    """A game as it is, or as it was before: a row of some facts."""
+    """A current or former state of a game: a row in facts."""
 
     facts: Facts
     row: int
 
     @property
     def name(self) -> str | None:
-        """Return what was played."""
+        """Return the name of the game that was played, such as `catan`."""
         return self.facts.label("game", self.row)
 
 
-def changed_since(connection: Connection, facts: Facts, position: int) -> set[str] | None:
+def find_changed_ladders(connection: Connection, facts: Facts, position: int) -> set[str] | None:
     """Return the names of the ladders, and of the rulesets with all their ladders, that may have changed.
 
-    Rulesets that cannot be used, or whose rules come from packages, are always among them: nobody can say when the code
-    of a package changes.
+    These always include unusable rulesets and rulesets with third-party rules, because the code of a package can change
+    without an event.
 
     Args:
-        facts: all facts now, games included.
-        position: the ladders are compared with what they were there.
+        facts: the current facts, games included.
+        position: the position after which events count as changes.
 
     Returns:
         The names; None if any ladder may have changed.
     """
-    affected = _affected_since(connection, facts, position)
-    states = list(_game_states(connection, facts, position))
+    affected = _find_affected_since(connection, facts, position)
+    states = list(_load_game_states(connection, facts, position))
     if "all" in affected or len(states) > GAMES_MAX:
         return None
     played = {state.name for state in states}
-    changed = {*facts.unusable, *of_packages(facts)}
+    changed = {*facts.unusable, *list_package_rulesets(facts)}
     for ruleset_id, versions in facts.rulesets.items():
         summed = [facts.rulesets.get(getattr(version.params, "of", None) or "", []) for version in versions]
-        games = list_games([*versions, *(version for every in summed for version in every)])
-        # periods close with the time at which anything is recorded
+        games = list_games([*versions, *(version for versions in summed for version in versions)])
+        # any new event may close a rating period, because time has passed
         if versions[0].ruleset.period != "game" or any(is_affected(version, affected) for version in versions):
             changed.add(ruleset_id)
         elif played & games:
-            changed |= _ladders_of(versions, states) if _stands_alone(facts, versions) else {ruleset_id}
+            changed |= _list_ladders(versions, states) if _is_independent(facts, versions) else {ruleset_id}
     return changed
 
 
-def _affected_since(connection: Connection, facts: Facts, position: int) -> set[str]:
-    """Return what events other than those about games may have affected, as `describe_affected` has it."""
+def _find_affected_since(connection: Connection, facts: Facts, position: int) -> set[str]:
+    """Return what the events that are not about games may affect, in the form of `describe_affected`."""
     types = [name for name, event_type in TYPES.items() if not event_type.is_silent and name not in GAME_EVENTS]
     affected = set[str]()
     for event in read_types(connection, types, until=facts.position, after=position):
         if event.position not in facts.left_out:
             by_clock = event.type in CLOCK_TYPES
-            affected |= _ruled_by_clocks(facts) if by_clock else describe_affected(event.type, event.data, ())
+            affected |= _list_clock_rulesets(facts) if by_clock else describe_affected(event.type, event.data, ())
     return affected
 
 
-def _ruled_by_clocks(facts: Facts) -> set[str]:
-    """Return the rulesets whose rules read what the games' clocks say."""
+def _list_clock_rulesets(facts: Facts) -> set[str]:
+    """Return the rulesets whose rules read the games' clocks."""
     return {
         f"ruleset:{name}"
         for name, versions in facts.rulesets.items()
@@ -83,10 +83,10 @@ def _ruled_by_clocks(facts: Facts) -> set[str]:
     }
 
 
-def _game_states(connection: Connection, facts: Facts, position: int) -> Iterator[GameState]:
-    """Yield every game about which something was recorded since: as it is now, and as it was if it is an older one.
+def _load_game_states(connection: Connection, facts: Facts, position: int) -> Iterator[GameState]:
+    """Yield the states of every game with an event after the position: its current one and, if older, its former one.
 
-    Of more than `GAMES_MAX` games only so many that this can be seen.
+    With more than `GAMES_MAX` games, only yield enough states to exceed that number.
     """
     new = bisect_right(facts.first_position, position)
     for row in range(new, min(len(facts.first_position), new + GAMES_MAX + 1)):
@@ -100,15 +100,15 @@ def _game_states(connection: Connection, facts: Facts, position: int) -> Iterato
                 yield GameState(one_game(game.occurred_at, game.data), 0)
 
 
-def _stands_alone(facts: Facts, versions: Sequence[Version]) -> bool:
-    """Tell whether a game changes no ladder of a ruleset but those that it is on."""
+def _is_independent(facts: Facts, versions: Sequence[Version]) -> bool:
+    """Tell whether a game only changes the ladders on which it counts, and no other ladder of its ruleset."""
     return versions[0].ruleset.freeze == "none" and not any(
         version.params.carry_over or getattr(version.params, "of", None) for version in versions
     )
 
 
-def _ladders_of(versions: Sequence[Version], states: Collection[GameState]) -> set[str]:
-    """Return the names of a ruleset's ladders that some games are on by their labels, sizes and dates."""
+def _list_ladders(versions: Sequence[Version], states: Collection[GameState]) -> set[str]:
+    """Return a ruleset's ladders to which some games belong by their labels, sizes and dates."""
     ruleset, games = versions[0].ruleset, list_games(versions)
     return {
         "/".join([ruleset.id, *values])

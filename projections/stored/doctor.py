@@ -1,4 +1,4 @@
-"""Reading back every setting that safety depends on, with what mends it."""
+"""Check every setting that safety depends on, and suggest fixes."""
 
 import platform
 from collections.abc import Iterator
@@ -20,22 +20,21 @@ from ratings_ledger.projections.facts import column_cache
 from ratings_ledger.projections.facts.decoding import CACHED_EVENTS
 from ratings_ledger.projections.queries.results import Result, Rows
 from ratings_ledger.projections.rulesets.registry import find_contested_rules
-from ratings_ledger.projections.stored.status import LedgerStatus, ledger_status
+from ratings_ledger.projections.stored.status import LedgerStatus, read_ledger_status
 
 WRONG = "WRONG"
 REGUARD = "somebody removed them: see what verify finds, then export events and restore them into a new ledger"
 REMAKE = "ratings upgrade makes a view that is gone; for all else export events and restore them into a new ledger"
-# what the extra `fast` gains for a long history, as in docs/performance.md
-FAST = {"numba": "replays long histories ten times as fast and more"}
+# the benefit of the packages of the extra `fast`, as in docs/performance.md
+FAST_PACKAGES = {"numba": "replays long histories ten times as fast and more"}
 
-
-# how many ladders are named
-NAMED = 5
+# the most ladders that a note names
+NAMED_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Check(Result):
-    """What was found: `ok`, WRONG or - (absent, and not needed), with what is wrong and how to fix it."""
+    """A check: its `state` is `ok`, WRONG or - (absent and not needed); `note` is the error and `remedy` the fix."""
 
     state: str
     what: str
@@ -46,13 +45,13 @@ class Check(Result):
 
 @dataclass(frozen=True, slots=True)
 class Checks(Rows[Check]):
-    """Everything that was looked at."""
+    """The checks of an installation and a ledger."""
 
     rows: tuple[Check, ...]
 
 
-def checks(ledger: Ledger) -> Checks:
-    """Look at the programs, the store, the rights, the cache, the jobs and the clock. Raises `StoreUnavailable`."""
+def run_checks(ledger: Ledger) -> Checks:
+    """Check the programs, the store, the rights, the cache, the jobs and the clock. Raises `StoreUnavailable`."""
     rows: list[Check] = [
         Check("ok", "ratings-ledger", version("ratings-ledger")),
         Check("ok", "python", platform.python_version()),
@@ -60,8 +59,8 @@ def checks(ledger: Ledger) -> Checks:
             Check("ok", name, version(name))
             for name in ("sqlalchemy", "alembic", "pydantic", "click", "rich", "tzdata")
         ),
-        _optional("psycopg", "needed for a ledger in PostgreSQL", "postgres"),
-        *(_optional(name, gain, "fast") for name, gain in FAST.items()),
+        _check_optional("psycopg", "needed for a ledger in PostgreSQL", "postgres"),
+        *(_check_optional(name, gain, "fast") for name, gain in FAST_PACKAGES.items()),
         Check("ok", "schema", SCHEMA_REVISION),
         *(
             Check(WRONG, "rule", f"{name} is registered twice", why, "uninstall the package that should not have it")
@@ -80,9 +79,9 @@ def checks(ledger: Ledger) -> Checks:
             if guards
             else Check("ok", "guards", "in place")
         )
-        rows += [*_rights(connection), _objects(connection)]
-        rows.append(_cache(connection, latest.position))
-        rows += _jobs(ledger_status(ledger, connection))
+        rows += [*_check_rights(connection), _check_objects(connection)]
+        rows.append(_check_cache(connection, latest.position))
+        rows += _check_jobs(read_ledger_status(ledger, connection))
     now = clock.now()
     if clock.is_ahead(latest.recorded_at, now):
         behind = f"{(latest.recorded_at - now) / 1_000_000:.0f} s behind the last event"
@@ -93,8 +92,8 @@ def checks(ledger: Ledger) -> Checks:
     return Checks(tuple(rows))
 
 
-def _objects(connection: Connection) -> Check:
-    """Tell whether the tables and views are those that this program makes."""
+def _check_objects(connection: Connection) -> Check:
+    """Check that the tables and views are those that this program creates."""
     try:
         wrong = [difference for difference in object_differences(connection) if difference is not None]
     except DBAPIError as error:
@@ -107,16 +106,16 @@ def _objects(connection: Connection) -> Check:
     return Check(WRONG, "objects", count(len(wrong), "difference"), "; ".join(wrong), REMAKE)
 
 
-def _rights(connection: Connection) -> list[Check]:
-    """Return who may do more than the documented roles may, or less than they need."""
+def _check_rights(connection: Connection) -> list[Check]:
+    """Check that each role has exactly the documented rights."""
     who, wrong = dialect_of(connection).find_rights_problems(connection)
     if not wrong:
         return [Check("ok", "rights", f"as documented, asked as {who}")]
     return [Check(WRONG, "rights", *difference) for difference in wrong]
 
 
-def _cache(connection: Connection, newest: int) -> Check:
-    """Return where the columns of long histories are kept, and how far they reach."""
+def _check_cache(connection: Connection, newest: int) -> Check:
+    """Check where the columns of long histories are cached, and up to which position."""
     cache = column_cache.find_cache(connection, newest)
     if cache is None:
         return Check("-", "cache", "none", "this account has no home folder", "name another place with XDG_CACHE_HOME")
@@ -125,8 +124,8 @@ def _cache(connection: Connection, newest: int) -> Check:
     return Check("ok", "cache", note, f"{cache.root} may be deleted at any time")
 
 
-def _jobs(state: LedgerStatus) -> Iterator[Check]:
-    """Yield what nightly jobs left behind: missing rules, ladders whose rules failed, runs that failed."""
+def _check_jobs(state: LedgerStatus) -> Iterator[Check]:
+    """Check the results of nightly jobs: missing rules, ladders whose rules failed, and failed runs."""
     for missing in state.rules_missing:
         yield Check(
             WRONG,
@@ -137,8 +136,8 @@ def _jobs(state: LedgerStatus) -> Iterator[Check]:
         )
     failed = [stale.ladder for stale in state.stale if stale.why == "failed"]
     if state.generations or failed:
-        more = f" and {len(failed) - NAMED:,} more" if len(failed) > NAMED else ""
-        names = ", ".join(failed[:NAMED]) + more
+        more = f" and {len(failed) - NAMED_MAX:,} more" if len(failed) > NAMED_MAX else ""
+        names = ", ".join(failed[:NAMED_MAX]) + more
         note = f"the rule failed for {names}; what was stored before stays" if failed else ""
         stale = count(len(state.stale), "stale ladder") if state.stale else "as new as the last rebuild"
         yield Check(
@@ -158,11 +157,11 @@ def _jobs(state: LedgerStatus) -> Iterator[Check]:
         )
     for kind, known in state.runs.items():
         wrong = known.ended is not None and known.ended.has_failed
-        how, why = (known.ended if wrong and known.ended else known.last).told(state.times)
+        how, why = (known.ended if wrong and known.ended else known.last).describe(state.times)
         yield Check(WRONG if wrong else "ok", f"last {kind}", how, why, f"ratings {kind}" * wrong)
 
 
-def _optional(package: str, use: str, extra: str) -> Check:
+def _check_optional(package: str, use: str, extra: str) -> Check:
     try:
         return Check("ok", package, version(package))
     except PackageNotFoundError:

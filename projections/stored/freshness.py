@@ -1,7 +1,7 @@
-"""How old the stored standings are: which ladders a rebuild left as they were, and why.
+"""Report stale standings: the ladders that a rebuild did not update, and why.
 
-A full rebuild that fails for one ladder promotes all others; the failed one keeps serving its old standings. So the
-standings are as old as the oldest of them.
+If a full rebuild fails for one ladder, it promotes all others; the failed one keeps its old standings. The stored
+standings are therefore as old as the oldest ladder.
 """
 
 from collections.abc import Sequence
@@ -16,17 +16,22 @@ from ratings_ledger.ledger.store.runs import Run
 from ratings_ledger.projections.queries.results import HIDDEN, Result
 from ratings_ledger.projections.rulesets.registry import rule_names
 from ratings_ledger.projections.stored.computing import is_named
-from ratings_ledger.projections.stored.generations import age_seconds, ages_of, live, whole_second
+from ratings_ledger.projections.stored.generations import (
+    format_whole_second,
+    list_ladder_ages,
+    read_live_generation,
+    seconds_since,
+)
 
 FAILED, NOT_ASKED = "failed", "not-asked"
 
 
 @dataclass(frozen=True, slots=True)
-class Stale(Result):
+class StaleLadder(Result):
     """A ladder older than the live position, or one that a rebuild could not build at all (then without a position).
 
-    It lacks the last `behind` events, and was `built` then, in whole seconds. `why` is `failed` (its rule) or
-    `not-asked` (a rebuild was for other ladders); the message is the rule's.
+    It lacks the last `behind` events. `built` is its build time, in whole seconds. `why` is `failed` (its rule failed;
+    `message` is the rule's) or `not-asked` (the rebuild did not include it).
     """
 
     ladder: str
@@ -39,62 +44,71 @@ class Stale(Result):
     built_at: int | None = field(metadata=HIDDEN)
 
 
-class Missing(NamedTuple):
-    """A published version of a ruleset whose rule is not installed here, and the games that it scores."""
+class RulesetWithoutRule(NamedTuple):
+    """A published ruleset whose rule is not installed, and the games that it scores."""
 
     ruleset: str
     rule: str
     games: list[str]
 
 
-def stale_ladders(connection: Connection, runs: Sequence[Run], now: int) -> list[Stale]:
-    """Return the ladders of the live generation that are older than it, by name; `runs` come newest first."""
+def find_stale_ladders(connection: Connection, runs: Sequence[Run], now: int) -> list[StaleLadder]:
+    """Return the stale ladders of the live generation, by name; `runs` come newest first."""
     latest = head(connection).position
 
-    def stale(ladder: str, position: int | None, built_at: int | None, why: str, message: str | None) -> Stale:
-        built, age = (None, None) if built_at is None else (whole_second(built_at), age_seconds(built_at, now))
-        return Stale(ladder, position, latest - (position or 0), built, age, why, message, built_at)
+    def make_entry(
+        ladder: str, position: int | None, built_at: int | None, why: str, message: str | None
+    ) -> StaleLadder:
+        built, age = (None, None) if built_at is None else (format_whole_second(built_at), seconds_since(built_at, now))
+        return StaleLadder(ladder, position, latest - (position or 0), built, age, why, message, built_at)
 
-    generation = live(connection)
-    failures = _failures(runs, None if generation is None else generation.generation)
-    rows = [] if generation is None else ages_of(connection, generation.generation)
+    generation = read_live_generation(connection)
+    failures = _find_failures(runs, None if generation is None else generation.generation)
+    rows = [] if generation is None else list_ladder_ages(connection, generation.generation)
     newest = max([row.position for row in rows] + ([] if generation is None else [generation.position]), default=0)
-    stale_ladders, named = list[Stale](), set[str]()
+    stale_ladders, matched_names = list[StaleLadder](), set[str]()
     for row in rows:
-        failed = next((name for name in failures if is_named(row.ladder, [name])), None) if failures else None
-        named |= {failed} if failed else set()
-        if failed:
-            stale_ladders.append(stale(row.ladder, row.position, row.built_at, FAILED, failures[failed]))
+        failed_name = next((name for name in failures if is_named(row.ladder, [name])), None) if failures else None
+        matched_names |= {failed_name} if failed_name else set()
+        if failed_name:
+            stale_ladders.append(make_entry(row.ladder, row.position, row.built_at, FAILED, failures[failed_name]))
         elif row.position < newest:
             assert generation is not None
             why = FAILED if row.position < generation.position else NOT_ASKED
-            stale_ladders.append(stale(row.ladder, row.position, row.built_at, why, None))
+            stale_ladders.append(make_entry(row.ladder, row.position, row.built_at, why, None))
     stale_ladders += [
-        stale(name, None, None, FAILED, message) for name, message in failures.items() if name not in named
+        make_entry(name, None, None, FAILED, message) for name, message in failures.items() if name not in matched_names
     ]
     return sorted(stale_ladders, key=lambda entry: entry.ladder)
 
 
-def _failures(runs: Sequence[Run], live_generation: int | None) -> dict[str, str]:
-    """Return why ladders or rulesets failed when they were last built, by name, as far as the rebuild runs show."""
-    failed: dict[str, str] = {}
+def _find_failures(runs: Sequence[Run], live_generation: int | None) -> dict[str, str]:
+    """Return the latest build failure of each ladder or ruleset, by name, from the recorded rebuild runs."""
+    failure_by_name: dict[str, str] = {}
     for run in reversed(runs):
-        number, asked, now = (run.details.get(name) for name in ("generation", "asked", "failed"))
-        if run.kind != "rebuild" or type(number) is not int or live_generation is None or number > live_generation:
+        generation, requested, failures = (run.details.get(name) for name in ("generation", "asked", "failed"))
+        if (
+            run.kind != "rebuild"
+            or type(generation) is not int
+            or live_generation is None
+            or generation > live_generation
+        ):
             continue
-        names = [name for name in asked if isinstance(name, str)] if isinstance(asked, list) else []
-        failed = {name: why for name, why in failed.items() if names and not is_named(name, names)}
-        for failure in now if isinstance(now, list) else ():
+        names = [name for name in requested if isinstance(name, str)] if isinstance(requested, list) else []
+        failure_by_name = {name: why for name, why in failure_by_name.items() if names and not is_named(name, names)}
+        for failure in failures if isinstance(failures, list) else ():
             if isinstance(failure, dict) and isinstance(failure.get("ladder"), str):
-                failed[failure["ladder"]] = str(failure.get("message"))
-    return failed
+                failure_by_name[failure["ladder"]] = str(failure.get("message"))
+    return failure_by_name
 
 
-def missing_rules(connection: Connection) -> list[Missing]:
-    """Return the rulesets of the ledger whose rules are not installed here; this loads no rules."""
+def find_missing_rules(connection: Connection) -> list[RulesetWithoutRule]:
+    """Return the ledger's rulesets whose rules are not installed, without loading any rule."""
     installed = set(rule_names())
     published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
     rulesets = [Ruleset.model_validate(event.data) for event in published]
     return [
-        Missing(ruleset.name, ruleset.rule, ruleset.scope.game) for ruleset in rulesets if ruleset.rule not in installed
+        RulesetWithoutRule(ruleset.name, ruleset.rule, ruleset.scope.game)
+        for ruleset in rulesets
+        if ruleset.rule not in installed
     ]

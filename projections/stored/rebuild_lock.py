@@ -1,7 +1,7 @@
-"""The rebuild lock: one rebuild at a time per database, however it is accessed; whoever loses it promotes nothing.
+"""Hold the rebuild lock: one rebuild at a time per database. A process that loses the lock promotes nothing.
 
-The store holds it. The number of the generation that a holder begins is its fencing token: each holder's is higher than
-all before it, and only the highest is promoted.
+The store holds the lock. The number of the generation that a holder creates is its fencing token: numbers increase, and
+only the highest can be promoted.
 """
 
 from collections.abc import Iterator
@@ -16,19 +16,19 @@ from ratings_ledger.ledger.store.opening import Ledger
 
 
 class RebuildLock(NamedTuple):
-    """The lock, held; on this connection, if a connection holds it."""
+    """The held lock, with the connection that holds it, if any."""
 
     ledger: Ledger
     connection: Connection | None
 
     @contextmanager
-    def fenced(self) -> Iterator[Connection]:
-        """Provide a transaction during which nobody else begins, promotes or rolls back; on the lock's own connection.
+    def fenced_transaction(self) -> Iterator[Connection]:
+        """Provide a transaction during which no other process creates, promotes or rolls back a generation.
 
-        It fails if that connection is gone, and the lock with it.
+        It uses the lock's own connection, so it fails if that connection, and with it the lock, is lost.
         """
         if self.connection is None:
-            with fenced(self.ledger) as connection:
+            with fenced_transaction(self.ledger) as connection:
                 yield connection
             return
         with transaction(self.connection, "BEGIN"):
@@ -37,16 +37,16 @@ class RebuildLock(NamedTuple):
 
 
 @contextmanager
-def fenced(ledger: Ledger) -> Iterator[Connection]:
-    """Provide the same for a caller that does not hold the lock, or may have lost it."""
+def fenced_transaction(ledger: Ledger) -> Iterator[Connection]:
+    """Provide a fenced transaction to a caller that does not hold the lock, or may have lost it."""
     with ledger.writing("rebuilder") as connection:
         ledger.dialect.lock_generations(connection)
         yield connection
 
 
 @contextmanager
-def only_one(ledger: Ledger) -> Iterator[RebuildLock]:
-    """Hold the rebuild lock, which dies with the process. Raises `AlreadyRunning`."""
+def hold_rebuild_lock(ledger: Ledger) -> Iterator[RebuildLock]:
+    """Hold the rebuild lock, which is released when the process ends. Raises `AlreadyRunning`."""
     with ExitStack() as stack:
         try:
             held = stack.enter_context(ledger.dialect.hold_rebuild_lock(ledger))

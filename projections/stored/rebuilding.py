@@ -1,7 +1,7 @@
-"""`rebuild`: all ladders, or some, are replayed and stored as a new generation, which is then promoted.
+"""Rebuild ladders: replay them, store them as a new generation, and promote it.
 
-Appends continue meanwhile: a rebuild covers the log up to the position where it began to read. Ladders that nothing
-recorded since can have changed are not replayed: their rows are taken over as they are.
+Appends continue meanwhile, because a rebuild covers the log up to the position at which it started reading. Ladders
+that no later event can have changed are not replayed; their rows are reused.
 """
 
 import json
@@ -31,55 +31,59 @@ from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, R
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.trace_cache import find_wrong_traces
 from ratings_ledger.projections.stored import generations, sql_history
-from ratings_ledger.projections.stored.building import HistoryPlan, NewGeneration, Tell, building
-from ratings_ledger.projections.stored.changed_ladders import changed_since
+from ratings_ledger.projections.stored.building import HistoryPlan, NewGeneration, ReportProgress, build_generation
+from ratings_ledger.projections.stored.changed_ladders import find_changed_ladders
 from ratings_ledger.projections.stored.computing import (
-    Built,
+    BuiltLadder,
     LadderFailure,
     is_named,
 )
-from ratings_ledger.projections.stored.rebuild_lock import only_one
-from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS, try_to_load
-from ratings_ledger.projections.stored.work import Results, Work, WorkAt, work_here
+from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
+from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS, preload_rules
+from ratings_ledger.projections.stored.work import Results, Work, WorkAt, create_local_work
 
 logger = logging.getLogger(__name__)
 
-# the live generation and the one before it, which somebody may still be reading
-KEPT = 2
-TOLD_LADDERS = 500
-# the number of failures named in the message of a run, and stored with it
-NAMED_MAX, TOLD_FAILURES, TOLD_CHARACTERS = 5, 500, 300
+# the live generation and the one before it, which readers may still be using
+GENERATIONS_KEPT = 2
+LADDERS_PER_REPORT = 500
+# the failures named in the message of a run, the failures stored with it, and the length of a stored message
+NAMED_MAX, STORED_FAILURES_MAX, MESSAGE_CHARACTERS_MAX = 5, 500, 300
 
 
 class HistoryMissing(ValueError):
-    """The history of some ladders is asked for while that of the others is not kept."""
+    """A history of some ladders is requested, but the other ladders have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class RebuildOptions:
     """How to rebuild.
 
-    check:        whether everything is replayed a second time, the plainest way, before it is promoted
-    keep:         how many generations stay, including the live one
-    keep_history: whether changes and games are kept for SQL; None: as last time
-    rule_seconds: how long the rule of a package may take for each ladder, which it computes in a process of its own
+    check:        whether to replay everything a second time, interpreted and without a cache, before promoting
+    keep:         how many generations to keep, including the live one
+    keep_history: whether to store changes and games for SQL; None: as last time
+    rule_seconds: how long a third-party rule may take for each ladder, which it computes in its own process
     cores:        how many processes replay; None: one per processor
     """
 
     check: bool = False
-    keep: int = KEPT
+    keep: int = GENERATIONS_KEPT
     keep_history: bool | None = None
     rule_seconds: float = RULE_SECONDS
     cores: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilt(Result):
-    """What a rebuild made. `unchanged` ladders are as they were; for `differing` ones a second replay gave other
-    standings than are stored, so nothing was promoted. `left_out` are the positions of events that do not count, with
-    the reasons in `why_left_out`. `history` says whether changes and games are kept for SQL; `changes` is how many
-    changes the `ladders` have. `failed_games` are the games at which rules failed, by position; of what is `not_stored`
-    there are no earlier standings that could stay.
+class RebuildResult(Result):
+    """The result of a rebuild.
+
+    unchanged:    the number of ladders that were not rebuilt
+    differing:    the ladders whose second replay differs; if there are any, nothing was promoted
+    changes:      the number of changes in the SQL history of the `ladders`
+    left_out:     the positions of events that do not count; `why_left_out` has the reasons
+    history:      whether the generation has an SQL history
+    failed_games: the games at which rules failed, by position
+    not_stored:   the failed ladders without earlier standings
     """
 
     generation: int
@@ -100,19 +104,20 @@ class Rebuilt(Result):
     not_stored: frozenset[str] = field(metadata=HIDDEN)
 
 
-class _Order(NamedTuple):
-    """What is to be rebuilt, and from what.
+class _RebuildPlan(NamedTuple):
+    """What to rebuild, and from what.
 
-    asked:     the requested ladders and rulesets; all if empty
-    facts:     of the log up to its position
-    work:      what there is to replay
-    live:      the row of the live generation, if there is one, and `stored` those of its ladders
-    unchanged: the rows of `stored` that nothing can have changed since
+    requested: the requested ladders and rulesets; all if empty
+    facts:     the facts at the position of the rebuild
+    work:      the replay
+    live:      the row of the live generation, if there is one
+    stored:    the ladder rows of the live generation
+    unchanged: the rows of `stored` that no event can have changed
     changed:   the other ladders and rulesets; None if all are to be replayed
-    history:   what becomes of the history for SQL
+    history:   what to do with the SQL history
     """
 
-    asked: Collection[str]
+    requested: Collection[str]
     options: RebuildOptions
     facts: Facts
     work: Work
@@ -124,130 +129,139 @@ class _Order(NamedTuple):
 
     @property
     def covers(self) -> tuple[int, bytes]:
-        """Return the position of the generation and its chain hash: those of what was not requested."""
-        if not self.asked:
+        """Return the position and chain hash up to which all ladders of the generation are rebuilt."""
+        if not self.requested:
             return self.facts.position, self.facts.chain_hash
         return (0, ZERO) if self.live is None else (self.live.position, bytes(self.live.chain_hash))
 
     @property
-    def named(self) -> list[str]:
-        """Return the stored ladders that were asked for: one that no longer has games is stored as it is now, empty."""
-        return [row.ladder for row in self.stored if is_named(row.ladder, self.asked)]
+    def requested_stored(self) -> list[str]:
+        """Return the requested ladders that are stored; one that no longer has games is stored as an empty ladder."""
+        return [row.ladder for row in self.stored if is_named(row.ladder, self.requested)]
 
 
 def rebuild(
     ledger: Ledger,
     clock: Clock,
-    asked: Collection[str] = (),
+    requested: Collection[str] = (),
     options: RebuildOptions = RebuildOptions(),
     *,
-    tell: Tell = lambda what, numbers: None,
-    at: WorkAt | None = None,
-) -> Rebuilt:
+    report_progress: ReportProgress = lambda what, numbers: None,
+    work_at: WorkAt | None = None,
+) -> RebuildResult:
     """Build and promote a generation of the requested ladders and rulesets (default: all) at the head.
 
-    Of all ladders, those that cannot have changed since the live generation keep their rows; with names, the other
-    ladders stay as they were. It leaves a run. The work is that `at` the head, by default done here.
+    Without names, ladders that cannot have changed since the live generation keep their rows; with names, all other
+    ladders do. The rebuild is recorded as a run.
+
+    Args:
+        work_at: provides the work at a position; by default, this machine does it.
+
     Raises `AlreadyRunning`, `HistoryMissing`, `LockLost`, `StoreUnavailable`, `UnknownLadder`, `WorkerLost`.
     """
     with ExitStack() as stack:
-        lock = stack.enter_context(only_one(ledger))
+        lock = stack.enter_context(hold_rebuild_lock(ledger))
         run = stack.enter_context(record_run(ledger, "rebuild", clock))
         stack.enter_context(ledger.translate_errors("rebuilder"))
-        tell("reading", {})
-        try_to_load(ledger, options.rule_seconds)
+        report_progress("reading", {})
+        preload_rules(ledger, options.rule_seconds)
         try:
-            order = _read_order(stack, ledger, asked, options, at)
+            plan = _plan_rebuild(stack, ledger, requested, options, work_at)
         except (UnknownLadder, HistoryMissing):
             run.no_trace = True
             raise
-        facts, live = order.facts, order.live
-        run.position, run.details = facts.position, {"asked": list(asked)} | ({"check": True} if options.check else {})
-        with building(lock, facts, clock, order.history, covers=order.covers, keep=options.keep) as generation:
-            numbers = {"position": facts.position, "games": order.work.games}
-            tell("planning", {"generation": generation.number} | numbers)
-            failures = _write_ladders(generation, order, tell)
-            left = _take_over(generation, order, failures)
-            if generation.keeping is not None and not asked:
-                tell("games", {"games": order.work.games})
-                _write_games(ledger, generation.keeping, order)
-            differing = _check(ledger, generation, order, failures, tell) if options.check else []
+        facts, live = plan.facts, plan.live
+        run.position, run.details = (
+            facts.position,
+            {"asked": list(requested)} | ({"check": True} if options.check else {}),
+        )
+        with build_generation(lock, facts, clock, plan.history, covers=plan.covers, keep=options.keep) as generation:
+            numbers = {"position": facts.position, "games": plan.work.games}
+            report_progress("planning", {"generation": generation.number} | numbers)
+            failures = _write_ladders(generation, plan, report_progress)
+            left = _take_over_ladders(generation, plan, failures)
+            if generation.history_writer is not None and not requested:
+                report_progress("games", {"games": plan.work.games})
+                _write_games(ledger, generation.history_writer, plan)
+            differing = _check_by_replay(ledger, generation, plan, failures, report_progress) if options.check else []
             if not differing:
-                tell("promoting", {"generation": generation.number})
+                report_progress("promoting", {"generation": generation.number})
                 generation.promote(None if live is None else live.generation)
-        done = _outcome(ledger, generation, order, failures, left, differing)
-        _record_outcome(run, done, is_whole=not asked)
-    return done
+        result = _build_result(ledger, generation, plan, failures, left, differing)
+        _record_outcome(run, result, is_whole=not requested)
+    return result
 
 
-def _read_order(
-    stack: ExitStack, ledger: Ledger, asked: Collection[str], options: RebuildOptions, at: WorkAt | None
-) -> _Order:
-    """Read the log and what is stored. Raises `UnknownLadder`, `HistoryMissing`."""
+def _plan_rebuild(
+    stack: ExitStack, ledger: Ledger, requested: Collection[str], options: RebuildOptions, work_at: WorkAt | None
+) -> _RebuildPlan:
+    """Read the log and the stored ladders, and plan the rebuild. Raises `UnknownLadder`, `HistoryMissing`."""
     with ledger.reading() as connection:
-        live, pointer = generations.live(connection), sql_history.pointer(connection)
+        live, pointer = generations.read_live_generation(connection), sql_history.read_history_generation(connection)
         source = pointer if live is not None and live.generation == pointer else None
         position = head(connection).position
-        _refuse_unknown(connection, position, asked)
-        if asked and options.keep_history and source is None:
-            raise HistoryMissing("the history of all other ladders is not kept; first: ratings rebuild --history")
+        _check_names(connection, position, requested)
+        if requested and options.keep_history and source is None:
+            raise HistoryMissing("the other ladders have no history; first run: ratings rebuild --history")
         is_kept = pointer is not None if options.keep_history is None else options.keep_history
-        # a history that is wanted, but waits for the next full rebuild, is still wanted
+        # a rebuild of some ladders cannot start a history, but must not withdraw the request for one either
         history = HistoryPlan(
-            is_kept and (source is not None or not asked), source, options.check, pointer if is_kept else None
+            is_kept and (source is not None or not requested), source, options.check, pointer if is_kept else None
         )
-        elsewhere = None if at is None else stack.enter_context(at(connection, position))
+        elsewhere = None if work_at is None else stack.enter_context(work_at(connection, position))
         facts = decode_to_store(connection) if elsewhere is None else elsewhere.facts
-        stored = [] if live is None else generations.ladders_of(connection, live.generation)
+        stored = [] if live is None else generations.list_ladder_rows(connection, live.generation)
         changed = None
-        if not asked and elsewhere is None and live is not None and not (history.is_kept and source is None):
-            changed = _find_changed(ledger, connection, facts, live, stored)
+        if not requested and elsewhere is None and live is not None and not (history.is_kept and source is None):
+            changed = _find_changed_names(ledger, connection, facts, live, stored)
     unchanged = [] if changed is None else [row for row in stored if not is_named(row.ladder, changed)]
-    # what is checked comes from the first game on
-    work = elsewhere or work_here(
+    # with a check, replay from the first game, without cached traces
+    work = elsewhere or create_local_work(
         replace(facts, cache=None) if options.check else facts, options.rule_seconds, options.cores
     )
     changed = None if options.check else changed
-    return _Order(asked, options, facts, work, live, stored, unchanged, changed, history)
+    return _RebuildPlan(requested, options, facts, work, live, stored, unchanged, changed, history)
 
 
-def _find_changed(
+def _find_changed_names(
     ledger: Ledger, connection: Connection, facts: Facts, live: Row[Any], stored: Sequence[Row[Any]]
 ) -> set[str] | None:
-    """Return which ladders and rulesets may be other than in the live generation; None if nothing is known about that.
+    """Return the ladders and rulesets that may differ from the live generation; None if that is unknown.
 
-    That takes a full rebuild by this very program, in a history that the log contains.
+    It is known only if this version of the program built the live generation from the history of this log.
     """
-    runs = all_runs(ledger, connection, now=0)  # only what has ended has details
+    runs = all_runs(ledger, connection, now=0)  # only finished runs have details
     built_by = [run for run in runs if run.kind == "rebuild" and run.details.get("generation") == live.generation]
     if not built_by or built_by[0].details.get("program") != program_digest():
         return None
     try:
-        chain_hash, _ = generations.stored_head(live)
+        chain_hash, _ = generations.read_stored_head(live)
     except StoreDamaged:
         return None
     if not 0 < live.position <= facts.position or chain_hash_at(connection, live.position) != chain_hash:
         return None
-    changed = changed_since(connection, facts, live.position)
+    changed = find_changed_ladders(connection, facts, live.position)
     if changed is None:
         return None
-    # an empty ladder disappears, lost rows are replaced, and what failed may work by now
-    again = {*generations.incomplete_ladders(connection, live.generation)}
+    # also rebuild ladders that are empty, have lost rows, or failed before and may work now
+    again = {*generations.find_incomplete_ladders(connection, live.generation)}
     again |= {row.ladder for row in stored if row.position != live.position}
     return changed | again | {failure["ladder"] for failure in built_by[0].details.get("failed", [])}
 
 
-def _write_ladders(generation: NewGeneration, order: _Order, tell: Tell) -> list[LadderFailure]:
-    """Compute and store the requested ladders, or those that may have changed; returns what could not be built."""
-    known, results = 0, (result for result in list[Built | LadderFailure]())
-    if order.changed != set():
-        names = order.asked or order.changed or ()
-        known, results = order.work.compute(names, order.named, order.history.is_kept)
+def _write_ladders(
+    generation: NewGeneration, plan: _RebuildPlan, report_progress: ReportProgress
+) -> list[LadderFailure]:
+    """Compute and store the requested ladders, or those that may have changed; return the failures."""
+    known, results = 0, (result for result in list[BuiltLadder | LadderFailure]())
+    if plan.changed != set():
+        names = plan.requested or plan.changed or ()
+        known, results = plan.work.compute(names, plan.requested_stored, plan.history.is_kept)
     failures: list[LadderFailure] = []
 
     def report(ladders: int = known) -> None:
         numbers = {"ladders_done": len(generation.ladders), "ladders": ladders, "standings": generation.rows}
-        tell("building", numbers | {"failures": len(failures)})
+        report_progress("building", numbers | {"failures": len(failures)})
 
     report()
     with closing(results):
@@ -261,162 +275,171 @@ def _write_ladders(generation: NewGeneration, order: _Order, tell: Tell) -> list
     return sorted(failures)
 
 
-def _take_over(generation: NewGeneration, order: _Order, failures: Sequence[LadderFailure]) -> list[str]:
-    """Take over what was not built of the live generation; returns the ladders that are as old as they were."""
-    if order.changed is not None:
-        generation.renew(order.unchanged)
+def _take_over_ladders(generation: NewGeneration, plan: _RebuildPlan, failures: Sequence[LadderFailure]) -> list[str]:
+    """Reuse the live generation's ladders that were not built, and return the stale ones."""
+    if plan.changed is not None:
+        generation.take_over_unchanged(plan.unchanged)
     failed = {failure.ladder for failure in failures}
     left = [
         row
-        for row in order.stored
+        for row in plan.stored
         if row.ladder not in generation.ladders
-        and (is_named(row.ladder, failed) or (order.asked and not is_named(row.ladder, order.asked)))
+        and (is_named(row.ladder, failed) or (plan.requested and not is_named(row.ladder, plan.requested)))
     ]
-    # games are those of the last full rebuild, as is a generation's position
-    generation.leave(left, games=bool(order.asked))
+    # the stored games, like the position of a generation, are those of the last full rebuild
+    generation.take_over_stale(left, games=bool(plan.requested))
     return [row.ladder for row in left]
 
 
-def _write_games(ledger: Ledger, keeping: sql_history.Keeping, order: _Order) -> None:
-    """Keep the games; workers elsewhere do not leave them here, and what is checked does not come from the cache."""
-    facts = order.facts
-    is_whole = len(facts.first_position) == order.work.games and not order.options.check
+def _write_games(ledger: Ledger, writer: sql_history.HistoryWriter, plan: _RebuildPlan) -> None:
+    """Store the current games; decode them again if workers hold the games, or if a check must not use the cache."""
+    facts = plan.facts
+    is_whole = len(facts.first_position) == plan.work.games and not plan.options.check
     with ledger.reading() as connection:
         games = facts if is_whole else decode(connection, facts.position, cached=False)
-        sql_history.write_games(keeping, connection, games)
+        sql_history.write_games(writer, connection, games)
 
 
-def _check(
-    ledger: Ledger, generation: NewGeneration, order: _Order, failures: Sequence[LadderFailure], tell: Tell
+def _check_by_replay(
+    ledger: Ledger,
+    generation: NewGeneration,
+    plan: _RebuildPlan,
+    failures: Sequence[LadderFailure],
+    report_progress: ReportProgress,
 ) -> list[str]:
-    """Replay everything a second time, and return the ladders that are stored otherwise.
+    """Replay everything a second time, and return the ladders whose stored standings differ.
 
-    A warning names those that were stored otherwise before, though nothing can have changed them.
+    A warning names reused ladders that differed before this rebuild, too.
     """
-    facts, asked, changes = order.facts, order.asked, generation.keeping is not None
-    tell("checking", {"ladders_done": 0, "ladders": len(generation.ladders)})
+    facts, requested, changes = plan.facts, plan.requested, generation.history_writer is not None
+    report_progress("checking", {"ladders_done": 0, "ladders": len(generation.ladders)})
     with compiling.interpreting():
-        plain = _plainly(ledger, facts.position)
-        again = work_here(plain, order.options.rule_seconds, order.options.cores, _digest_by_definition)
-        _, results = again.compute(asked, order.named, changes)
+        plain = _decode_uncached(ledger, facts.position)
+        again = create_local_work(plain, plan.options.rule_seconds, plan.options.cores, _digest_by_definition)
+        _, results = again.compute(requested, plan.requested_stored, changes)
         failed = {failure.ladder for failure in failures}
-        differing = _differing(ledger, generation, order, plain, results, failed, tell)
+        differing = _find_differing(ledger, generation, plan, plain, results, failed, report_progress)
     for ladder, path in find_wrong_traces(facts, plain):
-        logger.warning("ratings: %s says something else about %s than a replay; it is deleted", path, ladder)
+        logger.warning("ratings: %s differs from a replay of %s; it is deleted", path, ladder)
     if differing and facts.cache is not None:
         logger.warning(
-            "ratings: the second replay did without the cache, which may be what is wrong; it may be deleted: rm -r %s",
+            "ratings: the second replay did not use the cache, so the cache may be wrong; to delete it: rm -r %s",
             quote(str(facts.cache)),
         )
     return differing
 
 
-def _differing(
+def _find_differing(
     ledger: Ledger,
     generation: NewGeneration,
-    order: _Order,
+    plan: _RebuildPlan,
     facts: Facts,
     results: Results,
     failed: set[str],
-    tell: Tell,
+    report_progress: ReportProgress,
 ) -> list[str]:
-    """Return the ladders of a generation whose rows, as they are stored by now, are not those of another replay."""
+    """Return the ladders of a generation whose stored rows differ from another replay."""
     again, differing, failed_again = set[str](), set[str](), set[str]()
-    before = {row.ladder: row for row in order.unchanged}
+    before = {row.ladder: row for row in plan.unchanged}
     with closing(results), ledger.reading() as connection:
-        stored = {row.ladder: row for row in generations.ladders_of(connection, generation.number)}
-        parts = sql_history.kept_parts(connection, generation.number) if generation.keeping else {}
+        stored = {row.ladder: row for row in generations.list_ladder_rows(connection, generation.number)}
+        parts = sql_history.list_parts(connection, generation.number) if generation.history_writer else {}
         for number, result in enumerate(results, 1):
             if isinstance(result, LadderFailure):
                 failed_again.add(result.ladder)
                 continue
             again.add(result.ladder)
-            if (row := before.get(result.ladder)) and any(generations.standings_differing(connection, row, result)):
-                logger.warning("ratings: %s was not stored as a replay has it; it is replaced", result.ladder)
+            if (row := before.get(result.ladder)) and any(
+                generations.describe_standing_differences(connection, row, result)
+            ):
+                logger.warning("ratings: the stored %s differs from a replay; it is replaced", result.ladder)
             if result.ladder in stored and (
-                any(generations.standings_differing(connection, stored[result.ladder], result))
-                or (generation.keeping and sql_history.differing(connection, parts.get(result.ladder, []), result))
+                any(generations.describe_standing_differences(connection, stored[result.ladder], result))
+                or (
+                    generation.history_writer
+                    and sql_history.find_change_difference(connection, parts.get(result.ladder, []), result)
+                )
             ):
                 differing.add(result.ladder)
-            if number % TOLD_LADDERS == 0:
-                tell("checking", {"ladders_done": number, "ladders": len(generation.ladders)})
-        if sql_history.GAMES in parts and sql_history.games_differing(connection, parts[sql_history.GAMES], facts):
+            if number % LADDERS_PER_REPORT == 0:
+                report_progress("checking", {"ladders_done": number, "ladders": len(generation.ladders)})
+        if sql_history.GAMES in parts and sql_history.find_game_difference(connection, parts[sql_history.GAMES], facts):
             differing.add("live_games")
     return sorted(differing | (generation.ladders ^ again) | (failed ^ failed_again))
 
 
-def _outcome(
+def _build_result(
     ledger: Ledger,
     generation: NewGeneration,
-    order: _Order,
+    plan: _RebuildPlan,
     failures: list[LadderFailure],
     left: list[str],
     differing: list[str],
-) -> Rebuilt:
-    facts, stored = order.facts, {name for ladder in left for name in (ladder, parse_name(ladder).ruleset_id)}
-    return Rebuilt(
+) -> RebuildResult:
+    facts, stored = plan.facts, {name for ladder in left for name in (ladder, parse_name(ladder).ruleset_id)}
+    return RebuildResult(
         generation=generation.number,
         position=facts.position,
         chain_hash=facts.chain_hash.hex(),
         ladders=len(generation.ladders),
         rows=generation.rows,
-        games=order.work.games,
+        games=plan.work.games,
         failures=failures,
         unchanged=len(left),
         differing=differing,
         promoted=generation.is_promoted,
-        changes=ABSENT if generation.keeping is None else generation.changes,
+        changes=ABSENT if generation.history_writer is None else generation.changes,
         left_out=tuple(facts.left_out) or ABSENT,
-        history=generation.keeping is not None,
+        history=generation.history_writer is not None,
         why_left_out=facts.left_out,
-        failed_games=_games_at(ledger, [failure.position for failure in failures]) if failures else {},
+        failed_games=_find_games(ledger, [failure.position for failure in failures]) if failures else {},
         not_stored=frozenset({failure.ladder for failure in failures} - stored),
     )
 
 
-def _record_outcome(run: RunOutcome, done: Rebuilt, is_whole: bool) -> None:
-    """Record in a rebuild's run what was promoted, and which ladders failed, or differ."""
-    if done.promoted:
-        run.details["generation"] = done.generation
-    if done.promoted and is_whole and len(done.failures) <= TOLD_FAILURES:
-        # the next rebuild may take over what is stored
+def _record_outcome(run: RunOutcome, result: RebuildResult, is_whole: bool) -> None:
+    """Record in the run whether the generation was promoted, and which ladders failed or differ."""
+    if result.promoted:
+        run.details["generation"] = result.generation
+    if result.promoted and is_whole and len(result.failures) <= STORED_FAILURES_MAX:
+        # allows the next rebuild to reuse the stored ladders
         run.details["program"] = program_digest()
-    if done.differing:
-        run.fail(f"a second replay gives different standings for {_some(done.differing)}; nothing was promoted")
-    elif done.failures:
-        messages = [f"{failure.ladder} (position {failure.position}: {failure.message})" for failure in done.failures]
-        run.fail(f"the rule failed for {_some(messages)}")
+    if result.differing:
+        run.fail(f"a second replay gives different standings for {_join_some(result.differing)}; nothing was promoted")
+    elif result.failures:
+        messages = [f"{failure.ladder} (position {failure.position}: {failure.message})" for failure in result.failures]
+        run.fail(f"the rule failed for {_join_some(messages)}")
         run.details["failed"] = [
-            {**failure._asdict(), "message": failure.message[:TOLD_CHARACTERS]}
-            for failure in done.failures[:TOLD_FAILURES]
+            {**failure._asdict(), "message": failure.message[:MESSAGE_CHARACTERS_MAX]}
+            for failure in result.failures[:STORED_FAILURES_MAX]
         ]
 
 
-def _some(names: list[str]) -> str:
-    """Return the first few of some names, and how many more there are."""
+def _join_some(names: list[str]) -> str:
+    """Join the first few names, with the number of further ones."""
     more = len(names) - NAMED_MAX
     return ", ".join(names[:NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _games_at(ledger: Ledger, positions: Sequence[int]) -> dict[int, str]:
-    """Return the games that some events are about, by position."""
+def _find_games(ledger: Ledger, positions: Sequence[int]) -> dict[int, str]:
+    """Return the game id of each event that is about a game, by position."""
     with ledger.reading() as connection:
         records = read_records_at(connection, positions)
     games = {position: json.loads(record)["data"].get("game_id") for position, record in records.items()}
     return {position: game_id for position, game_id in games.items() if game_id}
 
 
-def _refuse_unknown(connection: Connection, position: int, asked: Collection[str]) -> None:
-    """Raises `UnknownLadder` for anything that names neither a ruleset nor a ladder that a ruleset could have."""
+def _check_names(connection: Connection, position: int, requested: Collection[str]) -> None:
+    """Raise `UnknownLadder` for a name that is neither a ruleset nor a possible ladder of one."""
     facts = read_rulesets_at(connection, position)
-    for name in asked:
+    for name in requested:
         known = facts.rulesets.keys() | facts.unusable.keys()
         if name not in known and parse_name(name).ruleset_id not in facts.unusable:
             find_versions(facts, name)
 
 
-def _plainly(ledger: Ledger, position: int) -> Facts:
-    """Return all facts at a position, from the log alone."""
+def _decode_uncached(ledger: Ledger, position: int) -> Facts:
+    """Decode all facts at a position from the log, without the cache."""
     with ledger.reading() as connection:
         return decode(connection, position, cached=False)
 

@@ -1,7 +1,7 @@
-"""Rules of packages in processes of their own, so that a hanging or crashing rule stops only its own ladder.
+"""Run third-party rules in separate processes, so that a rule that hangs or crashes stops only its own ladder.
 
-A process announces each ladder before it starts on it; one that takes too much processor time is killed, and another
-continues with the next ladder.
+A process announces each ladder before it computes it. A process that takes too much processor time is killed, and a new
+one continues with the next ladder.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterator
@@ -20,31 +20,30 @@ from ratings_ledger.projections.rulesets.registry import BUILT_IN, give_up_rule
 from ratings_ledger.projections.rulesets.versions import bind
 from ratings_ledger.projections.stored.computing import (
     Build,
-    Built,
+    BuiltLadder,
     LadderFailure,
     build_ladder,
-    ladder_failure,
-    of_packages,
-    packed,
+    list_package_rulesets,
+    pack,
     plan,
-    unpacked,
+    to_ladder_failure,
+    unpack,
 )
 
 # the processor time that a rule may take to load, or for all games of a ladder
 RULE_SECONDS = 60
-BEGUN = b">"
+STARTED = b">"
 
 
-def why_lost(error: TimeLimitExceeded | WorkerLost) -> str:
-    """Say why the process of a rule gave no result."""
+def describe_lost_process(error: TimeLimitExceeded | WorkerLost) -> str:
+    """Describe why the process of a rule returned no result."""
     if isinstance(error, TimeLimitExceeded):
-        return f"the rule gave no result in {error}; --rule-seconds N allows it more"
+        return f"the rule gave no result in {error}; --rule-seconds N allows more time"
     return f"the rule ended its process: {error}"
 
 
-def try_to_load(ledger: Ledger, seconds: float) -> None:
-    """First load the package rules that published rulesets name in another process; give up those that do not come
-    back."""
+def preload_rules(ledger: Ledger, seconds: float) -> None:
+    """Load the third-party rules of published rulesets in another process, and disable those that do not return."""
     with ledger.reading() as connection:
         published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
         rulesets = [Ruleset.model_validate(event.data) for event in published]
@@ -60,77 +59,79 @@ def try_to_load(ledger: Ledger, seconds: float) -> None:
             for _ in run_ahead(load(), seconds, closes_files=True):
                 pass
         except (TimeLimitExceeded, WorkerLost) as error:
-            give_up_rule(ruleset.rule, f"{ruleset.rule}: {why_lost(error)}")
+            give_up_rule(ruleset.rule, f"{ruleset.rule}: {describe_lost_process(error)}")
 
 
-def one_ladder(ladders: Ladders, name: str, seconds: float) -> Built | LadderFailure:
-    """Return a single ladder; with the rule of a package, in a process of its own.
+def compute_ladder(ladders: Ladders, name: str, seconds: float) -> BuiltLadder | LadderFailure:
+    """Compute a single ladder; if its rule is third-party, in a separate process.
 
-    Raises `UnknownLadder`, `RulesetUnusable`, and `TimeLimitExceeded` or `WorkerLost` for a rule that gives no result.
+    Raises `UnknownLadder`, `RulesetUnusable`, and `TimeLimitExceeded` or `WorkerLost` if the rule returns no result.
     """
     ladders.versions(name)
-    if parse_name(name).ruleset_id not in of_packages(ladders.facts):
-        return _one(ladders, name)
-    with closing(run_ahead((packed([_one(ladders, name)]) for _ in range(1)), seconds, closes_files=True)) as messages:
-        return next(unpacked(next(messages)))
+    if parse_name(name).ruleset_id not in list_package_rulesets(ladders.facts):
+        return _build_by_name(ladders, name)
+    with closing(
+        run_ahead((pack([_build_by_name(ladders, name)]) for _ in range(1)), seconds, closes_files=True)
+    ) as messages:
+        return next(unpack(next(messages)))
 
 
-def _one(ladders: Ladders, name: str) -> Built | LadderFailure:
+def _build_by_name(ladders: Ladders, name: str) -> BuiltLadder | LadderFailure:
     try:
         return build_ladder(ladders, ladders.stream(name))
     except RuleFailure as error:
-        return ladder_failure(name, ladders, error)
+        return to_ladder_failure(name, ladders, error)
 
 
-def guarded(
-    ladders: Ladders, asked: Collection[str], stored: Collection[str], build: Build, seconds: float
-) -> Callable[[str], Generator[Built | LadderFailure]]:
-    """Return a function that yields what `build` makes of every ladder of a ruleset, in processes of their own."""
-    return lambda ruleset_id: _guarded(ladders, ruleset_id, asked, stored, build, seconds)
+def isolate(
+    ladders: Ladders, requested: Collection[str], stored: Collection[str], build: Build, seconds: float
+) -> Callable[[str], Generator[BuiltLadder | LadderFailure]]:
+    """Return a function that builds all ladders of a ruleset in separate processes."""
+    return lambda ruleset_id: _compute_isolated(ladders, ruleset_id, requested, stored, build, seconds)
 
 
-def _guarded(
-    ladders: Ladders, ruleset_id: str, asked: Collection[str], stored: Collection[str], build: Build, seconds: float
-) -> Generator[Built | LadderFailure]:
-    done: set[str] = set()
-    together = True
+def _compute_isolated(
+    ladders: Ladders, ruleset_id: str, requested: Collection[str], stored: Collection[str], build: Build, seconds: float
+) -> Generator[BuiltLadder | LadderFailure]:
+    finished: set[str] = set()
+    is_batched = True
 
     def work() -> Iterator[bytes]:
-        names = [name for name in asked if parse_name(name).ruleset_id == ruleset_id] or [ruleset_id]
-        own = [name for name in stored if parse_name(name).ruleset_id == ruleset_id]
-        for name, stream in plan(ladders, names, own).streams.items():
-            if name in done:
+        names = [name for name in requested if parse_name(name).ruleset_id == ruleset_id] or [ruleset_id]
+        stored_names = [name for name in stored if parse_name(name).ruleset_id == ruleset_id]
+        for name, stream in plan(ladders, names, stored_names).streams.items():
+            if name in finished:
                 continue
-            if not together:
+            if not is_batched:
                 stream.batch = None
-            yield BEGUN + name.encode()
-            yield packed([build(ladders, stream)])
+            yield STARTED + name.encode()
+            yield pack([build(ladders, stream)])
 
     while True:
         current: str | None = None
         try:
             with closing(run_ahead(work(), seconds, closes_files=True)) as messages:
                 for message in messages:
-                    if message.startswith(BEGUN):
+                    if message.startswith(STARTED):
                         current = message[1:].decode()
                         continue
                     assert current is not None
-                    done.add(current)
+                    finished.add(current)
                     current = None
-                    yield from unpacked(message)
+                    yield from unpack(message)
             return
         except (TimeLimitExceeded, WorkerLost) as error:
-            if current is None and not (done and together):
-                yield _lost(ladders, ruleset_id, ruleset_id, why_lost(error))
+            if current is None and not (finished and is_batched):
+                yield _build_failure(ladders, ruleset_id, ruleset_id, describe_lost_process(error))
                 return
-            # the ladders of a ruleset may be replayed all at once: only one at a time shows whose fault it was
-            if together:
-                together = False
+            # ladders of a ruleset may be replayed in one batch; replay them singly to find the one that fails
+            if is_batched:
+                is_batched = False
             elif current is not None:
-                done.add(current)
-                yield _lost(ladders, ruleset_id, current, why_lost(error))
+                finished.add(current)
+                yield _build_failure(ladders, ruleset_id, current, describe_lost_process(error))
 
 
-def _lost(ladders: Ladders, ruleset_id: str, name: str, message: str) -> LadderFailure:
+def _build_failure(ladders: Ladders, ruleset_id: str, name: str, message: str) -> LadderFailure:
     versions: list[Any] = ladders.facts.rulesets[ruleset_id]
     return LadderFailure(name, max(version.position for version in versions), message)

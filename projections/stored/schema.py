@@ -1,6 +1,6 @@
-"""The tables of the generations, declared in the ledger's metadata; the views over them are for BI tools.
+"""Declare the tables of generations and SQL history in the ledger's metadata, with views for BI tools.
 
-All of it can be dropped and rebuilt from the events.
+All of them can be dropped and rebuilt from the events.
 """
 
 from sqlalchemy import (
@@ -20,7 +20,7 @@ from sqlalchemy import (
 from ratings_ledger.ledger.store.schema import VIEWS_BY_DIALECT, metadata
 from ratings_ledger.projections.stored.views import history_views
 
-# one row per rebuild; finished_at is empty while it runs or if it was cut off
+# one row per rebuild; finished_at is empty while the rebuild runs or if it was aborted
 generations = Table(
     "generations",
     metadata,
@@ -31,8 +31,8 @@ generations = Table(
     Column("finished_at", BigInteger),
 )
 
-# one row per ladder of a generation; `build` is the generation that computed it, an older one where a rule failed;
-# `built_at` is empty where that was before the column was there
+# one row per ladder of a generation; `build` is the generation that computed the ladder, an older one for a reused
+# ladder; `built_at` is empty for builds older than the column
 generation_ladders = Table(
     "generation_ladders",
     metadata,
@@ -49,8 +49,7 @@ generation_ladders = Table(
     Column("built_at", BigInteger),
 )
 
-# the standings; points in units of 1/(scale * divisor); places and the numbers of a
-# state as text, joined by commas
+# the standings; points are in units of 1/(scale * divisor); places and states are numbers joined by commas
 generation_standings = Table(
     "generation_standings",
     metadata,
@@ -68,7 +67,7 @@ generation_standings = Table(
     Column("state", Text),
 )
 
-# one row at most: the generation that readers see
+# at most one row: the generation that readers see
 live_generation = Table(
     "live_generation",
     metadata,
@@ -77,7 +76,7 @@ live_generation = Table(
     CheckConstraint("singleton = 1", name="one_row"),
 )
 
-# one row at most: the generation whose changes and games are kept for SQL; readers see them while it is the live one
+# at most one row: the generation with a published SQL history, which readers see while that generation is live
 live_history = Table(
     "live_history",
     metadata,
@@ -86,8 +85,8 @@ live_history = Table(
     CheckConstraint("singleton = 1", name="one_row"),
 )
 
-# the parts that a generation has: some changes of a ladder, one behind the other; without a ladder, some games.
-# `part` is the generation that wrote it times 2**32, and a number; what is the same in two generations is one part
+# the parts of a generation: blocks of a ladder's changes, in order, or (with an empty ladder) of games. `part` is
+# 2**32 times the generation that wrote it, plus a number; generations share equal parts
 history_parts = Table(
     "history_parts",
     metadata,
@@ -101,7 +100,7 @@ history_parts = Table(
     Index("history_parts_by_part", "part", "generation", unique=True),
 )
 
-# what games and adjustments did to points, in units of 1/scale; `position` is that of the event that tells it
+# the changes by games and adjustments, in units of 1/scale; `position` is that of the event
 history_changes = Table(
     "history_changes",
     metadata,
@@ -118,7 +117,7 @@ history_changes = Table(
     sqlite_with_rowid=False,
 )
 
-# the games as they stand; `position` is that of the first record, `more` the members without a column, as JSON
+# the current games; `position` is that of the first record, `more` holds the members without a column, as JSON
 history_games = Table(
     "history_games",
     metadata,
@@ -140,7 +139,7 @@ history_games = Table(
     sqlite_with_rowid=False,
 )
 
-# who took part in them, under the ids of now; a score as it was written
+# the participants of the current games, under their current ids; a score is kept as written
 history_participants = Table(
     "history_participants",
     metadata,

@@ -1,16 +1,16 @@
-"""Bringing a ledger to the schema of this program, and what that does."""
+"""Upgrade a ledger to the schema of this program."""
 
 from dataclasses import dataclass, field
 
 from ratings_ledger.ledger.store.dialect import PREFIX
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 from ratings_ledger.projections.queries.results import FROM, HIDDEN, Result
-from ratings_ledger.projections.stored.rebuild_lock import only_one
+from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 
 
 @dataclass(frozen=True, slots=True)
 class UpgradeStep(Result):
-    """A migration, and what it does."""
+    """A migration of an upgrade, with its description."""
 
     revision: str
     does: str
@@ -18,7 +18,7 @@ class UpgradeStep(Result):
 
 @dataclass(frozen=True, slots=True)
 class LedgerUpgrade(Result):
-    """What an upgrade of a ledger does, who asks for it, who must, and whether it was done."""
+    """An upgrade of a ledger: its steps, the current user and the owner, and whether it was carried out."""
 
     ledger: str
     from_: str = field(metadata=FROM)
@@ -34,12 +34,12 @@ class LedgerUpgrade(Result):
 
     @property
     def is_needed(self) -> bool:
-        """Tell whether there is anything to do."""
+        """Tell whether the ledger needs an upgrade."""
         return bool(self.steps or self.views)
 
 
 def upgrade_ledger(name: str, *, dry_run: bool = False) -> LedgerUpgrade:
-    """Bring a ledger to the newest schema, if it needs that and whoever asks may, while no rebuild is running.
+    """Upgrade a ledger to the newest schema if it needs it and the user may, while no rebuild is running.
 
     Raises `AlreadyRunning`, `NotALedger`, `StoreUnavailable`.
     """
@@ -48,7 +48,7 @@ def upgrade_ledger(name: str, *, dry_run: bool = False) -> LedgerUpgrade:
     plan = plan_upgrade(name)
     upgrades = bool(plan.steps or plan.views) and plan.may and not dry_run
     if upgrades:
-        with only_one(plan.ledger):
+        with hold_rebuild_lock(plan.ledger):
             upgrade(name)
             recreate_views(plan.ledger)
     return LedgerUpgrade(

@@ -1,4 +1,4 @@
-"""The state of a ledger now: the head of its log, how old what is stored is, and how the last runs of jobs ended."""
+"""Report the status of a ledger: its head, the age of its stored standings, and the last runs of its jobs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +16,18 @@ from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
 from ratings_ledger.projections.queries.coordinates import Times, load_times
 from ratings_ledger.projections.queries.published import Schedule
 from ratings_ledger.projections.queries.results import ABSENT, AS_IS, HIDDEN, Absent, Answer, Result
-from ratings_ledger.projections.stored.freshness import Missing, Stale, missing_rules, stale_ladders
-from ratings_ledger.projections.stored.generations import Generation, age_seconds, kept_generations, whole_second
+from ratings_ledger.projections.stored.freshness import (
+    RulesetWithoutRule,
+    StaleLadder,
+    find_missing_rules,
+    find_stale_ladders,
+)
+from ratings_ledger.projections.stored.generations import (
+    Generation,
+    format_whole_second,
+    list_generations,
+    seconds_since,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +44,9 @@ class LiveGeneration(Result):
 
 @dataclass(frozen=True, slots=True)
 class RunState(Result):
-    """How a run of a job ended, `done`, `failed` or `lost`, or that it is `running`. Its age is since then, or since it
-    began.
+    """A run of a job; `result` is `done`, `failed`, `lost` or `running`.
+
+    The age counts from the end of the run, or from its start if the end is unknown.
     """
 
     result: str | None
@@ -49,20 +60,20 @@ class RunState(Result):
 
     @property
     def has_failed(self) -> bool:
-        """Tell whether it did not end well."""
+        """Tell whether the run failed or was lost."""
         return self.result in (FAILED, LOST)
 
-    def told(self, times: Times) -> tuple[str, str]:
-        """Return how it ended, when, and if it failed by whom; and why it failed."""
+    def describe(self, times: Times) -> tuple[str, str]:
+        """Describe the result, time and author of the run; and the reason if it failed, else an empty text."""
         at = times.second(self.finished or self.started)
         if self.has_failed:
-            return f"failed, {at}, by {self.by}", self.message or "nobody said why"
+            return f"failed, {at}, by {self.by}", self.message or "no reason was recorded"
         return (f"{self.result}, {at}" if self.finished else f"{self.result} since {at}, by {self.by}"), ""
 
 
 @dataclass(frozen=True, slots=True)
 class LastRuns(Result):
-    """The last run of a job, the last that succeeded and the last that failed; `ended` is the last that has ended."""
+    """The last runs of a job: of any result (`last`), successful, failed, and no longer running (`ended`)."""
 
     last: RunState
     last_success: RunState | None
@@ -72,7 +83,7 @@ class LastRuns(Result):
 
 @dataclass(frozen=True, slots=True)
 class NightPart(Result):
-    """What became of a part of the night: an exit code, a message, and the reason as a word if it did not finish."""
+    """The result of one part of a nightly run; `reason` is a code that says why the part did not finish."""
 
     part: str
     exit_code: int
@@ -83,9 +94,9 @@ class NightPart(Result):
 
 @dataclass(frozen=True, slots=True)
 class Night(Result):
-    """What became of all of them; `exit_code` is the lowest of those that failed.
+    """The result of a nightly run; `exit_code` is the lowest exit code of the parts that failed.
 
-    `compared_without_cache`: when all that is stored was last found to be as a replay without any cache gives it.
+    `compared_without_cache` is the time of the last successful comparison of all stored data with an uncached replay.
     """
 
     started: str
@@ -96,13 +107,13 @@ class Night(Result):
     compared_without_cache: str | None
 
 
-# The commands that leave a new run of a kind, if its name alone does not.
+# the commands that start a new run of a kind, where the command is not just the kind
 REMEDIES = {"backup": "ratings backup make DIR", "publish": "ratings publish --due"}
 
 
 @dataclass(frozen=True, slots=True)
 class DatedAhead(Result):
-    """A `run`, a `generation` or a stored `ladder` dated after now; `remedy` ends that if the clock is right."""
+    """A `run`, a `generation` or a stored `ladder` dated in the future; `remedy` fixes it if the clock is right."""
 
     kind: str
     name: str
@@ -111,7 +122,7 @@ class DatedAhead(Result):
 
     @property
     def message(self) -> str:
-        """Return what is wrong, and how to fix it."""
+        """Describe the error and the fix."""
         return (
             f"{self.name} is dated {self.dated}, after this machine's time; set the clock, or if it is right: "
             f"{self.remedy}"
@@ -120,7 +131,7 @@ class DatedAhead(Result):
 
 @dataclass(frozen=True, slots=True)
 class HealthProblem(Result):
-    """What a health check found wrong; `reason` is a word that is never renamed."""
+    """A problem that a health check found; `reason` is a stable code."""
 
     reason: str
     message: str
@@ -128,10 +139,10 @@ class HealthProblem(Result):
 
 @dataclass(frozen=True, slots=True)
 class LedgerStatus(Answer):
-    """The state of a ledger; generations come newest first.
+    """The status of a ledger; generations come newest first.
 
-    `age_seconds` and `behind` are those of the oldest stored standings, None if nothing is stored. `problems` are those
-    of a health check, if one was asked for. `scheduled` has the ladders that are published every month.
+    `age_seconds` and `behind` are those of the oldest stored standings, None if nothing is stored. `problems` are the
+    results of a health check, if requested. `scheduled` has the ladders that are published every month.
     """
 
     ledger: str
@@ -146,32 +157,32 @@ class LedgerStatus(Answer):
     generations: tuple[Generation, ...]
     age_seconds: int | None
     behind: int | None
-    stale: tuple[Stale, ...]
-    rules_missing: tuple[Missing, ...]
+    stale: tuple[StaleLadder, ...]
+    rules_missing: tuple[RulesetWithoutRule, ...]
     runs: dict[str, LastRuns]
     dated_ahead: tuple[DatedAhead, ...]
     problems: tuple[HealthProblem, ...] | Absent = ABSENT
     scheduled: tuple[Schedule, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 
-def last_comparison(ledger: Ledger, connection: Connection) -> str | None:
-    """Return when all that is stored was last found to be as a replay from the records alone gives it, or None.
+def find_last_comparison(ledger: Ledger, connection: Connection) -> str | None:
+    """Return the time of the last successful comparison of all stored data with a replay of the records, or None.
 
-    A whole `verify` does that, but not one `--on` workers, which read sealed segments; so does `rebuild --check`.
+    A full `verify` compares them, unless it runs `--on` workers, which read sealed segments; so does `rebuild --check`.
     """
     for run in all_runs(ledger, connection, clock.now()):
         details = run.details
         is_whole = details.get("without_cache") is True or (details.get("check") is True and details.get("asked") == [])
         if run.result == DONE and is_whole:
-            return whole_second(run.started_at)
+            return format_whole_second(run.started_at)
     return None
 
 
-def ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
-    """Return the state of a ledger now. Raises `StoreDamaged`."""
+def read_ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
+    """Return the current status of a ledger. Raises `StoreDamaged`."""
     now = clock.now()
     runs, times, latest = all_runs(ledger, connection, now), load_times(connection), head(connection)
-    generations, stale = kept_generations(connection, now), stale_ladders(connection, runs, now)
+    generations, stale = list_generations(connection, now), find_stale_ladders(connection, runs, now)
     live, age, behind = None, None, None
     if generations:
         newest = generations[0]
@@ -189,29 +200,29 @@ def ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
         str(latest),
         latest.position,
         None if recorded is None else format_instant(recorded),
-        None if recorded is None else whole_second(recorded),
+        None if recorded is None else format_whole_second(recorded),
         count_by_type(connection),
         live,
         tuple(generations),
         age,
         behind,
         tuple(stale),
-        tuple(missing_rules(connection)),
+        tuple(find_missing_rules(connection)),
         {
             kind: LastRuns(
-                _state(last_runs.last, now),
-                *(run and _state(run, now) for run in (last_runs.done, last_runs.failed, last_runs.ended)),
+                _build_run_state(last_runs.last, now),
+                *(run and _build_run_state(run, now) for run in (last_runs.done, last_runs.failed, last_runs.ended)),
             )
             for kind, last_runs in latest_runs(runs).items()
         },
-        tuple(_dated_ahead(runs, generations, stale, now)),
-        scheduled=_schedules(connection, latest.position, times, now),
+        tuple(_find_dated_ahead(runs, generations, stale, now)),
+        scheduled=_load_schedules(connection, latest.position, times, now),
         times=times,
     )
 
 
-def _schedules(connection: Connection, position: int, times: Times, now: int) -> tuple[Schedule, ...]:
-    """Return the scheduled ladders with what is due; the log is decoded only if there are any."""
+def _load_schedules(connection: Connection, position: int, times: Times, now: int) -> tuple[Schedule, ...]:
+    """Return the scheduled ladders with their due lists; the log is decoded only if there are any."""
     if not scheduled_ladders(connection, position):
         return ()
     from ratings_ledger.projections.facts.decoding import decode
@@ -221,12 +232,12 @@ def _schedules(connection: Connection, position: int, times: Times, now: int) ->
     return find_schedules(Survey(connection, Ladders(decode(connection, position)), None, times), now)
 
 
-def _dated_ahead(
-    runs: Sequence[Run], generations: Sequence[Generation], stale: Sequence[Stale], now: int
+def _find_dated_ahead(
+    runs: Sequence[Run], generations: Sequence[Generation], stale: Sequence[StaleLadder], now: int
 ) -> Iterator[DatedAhead]:
     for run in runs_ahead(runs, now):
         remedy = REMEDIES.get(run.kind, f"ratings {run.kind}")
-        yield DatedAhead("run", f"a run of {run.kind}", whole_second(run.dated), remedy)
+        yield DatedAhead("run", f"a run of {run.kind}", format_whole_second(run.dated), remedy)
     for generation in generations:
         if clock.is_ahead(parse_instant(generation.finished), now):
             name = f"generation {generation.generation} of the stored standings"
@@ -237,9 +248,16 @@ def _dated_ahead(
             yield DatedAhead("ladder", name, ladder.built, "ratings rebuild")
 
 
-def _state(run: Run, now: int) -> RunState:
-    finished = None if run.finished_at is None else whole_second(run.finished_at)
-    age = age_seconds(run.finished_at or run.started_at, now)
+def _build_run_state(run: Run, now: int) -> RunState:
+    finished = None if run.finished_at is None else format_whole_second(run.finished_at)
+    age = seconds_since(run.finished_at or run.started_at, now)
     return RunState(
-        run.result, whole_second(run.started_at), finished, age, run.message, run.position, run.run_by, run.details
+        run.result,
+        format_whole_second(run.started_at),
+        finished,
+        age,
+        run.message,
+        run.position,
+        run.run_by,
+        run.details,
     )

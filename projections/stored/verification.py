@@ -1,4 +1,4 @@
-"""`verify` for the projections: published lists and stored standings against a replay where they were computed."""
+"""Verify projections: compare published lists and stored standings with a replay at their own coordinates."""
 
 import shlex
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -33,21 +33,26 @@ from ratings_ledger.projections.queries.results import HIDDEN, Result
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.trace_cache import find_wrong_traces
 from ratings_ledger.projections.stored import sql_history
-from ratings_ledger.projections.stored.computing import Built, LadderFailure, is_named
+from ratings_ledger.projections.stored.computing import BuiltLadder, LadderFailure, is_named
 from ratings_ledger.projections.stored.generations import (
-    built_before,
-    built_otherwise,
-    ladders_of,
-    live,
-    pointer_findings,
-    standings_differing,
+    check_live_pointer,
+    describe_standing_differences,
+    find_build_conflicts,
+    list_ladder_rows,
+    list_ladders_built_before,
+    read_live_generation,
 )
-from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS, one_ladder, try_to_load, why_lost
-from ratings_ledger.projections.stored.work import WorkAt, work_here_at
+from ratings_ledger.projections.stored.rule_processes import (
+    RULE_SECONDS,
+    compute_ladder,
+    describe_lost_process,
+    preload_rules,
+)
+from ratings_ledger.projections.stored.work import WorkAt, create_local_work_at
 
 
 def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, None, None]:
-    """Results that contradict the game's clock about a player's removal, of games with events behind a position."""
+    """Yield the games with events after a position whose result contradicts their clock about a player's removal."""
     until = head(connection).position
     if not read_where(connection, until=until, type_name="clock.started"):
         return
@@ -58,15 +63,15 @@ def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, 
             continue
         if max(facts.live_position[row], *(event[0] for event in events)) <= after:
             continue
-        sure = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
-        # a log may end with something still due: the server had no more to say
+        certain = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
+        # the log of a clock may end before a removal that was still due
         run_out(clock)
         possible = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
         for p in range(facts.start[row], facts.start[row] + facts.count[row]):
-            names = {name for name in clock.players if _is(facts, name, p)}
+            names = {name for name in clock.players if _is_participant(facts, name, p)}
             status = STATUSES[facts.status[p]]
-            if names and (status == "removed") != bool(names & (possible if status == "removed" else sure)):
-                ended = [at for name in names if (at := clock.players[name].removed_at) is not None]
+            if names and (status == "removed") != bool(names & (possible if status == "removed" else certain)):
+                ended = [instant for name in names if (instant := clock.players[name].removed_at) is not None]
                 removed = f"removed them at {ended[0]} ms" if ended else "never removed them"
                 yield Finding(
                     "clock",
@@ -77,16 +82,16 @@ def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, 
 
 
 def verify_traces(connection: Connection) -> Generator[Finding, None, None]:
-    """Traces in the cache that a replay from the first game does not confirm; they are deleted."""
+    """Yield the cached traces that differ from a replay from the first game, and delete them."""
     facts = decode(connection)
     if facts.cache is None or not any(files_in(facts.cache / TRACES)):
         return
     for ladder, path in find_wrong_traces(facts, decode(connection, facts.position, cached=False)):
-        yield Finding("trace", None, f"{path} says something else about {ladder} than a replay; it is deleted")
+        yield Finding("trace", None, f"{path} differs from a replay of {ladder}; it is deleted")
 
 
-def _is(facts: Facts, player: str, participant: int) -> bool:
-    """Tell whether an id is that of a participant."""
+def _is_participant(facts: Facts, player: str, participant: int) -> bool:
+    """Tell whether an id belongs to a participant."""
     number = facts.player_numbers.get(player)
     return number is not None and facts.person[number] == facts.person_of(participant)
 
@@ -94,11 +99,10 @@ def _is(facts: Facts, player: str, participant: int) -> bool:
 def verify_published(
     connection: Connection, rule_seconds: float = RULE_SECONDS, after: int = 0
 ) -> Generator[Finding, None, int]:
-    """Published lists that a replay at their coordinates does not give: what was known, and what had been played.
-    Returns how many lists there are behind a position.
+    """Yield the published lists after a position that differ from a replay; return the number of lists checked.
 
-    The rule of a package runs in a process of its own, each list for at most `rule_seconds`; if it gives no result, the
-    other lists of its ruleset are not tried.
+    A third-party rule runs in a separate process, for at most `rule_seconds` per list; if it returns no result, the
+    other lists of its ruleset are not computed.
     """
     published = published_lists(connection, head(connection).position)
     lists = sorted((entry for entry in published if entry.position > after), key=lambda entry: entry.known_at)
@@ -116,38 +120,41 @@ def verify_published(
             continue
         if facts.position < entry.known_at:
             extend(facts, connection, entry.known_at)
-        recomputed = _recomputed(facts, entry, rule_seconds, lost)
+        recomputed = _recompute_list(facts, entry, rule_seconds, lost)
         if isinstance(recomputed, str):
             yield Finding("published", entry.position, f"{description}, cannot be computed: {recomputed}")
             continue
-        if (wrong := _why_not_whole(connection, entry)) is not None:
+        if (wrong := _find_list_problem(connection, entry)) is not None:
             yield Finding("published", entry.position, f"{description}: {wrong}")
         if (recomputed.digest, recomputed.games) != (entry.digest, entry.games):
-            yield Finding(
-                "published",
-                entry.position,
-                f"{description}, does not come out of position {entry.known_at}: {_why(entry, recomputed)}",
-            )
+            difference = _describe_difference(entry, recomputed)
+            message = f"{description}, does not come out of position {entry.known_at}: {difference}"
+            yield Finding("published", entry.position, message)
     return len(lists)
 
 
-def _recomputed(facts: Facts, published: PublishedList, rule_seconds: float, lost: dict[str, str]) -> Built | str:
-    """Return a list as computed from the facts, or why it cannot be; `lost`: the rulesets that gave no result."""
+def _recompute_list(
+    facts: Facts, published: PublishedList, rule_seconds: float, lost: dict[str, str]
+) -> BuiltLadder | str:
+    """Compute a list from the facts, or return the reason why that fails.
+
+    `lost` collects the rulesets whose rules returned no result, with the reason.
+    """
     ruleset_id = parse_name(published.ladder).ruleset_id
     if ruleset_id in lost:
         return lost[ruleset_id]
     try:
-        built = one_ladder(Ladders(facts, published.as_of), published.ladder, rule_seconds)
+        built = compute_ladder(Ladders(facts, published.as_of), published.ladder, rule_seconds)
     except (TimeLimitExceeded, WorkerLost) as error:
-        lost[ruleset_id] = why_lost(error)
+        lost[ruleset_id] = describe_lost_process(error)
         return lost[ruleset_id]
     except (UnknownLadder, RulesetUnusable) as problem:
         return str(problem)
     return built.message if isinstance(built, LadderFailure) else built
 
 
-def _why_not_whole(connection: Connection, published: PublishedList) -> str | None:
-    """Return what is wrong with the recorded rows, or None."""
+def _find_list_problem(connection: Connection, published: PublishedList) -> str | None:
+    """Describe the error in a list's recorded rows, or return None."""
     try:
         ranking = as_published(connection, published)
     except StoreDamaged as problem:
@@ -155,7 +162,7 @@ def _why_not_whole(connection: Connection, published: PublishedList) -> str | No
     return None if ranking.digest == published.digest else "its rows do not have its digest"
 
 
-def _why(published: PublishedList, built: Built) -> str:
+def _describe_difference(published: PublishedList, built: BuiltLadder) -> str:
     if built.ruleset != published.ruleset:
         return f"it is ranked under {built.ruleset}, not {published.ruleset}"
     if len(built.rows) != published.row_count:
@@ -169,151 +176,161 @@ def verify_standings(
     connection: Connection,
     kept: Row[Any] | None = None,
     rule_seconds: float = RULE_SECONDS,
-    at: WorkAt | None = None,
+    work_at: WorkAt | None = None,
     since: int = 0,
 ) -> Generator[Finding, None, int]:
-    """Ladders of the live generation, or of a kept one, that a replay does not confirm; none before the first rebuild.
-    Returns how many ladders were compared; those whose rows were computed before the position `since` are not.
+    """Yield the ladders of a generation that differ from a replay, and return the number of compared ladders.
 
-    Those built at a different position from the generation's are replayed there; the work is that `at` a position, by
-    default done here, from the log alone. The rules of packages run in processes of their own, each ladder for at most
-    `rule_seconds`.
+    A ladder that was built at an earlier position than its generation is replayed there. Third-party rules run in
+    separate processes.
+
+    Args:
+        kept: the row of the generation; by default, the live one.
+        rule_seconds: how long a third-party rule may take for each ladder.
+        work_at: provides the work at a position; by default, this machine does it, from the log alone.
+        since: a position; ladders computed before it are not compared.
     """
-    generation = kept or live(connection)
-    for message in pointer_findings(connection) if kept is None else ():
+    generation = kept or read_live_generation(connection)
+    for message in check_live_pointer(connection) if kept is None else ():
         yield Finding("standings", None, message)
     if generation is None:
         return 0
-    if wrong := _why_unreadable(generation, ladders_of(connection, generation.generation)):
-        yield Finding("standings", None, wrong)
+    if problem := _find_unreadable_value(generation, list_ladder_rows(connection, generation.generation)):
+        yield Finding("standings", None, problem)
         return 0
-    for name in built_otherwise(connection, generation.generation):
-        yield Finding("standings", None, f"{name}: another generation built it, and says something else about it")
-    comparison = _Comparison(connection, generation, at or work_here_at(rule_seconds), since)
+    for name in find_build_conflicts(connection, generation.generation):
+        yield Finding("standings", None, f"{name}: its row contradicts that of the generation that built it")
+    comparison = _Comparison(connection, generation, work_at or create_local_work_at(rule_seconds), since)
     if since:
-        yield from comparison.unusable_findings()
-    for position in comparison.positions():
+        yield from comparison.list_unusable()
+    for position in comparison.list_positions():
         yield from comparison.compare_at(position)
-    differing = comparison.history_findings()
+    differing = comparison.list_history_findings()
     if differing and not _has_history(connection, generation):
-        # it is kept only for the live generation, which has changed meanwhile
-        return (yield from verify_standings(connection, None, rule_seconds, at, since))
+        # only the live generation has a history, and another one has become live meanwhile
+        return (yield from verify_standings(connection, None, rule_seconds, work_at, since))
     yield from sorted(differing, key=lambda finding: finding.message)
     return len(comparison.rows)
 
 
 class _Comparison:
-    """The comparison of a generation with a replay; of the ladders computed since a position, if there is one."""
+    """A comparison of a generation with a replay, limited to the ladders computed since a position if one is given."""
 
-    def __init__(self, connection: Connection, generation: Row[Any], at: WorkAt, since: int) -> None:
-        self.connection, self.generation, self.at, self.since = connection, generation, at, since
-        self.stored = {row.ladder: row for row in ladders_of(connection, generation.generation)}
-        earlier = built_before(connection, generation.generation, since) if since else ()
+    def __init__(self, connection: Connection, generation: Row[Any], work_at: WorkAt, since: int) -> None:
+        self.connection, self.generation, self.work_at, self.since = connection, generation, work_at, since
+        self.stored = {row.ladder: row for row in list_ladder_rows(connection, generation.generation)}
+        earlier = list_ladders_built_before(connection, generation.generation, since) if since else ()
         self.rows = {name: row for name, row in self.stored.items() if name not in earlier}
         has_history = _has_history(connection, generation)
-        # what is kept for SQL and was not compared yet, by ladder
-        self.parts = sql_history.kept_parts(connection, generation.generation) if has_history else None
+        # the parts of the SQL history that were not compared yet, by ladder
+        self.parts = sql_history.list_parts(connection, generation.generation) if has_history else None
         self._failed, self._unseen = set[str](), set[str]()
         self._history: list[str | None] = []
 
-    def unusable_findings(self) -> Iterator[Finding]:
-        """Yield which rulesets cannot be used; a whole comparison meets them by itself."""
+    def list_unusable(self) -> Iterator[Finding]:
+        """Yield the rulesets that cannot be used; a full comparison finds them during the replay."""
         for name, version in sorted(read_rulesets_at(self.connection, self.generation.position).unusable.items()):
             self._failed.add(name)
             yield Finding("rule", version.position, f"{name}: {version.reason}")
 
-    def positions(self) -> list[int]:
-        """Return where there is something to replay, the newest first."""
-        every = {row.position for row in self.rows.values()} | ({self.generation.position} if not self.since else set())
-        return sorted(every, reverse=True)
+    def list_positions(self) -> list[int]:
+        """Return the positions at which to replay, newest first."""
+        positions = {row.position for row in self.rows.values()} | (
+            {self.generation.position} if not self.since else set()
+        )
+        return sorted(positions, reverse=True)
 
     def compare_at(self, position: int) -> Iterator[Finding]:
-        """Yield how the ladders that were built at a position differ from a replay."""
-        here = {name: row for name, row in self.rows.items() if row.position == position}
+        """Yield the differences between the ladders that were built at a position and a replay."""
+        remaining = {name: row for name, row in self.rows.items() if row.position == position}
         is_newest = position == self.generation.position and not self.since
-        hashes = {bytes(row.chain_hash) for row in here.values()}
+        hashes = {bytes(row.chain_hash) for row in remaining.values()}
         hashes |= {bytes(self.generation.chain_hash)} if is_newest else set()
         if hashes != {chain_hash_at(self.connection, position)}:
             yield Finding("standings", position, "the live generation was computed from a different history")
-            self._unseen |= {*here, *([sql_history.GAMES] if is_newest else [])}
+            self._unseen |= {*remaining, *([sql_history.GAMES] if is_newest else [])}
             return
-        asked = () if is_newest else tuple(here)
+        requested = () if is_newest else tuple(remaining)
         findings: list[Finding] = []
-        with self.at(self.connection, position) as work:
-            with closing(work.compute(asked, asked, self.parts is not None)[1]) as results:
+        with self.work_at(self.connection, position) as work:
+            with closing(work.compute(requested, requested, self.parts is not None)[1]) as results:
                 for result in results:
-                    findings += self._compare(result, here)
-            findings += [Finding("standings", None, f"{name} is missing from a replay") for name in here]
+                    findings += self._compare(result, remaining)
+            findings += [Finding("standings", None, f"{name} is missing from a replay") for name in remaining]
             if self.parts is not None and is_newest:
                 is_whole = len(work.facts.first_position) == work.games
                 facts = work.facts if is_whole else decode(self.connection, position, cached=False)
                 games = self.parts.pop(sql_history.GAMES, [])
-                self._history.append(sql_history.games_differing(self.connection, games, facts))
+                self._history.append(sql_history.find_game_difference(self.connection, games, facts))
         yield from sorted(findings, key=lambda finding: (finding.position or 0, finding.message))
 
-    def _compare(self, result: Built | LadderFailure, here: dict[str, Row[Any]]) -> Iterator[Finding]:
-        """Yield how a ladder differs from what is stored, and take it out of those still to be compared `here`."""
+    def _compare(self, result: BuiltLadder | LadderFailure, remaining: dict[str, Row[Any]]) -> Iterator[Finding]:
+        """Yield the differences between a replayed and the stored ladder, and remove it from the `remaining` ones."""
         if isinstance(result, LadderFailure):
-            for name in [name for name in here if is_named(name, [result.ladder])]:
-                del here[name]
+            for name in [name for name in remaining if is_named(name, [result.ladder])]:
+                del remaining[name]
             if result.ladder not in self._failed:
                 yield Finding("rule", result.position, f"{result.ladder}: {result.message}")
             self._failed.add(result.ladder)
-        elif row := here.pop(result.ladder, None):
-            yield from map(_standings, standings_differing(self.connection, row, result))
+        elif row := remaining.pop(result.ladder, None):
+            yield from map(_build_finding, describe_standing_differences(self.connection, row, result))
             if self.parts is not None:
                 parts, is_older = self.parts.pop(result.ladder, []), row.position < self.generation.position
                 self._history += (
-                    [] if is_older and not parts else [sql_history.differing(self.connection, parts, result)]
+                    []
+                    if is_older and not parts
+                    else [sql_history.find_change_difference(self.connection, parts, result)]
                 )
         elif result.ladder not in self.stored:
             yield Finding("standings", None, f"{result.ladder} is missing from the stored generation")
 
-    def history_findings(self) -> list[Finding]:
-        """Return what is wrong with what is kept for SQL; only a whole comparison knows what should not be there."""
+    def list_history_findings(self) -> list[Finding]:
+        """Return the errors of the SQL history; only a full comparison can report superfluous parts."""
         extra = [
             f"{name}: it has stored changes that a replay does not have"
             for name in (self.parts or () if not self.since else ())
             if name not in self._unseen and not is_named(name, self._failed)
         ]
-        return [_standings(message) for message in (*self._history, *extra) if message is not None]
+        return [_build_finding(message) for message in (*self._history, *extra) if message is not None]
 
 
 def _has_history(connection: Connection, generation: Row[Any]) -> bool:
-    """Tell whether a generation is the live one, and its changes and games are kept."""
-    now = live(connection)
-    return now is not None and generation.generation == now.generation == sql_history.pointer(connection)
+    """Tell whether a generation is live and has an SQL history."""
+    now = read_live_generation(connection)
+    return now is not None and generation.generation == now.generation == sql_history.read_history_generation(
+        connection
+    )
 
 
-def _standings(message: str) -> Finding:
+def _build_finding(message: str) -> Finding:
     return Finding("standings", None, message)
 
 
-def _why_unreadable(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | None:
-    """Return what in the rows of a generation has a different type from what is written, or None."""
+def _find_unreadable_value(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | None:
+    """Describe a value in the rows of a generation that has another type than a rebuild writes, or return None."""
     for row in (generation, *ladders):
-        what = f"generation {generation.generation}" if row is generation else quote(str(row.ladder))
+        location = f"generation {generation.generation}" if row is generation else quote(str(row.ladder))
         for name, value in row._mapping.items():
-            wanted: Any = bytes if name == "chain_hash" else str if name in ("ladder", "ruleset", "digest") else int
+            expected: Any = bytes if name == "chain_hash" else str if name in ("ladder", "ruleset", "digest") else int
             value = bytes(value) if isinstance(value, memoryview) else value
             if name == "built_at" and value is None:
                 continue
-            if not isinstance(value, wanted) or (wanted is int and not -1 <= value < 2**62):
-                return f"{what}: {name} is stored as {quote(str(value)[:40])}"
+            if not isinstance(value, expected) or (expected is int and not -1 <= value < 2**62):
+                return f"{location}: {name} is stored as {quote(str(value)[:40])}"
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Verification(Result):
-    """What is wrong with what is stored, or was recorded or computed `since`; how much of each kind was looked at."""
+    """The findings of a verification, and the numbers of checked objects; with `since`, it only checked newer data."""
 
     findings: tuple[Finding, ...]
     checked: VerifiedCounts
     since: Place | None = field(metadata=HIDDEN)
 
 
-# a log with these findings can be replayed all the same
-REPLAYED = ("guard", "schema", "head", "meaning", "not-a-record")
+# a log with these findings can still be replayed
+REPLAYABLE = ("guard", "schema", "head", "meaning", "not-a-record")
 T = TypeVar("T")
 
 
@@ -321,98 +338,100 @@ def verify_all(
     ledger: Ledger,
     expected: Place | None = None,
     rule_seconds: float = RULE_SECONDS,
-    tell: Callable[[Finding], None] = lambda finding: None,
-    at: WorkAt | None = None,
+    on_finding: Callable[[Finding], None] = lambda finding: None,
+    work_at: WorkAt | None = None,
     since: Place | None = None,
     only_new: bool = False,
 ) -> Verification:
-    """Check everything that is stored, and tell each finding at once. It leaves a run.
+    """Verify the log and everything computed from it, and report each finding at once. Records a run.
 
     Args:
         expected: a place that the log must contain.
-        rule_seconds: how long the rule of a package may take for each ladder, in a process of its own.
-        tell: is told each finding.
-        at: the work of replaying the stored standings at a position, by default done here.
-        since: a place that was verified before: only what was recorded, and computed, since is checked.
-        only_new: whether that is the last verified place; after a finding everything is checked until all is well, and
-            that place must be in the log.
+        rule_seconds: how long a third-party rule may take for each ladder, in a separate process.
+        on_finding: called with each finding.
+        work_at: provides the work of replaying the stored standings at a position; by default, this machine does it.
+        since: a place that was verified before; only data recorded or computed after it is checked.
+        only_new: whether to use the last verified place as `since`. If the last run had findings, everything is checked
+            instead, and the log must contain that place.
 
     Raises:
-        StoreUnavailable: something kept it from checking.
+        StoreUnavailable: the store could not be read.
     """
     findings: list[Finding] = []
 
-    def take(found: Generator[Finding, None, T]) -> T:
+    def collect(check: Generator[Finding, None, T]) -> T:
         while True:
             try:
-                finding = next(found)
+                finding = next(check)
             except StopIteration as end:
                 result: T = end.value
                 return result
             findings.append(finding)
-            tell(finding)
+            on_finding(finding)
 
     with record_run(ledger, "verify", clock.now, only_if_well=True) as run:
         with ledger.reading() as connection:
-            known, is_well = last_verified(ledger, connection) if only_new or since else LastVerified(None, False)
+            last, is_well = (
+                find_last_verification(ledger, connection) if only_new or since else LastVerification(None, False)
+            )
             if only_new:
-                expected, since = (None, known) if is_well else (known, None)
+                expected, since = (None, last) if is_well else (last, None)
             after = 0 if since is None else since.position
-            checked = take(verify_log(ledger, connection, expected, since))
-            # a log that is unreadable or incomplete says nothing about what is computed from it
-            if checked.guards and all(finding.code in REPLAYED for finding in findings):
-                computed = _Computed(ledger, connection, rule_seconds, at, after)
-                checked = take(computed.verify(checked, findings))
+            checked = collect(verify_log(ledger, connection, expected, since))
+            # an unreadable or incomplete log cannot confirm or refute the data computed from it
+            if checked.guards and all(finding.code in REPLAYABLE for finding in findings):
+                computed = _ProjectionChecks(ledger, connection, rule_seconds, work_at, after)
+                checked = collect(computed.verify(checked, findings))
             run.position = after + checked.events
-            # what lies between two verified parts is not verified
-            if not findings and (since is None or (known is not None and after <= known.position)):
+            # move the verified place only if there is no unverified gap before this part
+            if not findings and (since is None or (last is not None and after <= last.position)):
                 run.details["head"] = str(Place(run.position, chain_hash_at(connection, run.position) or ZERO))
         run.details |= {"checked": checked._asdict(), "findings": len(findings)}
-        run.details |= {"without_cache": at is None} if since is None else {"since": str(since)}
+        run.details |= {"without_cache": work_at is None} if since is None else {"since": str(since)}
         if findings:
             summary = "1 finding" if len(findings) == 1 else f"{len(findings):,} findings"
             run.fail(f"{summary}; the first is {findings[0]}")
     return Verification(tuple(findings), checked, since)
 
 
-class LastVerified(NamedTuple):
-    """The last place up to which a ledger was found well, and whether no `verify` has failed since."""
+class LastVerification(NamedTuple):
+    """The last place up to which a verification had no findings, and whether the latest one had none."""
 
     place: Place | None
     is_well: bool
 
 
-def last_verified(ledger: Ledger, connection: Connection) -> LastVerified:
-    """Return how far `verify` last got, as its runs tell; if they cannot be read, it got nowhere."""
+def find_last_verification(ledger: Ledger, connection: Connection) -> LastVerification:
+    """Return the last verified place from the recorded runs; none if they cannot be read."""
     try:
-        every = all_runs(ledger, connection, clock.now())
+        runs_by_time = all_runs(ledger, connection, clock.now())
     except DBAPIError:
-        return LastVerified(None, False)
-    runs = [run for run in every if run.kind == "verify" and run.result != RUNNING]
+        return LastVerification(None, False)
+    runs = [run for run in runs_by_time if run.kind == "verify" and run.result != RUNNING]
     heads = [run.details.get("head") for run in runs if run.result == DONE]
     places = (parse_place(head) for head in heads if isinstance(head, str))
-    return LastVerified(next(filter(None, places), None), bool(runs) and runs[0].result == DONE)
+    return LastVerification(next(filter(None, places), None), bool(runs) and runs[0].result == DONE)
 
 
-class _Computed(NamedTuple):
-    """What is computed from a log, as far as it is checked: all, or what was recorded or computed after a position."""
+class _ProjectionChecks(NamedTuple):
+    """Checks of the data computed from a log: of all of it, or only of data newer than a position."""
 
     ledger: Ledger
     connection: Connection
     rule_seconds: float
-    at: WorkAt | None
+    work_at: WorkAt | None
     after: int
 
     def verify(self, checked: VerifiedCounts, findings: Sequence[Finding]) -> Generator[Finding, None, VerifiedCounts]:
-        """Yield what is wrong; `findings` are those so far, extended by what is yielded."""
-        ledger, connection, rule_seconds, at, after = self
+        """Yield the findings; the caller appends each one to `findings`."""
+        ledger, connection, rule_seconds, work_at, after = self
         try:
-            try_to_load(ledger, rule_seconds)
+            preload_rules(ledger, rule_seconds)
             yield from verify_clocks(connection, after)
             checked = checked._replace(lists=(yield from verify_published(connection, rule_seconds, after)))
             if not after:
                 yield from verify_order(connection, RecordedChecks, {finding.position for finding in findings})
-            standings = verify_standings(connection, None, rule_seconds, at, after)
+            standings = verify_standings(connection, None, rule_seconds, work_at, after)
             checked = checked._replace(ladders=(yield from standings))
             if not after:
                 yield from verify_traces(connection)
@@ -421,5 +440,5 @@ class _Computed(NamedTuple):
         except DBAPIError as error:
             if not ledger.dialect.is_damage(error.orig or error):
                 raise
-            yield Finding("standings", None, f"what is stored cannot be read: {str(error.orig).splitlines()[0]}")
+            yield Finding("standings", None, f"the stored standings cannot be read: {str(error.orig).splitlines()[0]}")
         return checked

@@ -1,4 +1,4 @@
-"""The views for SQL over what a rebuild keeps of the live generation, and what all views and their columns mean.
+"""Define the SQL views over the live generation, and the meaning of all views and their columns.
 
 Both stores have the same columns, so that one query fits both. Only times differ: `timestamp with time zone` in
 PostgreSQL, in SQLite a text as a record has it, 2024-03-01T19:30:00.000000Z, which sorts as the times do.
@@ -10,7 +10,7 @@ from ratings_ledger.ledger.store.dialect import Dialect
 def history_views(dialect: Dialect) -> dict[str, str]:
     """Return the statements that make the views, by name."""
     instant = dialect.instant
-    # asked for by itself: joined, a server takes the two tables of one row for long ones, and plans accordingly
+    # a subquery, because in a join the server would assume that the two tables of one row are long
     live = (
         "JOIN history_parts p ON p.part = r.part AND p.generation = (SELECT h.generation FROM live_history h\n"
         "  JOIN live_generation g ON g.generation = h.generation)"
@@ -48,7 +48,7 @@ FROM history_participants r
 _RULESET = "the version of the ruleset, such as catan-elo@2009-01"
 _SCALE = "units per point"
 
-# every view with what its rows are, and every column with its meaning and unit: comments in PostgreSQL, and docs/sql.md
+# the meaning of each view's rows, and the meaning and unit of each column: comments in PostgreSQL, and docs/sql.md
 MEANINGS: dict[str, tuple[str, dict[str, str]]] = {
     "live_info": (
         "the generation that all live views show: one row, none before the first rebuild",

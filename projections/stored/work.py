@@ -1,6 +1,6 @@
-"""The work of replaying all ladders at a position, done here or elsewhere: same results.
+"""Describe the work of replaying all ladders at a position, which this machine or a cluster can do.
 
-known, results = work.compute(asked, stored, changes)
+ladder_count, results = work.compute(requested, stored, changes)
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.stored.computing import (
-    Built,
+    BuiltLadder,
     LadderFailure,
     build_ladder,
     compute,
-    of_packages,
+    list_package_rulesets,
     plan,
 )
-from ratings_ledger.projections.stored.rule_processes import guarded
+from ratings_ledger.projections.stored.rule_processes import isolate
 
 WorkAt = Callable[[Connection, int], AbstractContextManager["Work"]]
-Results = Generator[Built | LadderFailure]
+Results = Generator[BuiltLadder | LadderFailure]
 
 
 class Work(NamedTuple):
-    """What there is to replay.
+    """A replay of all ladders at a position.
 
-    facts:   of the log up to its position; without most games if workers elsewhere read these
-    games:   how many there are
-    compute: about how many ladders there are, and what comes of them, in no particular order, given the requested
-             ladders and rulesets (default: all), those stored even if they have no games now, and whether all changes
-             are needed; close the iterator if it is not read to its end
+    facts:   the facts at the position; without most games if workers on other machines read these
+    games:   the number of games
+    compute: returns the approximate number of ladders and their results, in no particular order. Its arguments are the
+             requested ladders and rulesets (default: all), the stored ladders to include even if they have no games
+             now, and whether changes are needed. Close the iterator if you do not read it to its end
     """
 
     facts: Facts
@@ -45,21 +45,23 @@ class Work(NamedTuple):
     compute: Callable[[Collection[str], Collection[str], bool], tuple[int, Results]]
 
 
-def work_here(
+def create_local_work(
     facts: Facts, rule_seconds: float, cores: int | None = None, digest: Callable[[Ranking], str] = attrgetter("digest")
 ) -> Work:
-    """Return the work as this machine does it, in some processes. What `compute` gives raises `WorkerLost`."""
+    """Return work that this machine does in several processes. Its results raise `WorkerLost`."""
     ladders = Ladders(facts)
 
-    def computed(asked: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
+    def compute_ladders(requested: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
         build = partial(build_ladder, changes=changes, digest=digest)
-        planned = plan(ladders, asked, stored, of_packages(facts))
-        apart = guarded(ladders, asked, stored, build, rule_seconds)
-        return len(planned.streams), compute(ladders, planned, build, cores, apart, changes)
+        planned = plan(ladders, requested, stored, list_package_rulesets(facts))
+        compute_isolated = isolate(ladders, requested, stored, build, rule_seconds)
+        return len(planned.streams), compute(ladders, planned, build, cores, compute_isolated, changes)
 
-    return Work(facts, len(facts.first_position), computed)
+    return Work(facts, len(facts.first_position), compute_ladders)
 
 
-def work_here_at(rule_seconds: float) -> WorkAt:
-    """Return the work at a position, from the log alone."""
-    return lambda connection, position: nullcontext(work_here(decode(connection, position, cached=False), rule_seconds))
+def create_local_work_at(rule_seconds: float) -> WorkAt:
+    """Return a function that creates local work at a position, from the log alone."""
+    return lambda connection, position: nullcontext(
+        create_local_work(decode(connection, position, cached=False), rule_seconds)
+    )

@@ -537,18 +537,18 @@ def test_rehearsal_names_differing_ladder(
     ruled_url: str, tmp_path: Path, ratings: Ratings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A rehearsal fails and names each ladder whose standings come out differently."""
-    from ratings_ledger.projections.stored import rehearsal
+    from ratings_ledger.projections.stored import backup_checks
 
     take_in(ratings, ruled_url, *GAMES)
     file = export(ratings, ruled_url, tmp_path / "all.jsonl")
-    true_digests, calls = rehearsal._digests, []
+    true_digests, calls = backup_checks._compute_digests, []
 
     def otherwise(ledger: Any, position: int) -> Any:
         calls.append(ledger)
         found = true_digests(ledger, position)
         return {**found, "club-catan-elo/all": "sha256:other"} if len(calls) == 1 else found
 
-    monkeypatch.setattr(rehearsal, "_digests", otherwise)
+    monkeypatch.setattr(backup_checks, "_compute_digests", otherwise)
     told = ratings("backup", "check", "--replay", file, db=ruled_url)
     assert told.exit_code == 1
     assert "standings: position" in told.stdout

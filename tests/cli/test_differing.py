@@ -265,7 +265,7 @@ def test_diff_reports_nothing_published(arguments: list[str], db: str, ratings: 
     result = ratings("diff", *arguments, db=db)
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "published; see: ratings publish --help" in result.stderr
+    assert "to publish one, see: ratings publish --help" in result.stderr
 
 
 # -- what cannot be asked

@@ -16,7 +16,7 @@ from ratings_ledger.cli.main import ratings as program
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.stored.doctor import checks
-from ratings_ledger.projections.stored.status import ledger_status
+from ratings_ledger.projections.stored.status import read_ledger_status
 from ratings_ledger.projections.stored.verification import verify_all
 
 ROOT = Path(__file__).parents[2]
@@ -95,7 +95,7 @@ def test_jobs_print_what_programs_get(
     ledger = open_ledger(url)
     asked: dict[str, Callable[[], Any]] = {"verify": lambda: verify_all(ledger), "doctor": lambda: checks(ledger)}
     with ledger.reading() as connection:
-        asked["status"] = lambda: ledger_status(ledger, connection)
+        asked["status"] = lambda: read_ledger_status(ledger, connection)
         for command in ("verify", "status", "doctor"):
             told = ratings(command, "--format", "json", db=url)  # doctor finds that a test's server has no roles
             assert json.loads(told.stdout) == asked[command]().model_dump(), command

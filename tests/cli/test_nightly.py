@@ -26,7 +26,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.runs import all_runs, record_run
 from ratings_ledger.projections.cluster import coordinating
 from ratings_ledger.projections.stored import generations
-from ratings_ledger.projections.stored.rebuild_lock import only_one
+from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 
 from ratings_ledger.ledger import clock  # isort: skip
 
@@ -133,7 +133,7 @@ def test_unusable_folder_is_named_first(db: str, ratings: Ratings, tmp_path: Pat
 @pytest.mark.slow_cases
 def test_running_rebuild_spares_verify(db: str, ratings: Ratings) -> None:
     """While another rebuild is running, the nightly rebuild fails and verify is still done."""
-    with only_one(open_ledger(db)):
+    with hold_rebuild_lock(open_ledger(db)):
         result = ratings("nightly", db=db)
     assert (result.exit_code, list(told(result))) == (4, ["rebuild FAILED", "verify done"])
     assert "another rebuild" in result.stderr
@@ -276,12 +276,12 @@ def test_retry_ends_at_its_limit(impatient: str, ratings: Ratings, tmp_path: Pat
 @pytest.mark.slow
 def test_locked_rebuild_is_retried(impatient: str, ratings: Ratings, tmp_path: Path) -> None:
     """While another rebuild is running, the other parts are done at once, and with --retry the rebuild after it."""
-    with only_one(open_ledger(impatient)):
+    with hold_rebuild_lock(open_ledger(impatient)):
         result = ratings("nightly", "--backup", tmp_path / "backups", "--retry", "1s", db=impatient)
     assert (result.exit_code, list(told(result))) == (4, ["rebuild FAILED", "verify done", "backup done"])
     assert result.stderr.count("\n") == 1
     assert len(list((tmp_path / "backups").glob("*.gz"))) == 1
-    with for_a_second(lambda: only_one(open_ledger(impatient))):
+    with for_a_second(lambda: hold_rebuild_lock(open_ledger(impatient))):
         result = ratings("nightly", "--backup", tmp_path / "backups", "--retry", "1m", db=impatient)
     assert (result.exit_code, result.stderr) == (0, "")
     assert list(told(result)) == ["rebuild done", "verify done", "backup done"]

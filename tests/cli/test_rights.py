@@ -17,7 +17,7 @@ from ratings_ledger.ledger.store.dialect import DIALECTS
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.postgres_roles import DASHBOARD, KEPT, WRITES, grant_statements
 from ratings_ledger.ledger.store.schema import metadata
-from ratings_ledger.projections.stored.rebuild_lock import only_one
+from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 from ratings_ledger.projections.stored.schema import VIEWS
 from ratings_ledger.projections.stored.views import history_views
 
@@ -199,5 +199,5 @@ def test_schemas_keep_clubs_apart(postgres_url: str, ratings: Ratings) -> None:
         assert ratings("rebuild", db=urls[club]).exit_code == 0
         assert ratings("verify", db=urls[club]) == (0, "", "")
         assert json.loads(ratings("status", "--format", "json", db=urls[club]).stdout)["position"] == 1 + games
-    with only_one(open_ledger(urls["club_a"])):
+    with hold_rebuild_lock(open_ledger(urls["club_a"])):
         assert ratings("rebuild", db=urls["club_b"]).exit_code != 0

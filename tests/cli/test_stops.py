@@ -15,7 +15,7 @@ from ratings_ledger.ledger import errors
 from ratings_ledger.ledger.errors import REASONS
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
-from ratings_ledger.projections.stored.rebuild_lock import only_one
+from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 
 Ratings = Callable[..., Any]
 
@@ -48,7 +48,7 @@ def test_missing_ledger_exits_with_3(store: str, ratings: Ratings, tmp_path: Pat
 
 def test_second_rebuild_exits_with_4(ledger_url: str, ratings: Ratings) -> None:
     """A rebuild during another one exits with 4 and `already-running`, and leaves no run."""
-    with only_one(open_ledger(ledger_url)):
+    with hold_rebuild_lock(open_ledger(ledger_url)):
         assert stopped(ratings, "rebuild", db=ledger_url) == (4, "already-running")
         told = ratings("rebuild", "--log", "json", db=ledger_url)
         assert [(line["reason"], line["exit_code"]) for line in map(json.loads, told.stderr.splitlines())] == [
@@ -107,5 +107,5 @@ def test_system_failures_have_reasons(ledger_url: str, ratings: Ratings, monkeyp
         def fails(*arguments: object, error: BaseException = error) -> None:
             raise error
 
-        monkeypatch.setattr("ratings_ledger.cli.commands.status.ledger_status", fails)
+        monkeypatch.setattr("ratings_ledger.cli.commands.status.read_ledger_status", fails)
         assert stopped(ratings, "status", db=ledger_url) == reason

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.migrations import build_config
 from ratings_ledger.ledger.store.opening import Ledger, connect, schema_revision
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
-from ratings_ledger.projections.stored.rebuild_lock import only_one
+from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 
 Ratings = Callable[..., Any]
 PAGE = Path(__file__).parents[2] / "docs" / "upgrading.md"
@@ -161,7 +161,7 @@ def test_recording_survives_an_upgrade(store: str, ratings: Ratings) -> None:
 def test_running_rebuild_blocks_upgrade(store: str, ratings: Ratings) -> None:
     """An upgrade is refused while a rebuild is running and works afterwards."""
     at(store, OLD)
-    with only_one(connect(store)):
+    with hold_rebuild_lock(connect(store)):
         told = ratings("upgrade", db=store)
         assert (told.exit_code != 0, "rebuild" in told.stderr, revision_of(store)) == (True, True, OLD)
     assert ratings("upgrade", db=store).exit_code == 0

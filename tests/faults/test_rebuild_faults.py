@@ -23,7 +23,7 @@ from ratings_ledger.ledger.verification import Finding
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored import generations
-from ratings_ledger.projections.stored.generations import ladders_of
+from ratings_ledger.projections.stored.generations import list_ladder_rows
 from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
 from ratings_ledger.projections.stored.schema import generation_ladders, generation_standings
 from ratings_ledger.projections.stored.verification import verify_standings
@@ -227,7 +227,7 @@ def test_rebuild_ends_while_others_append(rated_url: str) -> None:
         wait_for([child])
     with open_ledger(rated_url).reading() as connection:
         replayed = Ladders(decode(connection, done.position)).streams("club-catan-elo")
-        stored = {row.ladder: row.digest for row in ladders_of(connection, done.generation)}
+        stored = {row.ladder: row.digest for row in list_ladder_rows(connection, done.generation)}
         assert stored == {name: Ladders(decode(connection, done.position)).standings(name).digest for name in replayed}
 
 

@@ -16,7 +16,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import LockLost
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.stored import generations, work
-from ratings_ledger.projections.stored.generations import live
+from ratings_ledger.projections.stored.generations import read_live_generation
 from ratings_ledger.projections.stored.rebuilding import rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
 
@@ -42,7 +42,7 @@ def sound(db: str) -> int:
     """The number of the live generation, which a replay confirms."""
     with open_ledger(db).reading() as connection:
         assert list(verify_standings(connection)) == []
-        generation = live(connection)
+        generation = read_live_generation(connection)
         assert generation is not None
         found = connection.execute(text("SELECT count(*) FROM live_standings")).scalar_one()
         assert found > 0
@@ -86,7 +86,7 @@ def test_late_rebuild_promotes_nothing(db: str, ratings: Ratings, monkeypatch: p
 
 def sound_or_none(db: str) -> int | None:
     with open_ledger(db).reading() as connection:
-        generation = live(connection)
+        generation = read_live_generation(connection)
         return None if generation is None else int(generation.generation)
 
 
@@ -281,13 +281,13 @@ def test_live_pointer_survives_lost_locks(
 ) -> None:
     """However often rebuilds lose their locks, the live pointer leads to a whole generation."""
     rounds, ended = (20 if at_length else 3), {"promoted": 0, "lost": 0}
-    guarded = work.guarded  # something in the middle of a rebuild
+    isolate = work.isolate  # something in the middle of a rebuild
 
     def losing(ladders: Any, *rest: Any) -> Any:
         lose(db)
-        return guarded(ladders, *rest)
+        return isolate(ladders, *rest)
 
-    monkeypatch.setattr(work, "guarded", losing)
+    monkeypatch.setattr(work, "isolate", losing)
     for number in range(rounds):
         play(ratings, db, 8 + number % 20) if number < 20 else None
         threads = [threading.Thread(target=attempt, args=(open_ledger(db), ended)) for _ in range(2)]

@@ -14,7 +14,7 @@ from ratings_ledger.projections.cluster.farm import Cluster
 from ratings_ledger.projections.cluster.objects import objects_at
 from ratings_ledger.projections.cluster.proofs import CODE, Proof, golden_digest, prove
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.stored.computing import Built, LadderFailure, compute, of_packages, plan
+from ratings_ledger.projections.stored.computing import BuiltLadder, LadderFailure, compute, list_package_rulesets, plan
 
 
 class Here:
@@ -68,7 +68,7 @@ def small_pieces(
 def on_cluster(ledger: Ledger, cluster: Cluster, position: int, changes: bool = False) -> dict[str, Any]:
     """What a cluster makes of all ladders at a position, by ladder."""
     prepared = coordinating.prepared_for(ledger, cluster, position)
-    apart = of_packages(prepared.facts)
+    apart = list_package_rulesets(prepared.facts)
     with closing(coordinating.computed(ledger, cluster, prepared, (), (), changes, apart)) as results:
         return _by_ladder(results)
 
@@ -76,10 +76,10 @@ def on_cluster(ledger: Ledger, cluster: Cluster, position: int, changes: bool = 
 def in_one_process(facts: Any) -> dict[str, Any]:
     """What one process makes of the same."""
     ladders = Ladders(facts)
-    return _by_ladder(compute(ladders, plan(ladders, apart=of_packages(facts)), cores=1))
+    return _by_ladder(compute(ladders, plan(ladders, isolated=list_package_rulesets(facts)), cores=1))
 
 
-def _by_ladder(results: Iterator[Built | LadderFailure]) -> dict[str, Any]:
+def _by_ladder(results: Iterator[BuiltLadder | LadderFailure]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for result in results:
         assert result.ladder not in found

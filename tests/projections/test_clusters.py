@@ -110,16 +110,16 @@ def test_rebuilds_on_clusters_store_the_same(tmp_path: Path, monkeypatch: pytest
             enter(ledger, part)
             stored = []
             for elsewhere in (None, at):
-                done = rebuild(ledger, now, asked, RebuildOptions(keep_history=kept), at=elsewhere)
+                done = rebuild(ledger, now, asked, RebuildOptions(keep_history=kept), work_at=elsewhere)
                 with ledger.reading() as connection:
-                    rows = generations.ladders_of(connection, done.generation)
+                    rows = generations.list_ladder_rows(connection, done.generation)
                     stored.append([
-                        (row.ladder, row.ruleset, row.digest, row.games, generations.stored_rows(connection, *key))
+                        (row.ladder, row.ruleset, row.digest, row.games, generations.read_standings(connection, *key))
                         for row in rows
                         for key in [(row.build, row.ladder)]
                     ])  # fmt: skip
-                assert verify_all(ledger, at=at).findings == ()
+                assert verify_all(ledger, work_at=at).findings == ()
             assert stored[0] == stored[1] != []
-        assert rebuild(ledger, now, options=RebuildOptions(check=True), at=at).promoted
+        assert rebuild(ledger, now, options=RebuildOptions(check=True), work_at=at).promoted
         # no object is of use any more but the segments and their numbers
         assert {name.partition("-")[0] for name in cluster.objects.names("")} <= {"segment", "numbers", "nonce"}

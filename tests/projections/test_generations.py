@@ -7,8 +7,8 @@ from sqlalchemy import text
 from ratings_ledger import AlreadyRunning
 from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.stored import generations
-from ratings_ledger.projections.stored.generations import ladders_of, live
-from ratings_ledger.projections.stored.rebuild_lock import only_one
+from ratings_ledger.projections.stored.generations import list_ladder_rows, read_live_generation
+from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 from ratings_ledger.projections.stored.rebuilding import rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
 
@@ -43,10 +43,10 @@ def test_rebuild_stores_the_replayed_standings(ledger):
     assert (done.generation, done.position, done.failures) == (1, 31, [])
     assert stored(ledger) == replayed(ledger)
     with ledger.reading() as connection:
-        assert {row.ladder for row in ladders_of(connection, live(connection).generation)} == {
+        assert {row.ladder for row in list_ladder_rows(connection, read_live_generation(connection).generation)} == {
             f"club-catan-elo/{b}" for b in ("all", "3-4", "5-6")
         }
-        assert bytes(live(connection).chain_hash).hex() == done.chain_hash
+        assert bytes(read_live_generation(connection).chain_hash).hex() == done.chain_hash
     assert findings(ledger) == []
 
 
@@ -121,7 +121,7 @@ def test_failing_rule_keeps_its_old_standings(ledger_url, ledger, monkeypatch):
     with ledger.reading() as connection:
         ladders = {
             row.ladder: (row.generation, row.build, row.position)
-            for row in ladders_of(connection, live(connection).generation)
+            for row in list_ladder_rows(connection, read_live_generation(connection).generation)
         }
     assert ladders["club-catan-elo/all"] == (2, 1, 31)
     assert ladders["club-catan-elo/3-4"] == (2, 2, 32)
@@ -165,7 +165,7 @@ def test_verify_finds_changed_standings(ratings, ledger_url, ledger, edit):
 
 def test_concurrent_rebuild_is_refused(ratings, ledger_url, ledger):
     """A second rebuild at the same time says that one is running and does nothing."""
-    with only_one(ledger):
+    with hold_rebuild_lock(ledger):
         with pytest.raises(AlreadyRunning):
             rebuild(ledger, ticking())
         result = ratings("rebuild", db=ledger_url)

@@ -41,8 +41,8 @@ TABLES = ("history_parts", "history_changes", "history_games", "history_particip
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks and transactions so small that short histories have several."""
-    monkeypatch.setattr(sql_rows, "BLOCK_CHANGES", 7)
-    monkeypatch.setattr(sql_rows, "BLOCK_GAMES", 3)
+    monkeypatch.setattr(sql_rows, "CHANGES_PER_BLOCK", 7)
+    monkeypatch.setattr(sql_rows, "GAMES_PER_BLOCK", 3)
     monkeypatch.setattr(generations, "TRANSACTION_ROWS", 11)
 
 

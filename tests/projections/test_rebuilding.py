@@ -16,8 +16,14 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored import computing, generations, rebuilding
-from ratings_ledger.projections.stored.generations import kept_generations, ladders_of, live, roll_back, stored_rows
-from ratings_ledger.projections.stored.rebuild_lock import only_one
+from ratings_ledger.projections.stored.generations import (
+    list_generations,
+    list_ladder_rows,
+    read_live_generation,
+    read_standings,
+    roll_back,
+)
+from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
 
@@ -58,8 +64,8 @@ def stored(ledger):
     """(build, position, rows) of every ladder of the live generation."""
     with ledger.reading() as connection:
         return {
-            row.ladder: (row.build, row.position, stored_rows(connection, row.build, row.ladder))
-            for row in ladders_of(connection, live(connection).generation)
+            row.ladder: (row.build, row.position, read_standings(connection, row.build, row.ladder))
+            for row in list_ladder_rows(connection, read_live_generation(connection).generation)
         }
 
 
@@ -74,7 +80,7 @@ def findings(ledger):
 
 def numbers(ledger):
     with ledger.reading() as connection:
-        return [one.generation for one in kept_generations(connection, 0)]
+        return [one.generation for one in list_generations(connection, 0)]
 
 
 def everything(ledger):
@@ -107,13 +113,13 @@ def test_generation_has_position_of_full_rebuild(ratings, db, ledger):
     """The position of a generation is that of its last full rebuild."""
     rebuild(ledger, ticking(), [ALL])
     with ledger.reading() as connection:
-        assert [(one.position, one.ladders, one.built) for one in kept_generations(connection, 0)] == [(0, 1, 1)]
+        assert [(one.position, one.ladders, one.built) for one in list_generations(connection, 0)] == [(0, 1, 1)]
     assert findings(ledger) == []
     rebuild(ledger, ticking())
     more(ledger, club_game("late", "emil anna ben"))
     rebuild(ledger, ticking(), [ALL])
     with ledger.reading() as connection:
-        assert [(one.position, one.ladders, one.built) for one in kept_generations(connection, 0)] == [
+        assert [(one.position, one.ladders, one.built) for one in list_generations(connection, 0)] == [
             (32, 4, 1),
             (32, 4, 4),
         ]
@@ -213,8 +219,8 @@ def test_differing_second_replay_promotes_nothing(ratings, db, ledger, monkeypat
     rebuild(ledger, ticking())
     more(ledger, club_game("last", "anna ben cleo dora emil", day=28))
     before = stored(ledger)
-    plainly = rebuilding._plainly
-    monkeypatch.setattr(rebuilding, "_plainly", lambda ledger, position: plainly(ledger, position - 1))
+    decode_uncached = rebuilding._decode_uncached
+    monkeypatch.setattr(rebuilding, "_decode_uncached", lambda ledger, position: decode_uncached(ledger, position - 1))
     done = rebuild(ledger, ticking(), options=RebuildOptions(check=True))
     assert (done.generation, done.promoted, done.differing) == (2, False, [FIVE, ALL, "other/all"])
     assert (numbers(ledger), stored(ledger)) == ([1], before)
@@ -255,7 +261,7 @@ def test_rows_altered_after_they_were_stored_are_not_promoted(either, what):
             with either.writing() as connection:
                 assert connection.execute(text(statement), {"ladder": ALL}).rowcount
 
-    done = rebuild(either, ticking(), options=RebuildOptions(check=True), tell=alter)
+    done = rebuild(either, ticking(), options=RebuildOptions(check=True), report_progress=alter)
     assert (done.promoted, done.differing) == (False, differing)
     assert (numbers(either), stored(either)) == ([1], before)
 
@@ -263,8 +269,8 @@ def test_rows_altered_after_they_were_stored_are_not_promoted(either, what):
 def test_failure_in_one_replay_is_difference(ledger, monkeypatch):
     """A failure that only one of the two replays meets counts as a difference."""
     more(ledger, *(adjustment(ALL, "anna", "1000000000", day=1 + n) for n in range(12)))
-    plainly = rebuilding._plainly
-    monkeypatch.setattr(rebuilding, "_plainly", lambda ledger, position: plainly(ledger, position - 12))
+    decode_uncached = rebuilding._decode_uncached
+    monkeypatch.setattr(rebuilding, "_decode_uncached", lambda ledger, position: decode_uncached(ledger, position - 12))
     assert rebuild(ledger, ticking(), options=RebuildOptions(check=True)).differing == [ALL]
 
 
@@ -345,7 +351,7 @@ def test_rollback_needs_generation_and_no_rebuild(ledger):
         roll_back(ledger)
     rebuild(ledger, ticking())
     rebuild(ledger, ticking())
-    with only_one(ledger), pytest.raises(AlreadyRunning):
+    with hold_rebuild_lock(ledger), pytest.raises(AlreadyRunning):
         roll_back(ledger)
     assert numbers(ledger) == [2, 1]
 
@@ -366,7 +372,7 @@ def test_process_count_does_not_change_result(lists, monkeypatch):
         done = rebuild(lists, ticking(), options=RebuildOptions(cores=cores, check=True))
         assert [failure.ladder for failure in done.failures] == [SEVEN]
         with lists.reading() as connection:
-            digests = {row.ladder: row.digest for row in ladders_of(connection, done.generation)}
+            digests = {row.ladder: row.digest for row in list_ladder_rows(connection, done.generation)}
         found[cores] = digests, {name: rows for name, (_, _, rows) in stored(lists).items()}
     assert found[1] == found[2] == found[5]
     assert any("catan-annual" in name for name in found[1][0])

@@ -10,7 +10,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.rulesets.versions import bind, in_force, read_shipped_texts, read_toml
-from ratings_ledger.projections.stored.generations import ladders_of
+from ratings_ledger.projections.stored.generations import list_ladder_rows
 
 GOOD = shipped_text("club-catan-elo")
 
@@ -168,7 +168,7 @@ def test_missing_rule_stops_only_its_ladders(ratings, ledger_url, monkeypatch):
     rebuilt = ratings("rebuild", db=ledger_url)
     assert (rebuilt.exit_code, "other" in rebuilt.stderr) == (1, True)
     with open_ledger(ledger_url).reading() as connection:
-        builds = {row.ladder: row.build for row in ladders_of(connection, 2)}
+        builds = {row.ladder: row.build for row in list_ladder_rows(connection, 2)}
     assert builds == {"club-catan-elo/all": 2, "other/all": 1}
     assert ratings("rules", "show", "other", db=ledger_url).exit_code == 0
 

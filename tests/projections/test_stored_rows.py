@@ -12,7 +12,7 @@ from ratings_ledger.projections.contract import PeriodParams, State
 from ratings_ledger.projections.lists import period
 from ratings_ledger.projections.lists.contract import RankedRow, Results, rank_rows
 from ratings_ledger.projections.queries.ladders_at import Ranking
-from ratings_ledger.projections.stored.computing import standing, stored_row
+from ratings_ledger.projections.stored.computing import from_stored_row, to_stored_row
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8) | st.sampled_from(
     ['"', "\\", "a b", "é", "\u2028"]
@@ -43,10 +43,10 @@ def test_digest_is_that_of_json_rows(rows: list[RankedRow], scale: int, ruleset:
 @given(ROWS)
 def test_stored_row_reads_back_the_same(row: RankedRow) -> None:
     """A stored row has only plain values and reads back as the same standing."""
-    values = stored_row(row)
+    values = to_stored_row(row)
     assert {type(value) for value in values} <= {int, str, type(None)}
     *others, gold, places, state = (*values, None, None, None)[:9]
-    assert standing((*others[:4], bool(others[4]), *others[5:], gold, places, state)) == row
+    assert from_stored_row((*others[:4], bool(others[4]), *others[5:], gold, places, state)) == row
 
 
 def by_definition(rows: list[RankedRow], key: Any) -> list[RankedRow]:

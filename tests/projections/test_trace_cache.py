@@ -241,7 +241,7 @@ def test_planted_wrong_trace_is_found(
     rewrite_file(path, columns, about)
     assert (answer() != right) is (planted != "mint")
     found = ratings(*asked, db=url)
-    told = f"{path} says something else about galactic-points than a replay; it is deleted"
+    told = f"{path} differs from a replay of galactic-points; it is deleted"
     assert told in found.stdout + caplog.text
     assert found.exit_code == (1 if asked == ("verify",) else 0)
     assert not path.exists()

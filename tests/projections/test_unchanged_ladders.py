@@ -8,7 +8,13 @@ from sqlalchemy import text
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored import generations, rebuilding
-from ratings_ledger.projections.stored.generations import ages_of, kept_generations, ladders_of, live, stored_rows
+from ratings_ledger.projections.stored.generations import (
+    list_generations,
+    list_ladder_ages,
+    list_ladder_rows,
+    read_live_generation,
+    read_standings,
+)
 from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
 
@@ -54,13 +60,13 @@ def alter(ledger, statement, **values):
 def named(ledger):
     """The rows of the live generation's ladders, by name."""
     with ledger.reading() as connection:
-        return {row.ladder: row for row in ladders_of(connection, live(connection).generation)}
+        return {row.ladder: row for row in list_ladder_rows(connection, read_live_generation(connection).generation)}
 
 
 def built_last(ledger):
     """The ladders that the live generation's own rebuild computed."""
     with ledger.reading() as connection:
-        generation = live(connection).generation
+        generation = read_live_generation(connection).generation
     return {ladder for ladder, row in named(ledger).items() if row.build == generation}
 
 
@@ -73,7 +79,7 @@ def agrees(ledger):
     """Whether all that is stored is as a replay has it: no ladder more or less, and every row."""
     ladders = Ladders(facts_of(ledger))
     with ledger.reading() as connection:
-        rows = {name: stored_rows(connection, row.build, name) for name, row in named(ledger).items()}
+        rows = {name: read_standings(connection, row.build, name) for name, row in named(ledger).items()}
     return findings(ledger) == [] and all(ladders.standings(name).rows == rows[name] for name in rows)
 
 
@@ -91,8 +97,10 @@ def test_unchanged_ladders_keep_their_rows(ledger):
         assert after[ladder]._asdict() == before[ladder]._asdict() | new
         assert bytes(after[ladder].chain_hash).hex() == done.chain_hash
     with ledger.reading() as connection:
-        assert {(row.position, row.built_at) for row in ages_of(connection, 2)} == {(done.position, new["built_at"])}
-        assert [(one.ladders, one.built) for one in kept_generations(connection, 0)] == [(4, 2), (4, 4)]
+        assert {(row.position, row.built_at) for row in list_ladder_ages(connection, 2)} == {
+            (done.position, new["built_at"])
+        }
+        assert [(one.ladders, one.built) for one in list_generations(connection, 0)] == [(4, 2), (4, 4)]
         shown = connection.execute(text("SELECT ladder, position FROM live_ladders")).all()
         assert {tuple(row) for row in shown} == {(ladder, done.position) for ladder in EVERY}
         counted = text("SELECT ladder, count(*) FROM live_standings GROUP BY ladder")
@@ -220,7 +228,7 @@ def test_altered_kept_rows_are_found_and_replaced(ledger, what, caplog):
     alter(ledger, FORGED[what], ladder=GO)
     assert any(GO in finding for finding in findings(ledger))
     assert rebuild(ledger, ticking(), options=RebuildOptions(check=True)).promoted
-    assert [GO in line for line in caplog.messages if "was not stored as a replay has it" in line] == [True]
+    assert [GO in line for line in caplog.messages if "differs from a replay; it is replaced" in line] == [True]
     assert findings(ledger) == []
     alter(ledger, FORGED["points"], ladder=GO)
     rebuild(ledger, ticking())
@@ -242,13 +250,13 @@ def test_rows_that_disagree_about_a_build_are_found(ledger):
     more(ledger, club_game("late", "anna ben cleo"))
     rebuild(ledger, ticking())
     with ledger.reading() as connection:
-        assert generations.built_otherwise(connection, 2) == []
+        assert generations.find_build_conflicts(connection, 2) == []
     alter(
         ledger, "UPDATE generation_ladders SET games = games + 1 WHERE ladder = :ladder AND generation = 2", ladder=GO
     )
     alter(ledger, "UPDATE generation_ladders SET position = 1 WHERE ladder = :ladder AND generation = 2", ladder=FIVE)
     with ledger.reading() as connection:
-        assert generations.built_otherwise(connection, 2) == [FIVE, GO]
+        assert generations.find_build_conflicts(connection, 2) == [FIVE, GO]
 
 
 @pytest.mark.slow_cases

@@ -1,4 +1,4 @@
-"""Backups that were made, and that were checked: whether they are whole, and give the same ladders as their ledger."""
+"""Report new backups, and check backups: whether they are complete and give the same ladders as their ledger."""
 
 import tempfile
 from collections.abc import Generator
@@ -24,10 +24,10 @@ from ratings_ledger.projections.stored.computing import LadderFailure, compute, 
 
 
 @dataclass(frozen=True, slots=True)
-class BackupMade(Result):
-    """A new backup as the list of its folder names it, which others were dropped, and how many are kept.
+class NewBackup(Result):
+    """A new backup as an entry of its folder's list, the old backups that were dropped, and the number kept.
 
-    `lost` are earlier ones whose history the ledger does not contain, `ahead` those dated after now.
+    `lost` are earlier backups whose history the ledger does not contain; `ahead` are backups dated in the future.
     """
 
     backup: dict[str, Any] = field(metadata=SPREAD)
@@ -40,7 +40,7 @@ class BackupMade(Result):
 
 @dataclass(frozen=True, slots=True)
 class BackupFile(Result):
-    """A file of a backup, how many events it has, and the head after it."""
+    """A file of a backup: its number of events, and the head after its last event."""
 
     file: str
     events: int
@@ -49,8 +49,8 @@ class BackupFile(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class BackupChecked(Result):
-    """Whether a backup is whole, what it holds, and what is wrong with it; `ladders` is how many were compared."""
+class BackupCheck(Result):
+    """The result of checking a backup; `whole` tells whether it is complete, `ladders` counts the compared ladders."""
 
     whole: bool
     head: str | None
@@ -59,36 +59,36 @@ class BackupChecked(Result):
     ladders: int | Absent = ABSENT
 
 
-def backup_made(folder: Path, done: BackupResult) -> BackupMade:
-    """Return what became of a backup in a folder."""
+def describe_new_backup(folder: Path, done: BackupResult) -> NewBackup:
+    """Return a new backup as a result, with file paths that include the folder."""
     backup, dropped = done.backup, tuple(str(folder / name) for name in done.dropped)
     named = backup_json(backup) | {"file": str(folder / backup.file)}
     lost, ahead = tuple(map(backup_json, done.lost)), tuple(map(backup_json, done.ahead))
-    return BackupMade(named, backup.head.position, dropped, done.kept, lost, ahead)
+    return NewBackup(named, backup.head.position, dropped, done.kept, lost, ahead)
 
 
-def checked_backup(asked: BackupFiles, live: str | None = None) -> BackupChecked:
-    """Check that a backup is whole; with the name of a live ledger, restore it and compare all ladders with that one.
+def check_backup_files(files_to_check: BackupFiles, live: str | None = None) -> BackupCheck:
+    """Check that a backup is complete; with the name of a live ledger, restore it and compare all ladders.
 
     Raises `StoreUnavailable`, `NotALedger`.
     """
     try:
-        whole = check_backup(asked)
-        _refuse_other_heads(asked, whole)
+        whole = check_backup(files_to_check)
+        _check_head_files(files_to_check, whole)
     except RefusedFile as refused:
-        return BackupChecked(False, None, (), (refused.rejection,))
+        return BackupCheck(False, None, (), (refused.rejection,))
     files = tuple(
         BackupFile(name, place.position - before.position, str(place), place.position)
-        for name, (before, place) in zip(asked.files, pairwise([BEGINNING, *whole.heads]), strict=True)
+        for name, (before, place) in zip(files_to_check.files, pairwise([BEGINNING, *whole.heads]), strict=True)
     )
     findings: list[Finding] = []
-    ladders = ABSENT if live is None else _rehearse(open_ledger(live), asked, whole, findings)
-    return BackupChecked(True, str(whole.head), files, tuple(findings), ladders)
+    ladders = ABSENT if live is None else _compare_with_live(open_ledger(live), files_to_check, whole, findings)
+    return BackupCheck(True, str(whole.head), files, tuple(findings), ladders)
 
 
-def _refuse_other_heads(asked: BackupFiles, whole: BackupContents) -> None:
-    """Raises `RefusedFile` if the small file beside a backup names another head."""
-    for name, place in zip(asked.files, whole.heads, strict=True):
+def _check_head_files(files_to_check: BackupFiles, whole: BackupContents) -> None:
+    """Raise `RefusedFile` if the head file of a backup holds a different head."""
+    for name, place in zip(files_to_check.files, whole.heads, strict=True):
         try:
             if (beside := read_head_file(name)) not in (None, place):
                 raise Refused("end-mismatch", f"{name}.head names {beside}, but the file ends at {place}")
@@ -96,12 +96,14 @@ def _refuse_other_heads(asked: BackupFiles, whole: BackupContents) -> None:
             raise RefusedFile(name, problem) from None
 
 
-def _rehearse(live: Ledger, asked: BackupFiles, whole: BackupContents, findings: list[Finding]) -> int:
-    """Restore a backup into a temporary ledger and compare it with the live one; returns how many ladders it has."""
+def _compare_with_live(
+    live: Ledger, files_to_check: BackupFiles, whole: BackupContents, findings: list[Finding]
+) -> int:
+    """Restore a backup into a temporary ledger, compare it with the live one, and return its number of ladders."""
     with tempfile.TemporaryDirectory(prefix="ratings-check-") as folder:
         restored = upgrade(f"{folder}/ratings.db")
-        store_backup(restored, asked, whole, RecordedChecks)
-        differences = ladder_differences(restored, live, whole.head)
+        store_backup(restored, files_to_check, whole, RecordedChecks)
+        differences = compare_ladders(restored, live, whole.head)
         while True:
             try:
                 findings.append(next(differences))
@@ -109,16 +111,16 @@ def _rehearse(live: Ledger, asked: BackupFiles, whole: BackupContents, findings:
                 return int(end.value)
 
 
-def ladder_differences(restored: Ledger, live: Ledger, place: Place) -> Generator[Finding, None, int]:
-    """Ladders whose digests differ at a head between a restored ledger and the live one; both are replayed.
+def compare_ladders(restored: Ledger, live: Ledger, place: Place) -> Generator[Finding, None, int]:
+    """Replay a restored and the live ledger at a head, and yield a finding for each ladder whose digests differ.
 
-    Returns how many ladders there are. Raises `StoreDamaged`, `WorkerLost`.
+    Returns the number of ladders. Raises `StoreDamaged`, `WorkerLost`.
     """
     with live.reading() as connection:
         if chain_hash_at(connection, place.position) != place.chain_hash:
             yield Finding("head", place.position, f"{live.location} does not contain the history of this backup")
             return 0
-    expected, restored_digests = _digests(live, place.position), _digests(restored, place.position)
+    expected, restored_digests = _compute_digests(live, place.position), _compute_digests(restored, place.position)
     for ladder in sorted(expected.keys() | restored_digests.keys()):
         live_digest, restored_digest = expected.get(ladder), restored_digests.get(ladder)
         for failure in {digest for digest in (live_digest, restored_digest) if isinstance(digest, LadderFailure)}:
@@ -132,8 +134,8 @@ def ladder_differences(restored: Ledger, live: Ledger, place: Place) -> Generato
     return len(restored_digests)
 
 
-def _digests(ledger: Ledger, position: int) -> dict[str, str | LadderFailure]:
-    """Return the digest of each ladder at a position, or why it cannot be replayed."""
+def _compute_digests(ledger: Ledger, position: int) -> dict[str, str | LadderFailure]:
+    """Return the digest of each ladder at a position, or the failure of its replay."""
     with ledger.reading() as connection:
         ladders = Ladders(decode(connection, position, cached=False))
     with closing(compute(ladders, plan(ladders))) as results:
