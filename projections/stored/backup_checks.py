@@ -103,7 +103,7 @@ def _compare_with_live(
     with tempfile.TemporaryDirectory(prefix="ratings-check-") as folder:
         restored = upgrade(f"{folder}/ratings.db")
         store_backup(restored, files_to_check, whole, RecordedChecks)
-        differences = compare_ladders(restored, live, whole.head)
+        differences = find_differing_ladders(restored, live, whole.head)
         while True:
             try:
                 findings.append(next(differences))
@@ -111,7 +111,7 @@ def _compare_with_live(
                 return int(end.value)
 
 
-def compare_ladders(restored: Ledger, live: Ledger, place: Place) -> Generator[Finding, None, int]:
+def find_differing_ladders(restored: Ledger, live: Ledger, place: Place) -> Generator[Finding, None, int]:
     """Replay a restored and the live ledger at a head, and yield a finding for each ladder whose digests differ.
 
     Returns the number of ladders. Raises `StoreDamaged`, `WorkerLost`.
