@@ -23,10 +23,10 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.cluster import coordinating
-from ratings_ledger.projections.cluster.coordinating import work_on_at
-from ratings_ledger.projections.cluster.inventory import inventory, seal_all
+from ratings_ledger.projections.cluster.coordinating import create_cluster_work_at
+from ratings_ledger.projections.cluster.inventory import list_segments, seal_all
 from ratings_ledger.projections.cluster.packs import PACK_GAMES
-from ratings_ledger.projections.cluster.proofs import golden_digest
+from ratings_ledger.projections.cluster.proofs import compute_golden_digest
 from ratings_ledger.projections.stored.generations import read_live_generation
 from ratings_ledger.projections.stored.rebuilding import rebuild as rebuild_ladders
 from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS
@@ -42,11 +42,11 @@ def seal(url: str, on: str, segments: str, again: bool = False) -> Found:
     ledger = open_ledger(url)
     if again:
         with suppress(FileNotFoundError):
-            shutil.rmtree(coordinating.segments_at(ledger, segments).url)
+            shutil.rmtree(coordinating.open_ledger_objects(ledger, segments).url)
     started = perf_counter()
     seal_all(ledger, on, segments, lambda stage, numbers: None)
     seconds = perf_counter() - started
-    done = inventory(ledger, segments)
+    done = list_segments(ledger, segments)
     return {
         "seconds": seconds,
         "count": done.sealed,
@@ -72,7 +72,7 @@ def rebuild(url: str, on: str | None, segments: str, pack_games: int = PACK_GAME
     """
     ledger, told = open_ledger(url), dict[str, int]()
     with _address(on) as (address, of_workers), patch.object(coordinating, "PACK_GAMES", pack_games):
-        elsewhere = address and work_on_at(
+        elsewhere = address and create_cluster_work_at(
             ledger, address, segments, RULE_SECONDS, lambda what, numbers: told.update(numbers)
         )
         started, processor = perf_counter(), process_time()
@@ -129,7 +129,7 @@ def _address(on: str | None) -> Iterator[tuple[str | None, Callable[[], dict[str
         distributed: Any = import_module("distributed")
         with distributed.Client(address, set_as_default=False) as client:
             client.wait_for_workers(int(count), START_SECONDS)
-            client.run(golden_digest)  # has loaded what every worker of a running cluster has
+            client.run(compute_golden_digest)  # has loaded what every worker of a running cluster has
             before = client.run(of_this_worker)
 
             def of_workers() -> dict[str, float]:

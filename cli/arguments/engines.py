@@ -57,9 +57,9 @@ def refuse_unfit_engine(ledger: Ledger, on: str | None, segments: str | None) ->
     `StoreUnavailable`.
     """
     if on is not None:
-        from ratings_ledger.projections.cluster.coordinating import cluster_for
+        from ratings_ledger.projections.cluster.coordinating import open_cluster
 
-        with cluster_for(ledger, on, segments):
+        with open_cluster(ledger, on, segments):
             pass
 
 
@@ -78,7 +78,7 @@ def open_work_on_engine(
     if on is None:
         return None
     from ratings_ledger.projections.cluster import coordinating  # only engines need these modules
-    from ratings_ledger.projections.cluster.coordinating import work_on_at
+    from ratings_ledger.projections.cluster.coordinating import create_cluster_work_at
 
     with ledger.reading() as connection:
         events = head(connection).position
@@ -89,7 +89,7 @@ def open_work_on_engine(
             f"nothing is sealed, and this process does the work instead of --on {render.plain(redact_password(on))}"
         )
         return None
-    return work_on_at(ledger, on, segments, rule_seconds, tell)
+    return create_cluster_work_at(ledger, on, segments, rule_seconds, tell)
 
 
 rule_seconds_option = click.option(

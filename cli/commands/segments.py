@@ -39,9 +39,9 @@ def seal(db: str, on: str | None, segments: str | None, form: str) -> int:
 @click.pass_obj
 def list_(db: str, segments: str | None, form: str) -> int:
     """List the sealed segments, and those that are missing, damaged, or of another history."""
-    from ratings_ledger.projections.cluster.inventory import inventory
+    from ratings_ledger.projections.cluster.inventory import list_segments
 
-    return emit(inventory(open_ledger(db), segments), form, print_segments, print_segments_csv)
+    return emit(list_segments(open_ledger(db), segments), form, print_segments, print_segments_csv)
 
 
 @segments.command()
@@ -54,9 +54,9 @@ def check(db: str, segments: str | None, form: str) -> int:
 
     Exit 1 if one differs.
     """
-    from ratings_ledger.projections.cluster.inventory import checked_segments
+    from ratings_ledger.projections.cluster.inventory import check_segments
 
-    return emit(checked_segments(open_ledger(db), segments), form, print_segments, print_segments_csv)
+    return emit(check_segments(open_ledger(db), segments), form, print_segments, print_segments_csv)
 
 
 @segments.command()
@@ -70,6 +70,6 @@ def prune(db: str, dry_run: bool, segments: str | None, form: str) -> int:
 
     Segments younger than a day are kept. Exit 4, with nothing deleted, while a computation of the ledger goes on.
     """
-    from ratings_ledger.projections.cluster.inventory import pruned
+    from ratings_ledger.projections.cluster.inventory import prune_segments
 
-    return emit(pruned(open_ledger(db), segments, dry_run), form, print_pruned, print_pruned_csv)
+    return emit(prune_segments(open_ledger(db), segments, dry_run), form, print_pruned, print_pruned_csv)

@@ -86,13 +86,13 @@ def whatif(
         simulation = view.simulate(rulesets, ladders)
     else:
         # only engines need these modules
-        from ratings_ledger.projections.cluster.coordinating import cluster_for
-        from ratings_ledger.projections.cluster.simulating import simulated_on
+        from ratings_ledger.projections.cluster.coordinating import open_cluster
+        from ratings_ledger.projections.cluster.simulating import simulate_on_cluster
 
         with progress(None) as tell:
-            workers = cluster_for(ledger, on, segments, tell)
+            workers = open_cluster(ledger, on, segments, tell)
             names = [*map(view.full_name, ladders)]
-            simulation = simulated_on(ledger, workers, rulesets, names, as_of, known_at, view.note)
+            simulation = simulate_on_cluster(ledger, workers, rulesets, names, as_of, known_at, view.note)
     emit(simulation, form, print_simulation, print_simulation_csv)
     return int(any(variant.left_out for variant in simulation.variants))
 

@@ -10,11 +10,11 @@ from ratings_ledger.projections.cluster.inventory import (
     STRANGE,
     AllSegments,
     DisusedObject,
-    Pruned,
+    PruneResult,
     SegmentState,
 )
 from ratings_ledger.projections.cluster.objects import LASTING
-from ratings_ledger.projections.cluster.segments import segment_name, segment_of_numbers
+from ratings_ledger.projections.cluster.segments import parse_segment_name, to_segment_name
 
 
 def print_segments(segments: AllSegments) -> None:
@@ -41,11 +41,11 @@ def print_segments_csv(segments: AllSegments) -> None:
     print_records_csv(SegmentState, segments.rows)
 
 
-def print_pruned(pruned: Pruned) -> None:
+def print_pruned(pruned: PruneResult) -> None:
     """Print a line for each range of events, and one for each kind of remains; then how many objects these are."""
     objects, size = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
     for row in pruned.rows:
-        name = segment_name(segment_of_numbers(row.name))
+        name = parse_segment_name(to_segment_name(row.name))
         span = (f"{name.first + 1:,}", f"{name.last:,}") if name else ("", "")
         kind = next(prefix for prefix in (*SHORT_LIVED, *LASTING) if row.name.startswith(prefix)).removesuffix("-")
         objects[(kind, *span, row.why)] += 1
@@ -60,6 +60,6 @@ def print_pruned(pruned: Pruned) -> None:
     render.print_hanging(f"{summary} in {render.plain(pruned.segments)}{young}", 2)
 
 
-def print_pruned_csv(pruned: Pruned) -> None:
+def print_pruned_csv(pruned: PruneResult) -> None:
     """Print a line for each object."""
     print_records_csv(DisusedObject, pruned.rows)

@@ -1,4 +1,4 @@
-"""The base of a computation: all data that its packs share, as one object named by its content.
+"""Create and load the base of a computation: all data that its packs share, as one object named by its content.
 
 It lists the segments and their numbers, the sealed games that later events changed, the segment of these games and of
 all unsealed ones, and the records of all events that are not about games.
@@ -22,8 +22,8 @@ from ratings_ledger.projections.cluster.columnar import (
     Array,
     DamagedObject,
     OpenedObject,
-    object_at,
-    object_bytes,
+    encode_object,
+    open_object,
 )
 from ratings_ledger.projections.cluster.objects import Objects
 from ratings_ledger.projections.cluster.segments import (
@@ -31,11 +31,11 @@ from ratings_ledger.projections.cluster.segments import (
     ROWS,
     Games,
     NamedCell,
-    games_of_cells,
-    moments_of_parts,
-    names_of,
-    numbers_name,
-    some_games,
+    find_names,
+    list_moments,
+    read_games_of_cells,
+    select_games,
+    to_numbers_name,
 )
 from ratings_ledger.projections.contract import NUMBERS
 from ratings_ledger.projections.facts.columns import NONE, OPTIONAL, Facts, UnusableVersion, find_optional_column
@@ -47,11 +47,10 @@ from ratings_ledger.projections.rulesets.versions import Version
 
 PUBLISHED = "ruleset.published"
 ACCOUNTS = ("player.registered", "player.account_changed")
-# The types of events, besides games, on which a ladder may depend.
+# the types of events, besides games, on which a ladder may depend
 RELEVANT_TYPES = {*(APPLY.keys() - {"game.recorded", "game.corrected", "game.voided", "game.reinstated"}), *CLOCK_TYPES}
 
-
-# The times from and up to which games are read; None is open.
+# the times from and up to which games are read; None is open
 Window = tuple[int | None, int | None]
 
 
@@ -62,15 +61,15 @@ class Sources(NamedTuple):
     numbers: list[OpenedObject]
 
 
-def named_by_content(kind: str, content: Iterable[Bytes]) -> tuple[str, list[Bytes]]:
-    """Return the name of an object that is named by its content, and the content."""
+def name_by_content(kind: str, content: Iterable[Bytes]) -> tuple[str, list[Bytes]]:
+    """Name an object by the digest of its content; return the name and the content."""
     parts, digest = list(content), hashlib.sha256()
     for part in parts:
         digest.update(part)
     return f"{kind}-{digest.hexdigest()}", parts
 
 
-def put_base(
+def create_base(
     objects: Objects,
     facts: Facts,
     segments: list[str],
@@ -111,7 +110,7 @@ def put_base(
         "games_at": games_at,
         "recorded_until": facts.recorded_until,
     }
-    name, content = named_by_content("base", object_bytes(columns, about))
+    name, content = name_by_content("base", encode_object(columns, about))
     objects.create(name, content)
     return name
 
@@ -134,7 +133,7 @@ class SharedBase:
 
     def __init__(self, url: str, name: str) -> None:
         """Read the base. Raises `DamagedObject`."""
-        base = object_at(url, name)
+        base = open_object(url, name)
         self.name = name
         self.position: int = base.about["position"]
         self.chain_hash = bytes.fromhex(base.about["chain_hash"])
@@ -146,7 +145,8 @@ class SharedBase:
         self._rulesets = _bind_rulesets(event for _, event, _ in self.others if event.type == PUBLISHED)
         names = base.about["segments"]
         self.sources = Sources(
-            [object_at(url, segment) for segment in names], [object_at(url, numbers_name(segment)) for segment in names]
+            [open_object(url, segment) for segment in names],
+            [open_object(url, to_numbers_name(segment)) for segment in names],
         )
 
     def facts(self, cells: Sequence[tuple[int, NamedCell]], games: int) -> Facts:
@@ -154,12 +154,12 @@ class SharedBase:
 
         Raises `DamagedObject`, also if there are more or fewer.
         """
-        facts, count = self.facts_within(cells)
+        facts, count = self.load_facts_within(cells)
         if count != games:
             raise DamagedObject(self.name, f"leads to {count:,} games instead of {games:,}")
         return facts
 
-    def facts_within(
+    def load_facts_within(
         self, cells: Sequence[tuple[int, NamedCell]], window: Window = (None, None), players: Iterable[str] = ()
     ) -> tuple[Facts, int]:
         """Return the facts of the games in a window, and the number of games in the segments. Raises `DamagedObject`.
@@ -170,17 +170,17 @@ class SharedBase:
         for name in players:
             number_player(facts, name)
         own = {number: number_cell(facts, cell[:-2], *cell[-2:]) for number, cell in cells}
-        count = _take_games(facts, self.sources, own, self.changed, window)
-        self._take_others(facts)
+        count = _add_games(facts, self.sources, own, self.changed, window)
+        self._add_other_events(facts)
         return facts, count
 
     def moments(self, cells: Iterable[tuple[int, NamedCell]]) -> Iterator[tuple[int, float]]:
-        """Yield the results of `moments_of_parts` for the games of some cells, in all segments."""
+        """Yield the results of `list_moments` for the games of some cells, in all segments."""
         cell_numbers = [number for number, _ in cells]
         for segment, numbers in zip(*self.sources, strict=True):
-            yield from moments_of_parts(segment, np.isin(numbers.column("cell"), cell_numbers))
+            yield from list_moments(segment, np.isin(numbers.column("cell"), cell_numbers))
 
-    def _take_others(self, facts: Facts) -> None:
+    def _add_other_events(self, facts: Facts) -> None:
         """Apply the other events, except accounts and clocks of players and games that are not in these facts."""
         for _, event, _ in self.others:
             if event.type == "player.renamed":
@@ -191,7 +191,7 @@ class SharedBase:
         positions: Any = {"player": facts.player_numbers, "game": facts.rows}
         for at, event, of in self.others:
             if event.type == PUBLISHED:
-                # Rulesets are bound once for all packs.
+                # rulesets are bound once for all packs
                 facts.recorded.versions += self._rulesets.versions.get(at, [])
                 facts.recorded.unusable += self._rulesets.unusable.get(at, [])
                 facts.recorded.positions[event.event_id] = at
@@ -222,15 +222,15 @@ def _bind_rulesets(published: Iterable[KnownEvent]) -> _BoundRulesets:
 
 
 @lru_cache(2)
-def base_of(url: str, name: str) -> SharedBase:
-    """Return a base, which several packs share. Raises `DamagedObject`."""
+def load_base(url: str, name: str) -> SharedBase:
+    """Load a base; it is cached, because several packs share it. Raises `DamagedObject`."""
     return SharedBase(url, name)
 
 
-def _take_games(facts: Facts, sources: Sources, own: dict[int, int], changed: Array, window: Window) -> int:
-    """Add the games of some cells, by their numbers in the ledger, to facts without games.
+def _add_games(facts: Facts, sources: Sources, own: dict[int, int], changed: Array, window: Window) -> int:
+    """Add the games of some cells to facts without games, and return the number of these games in the segments.
 
-    Returns the number of these games in the segments.
+    `own` maps the cells' numbers in the ledger to those in the facts.
     """
     last = sources.numbers[-1]
     player_count = last.about["players_before"] + len(last.column("name_from")) - 1
@@ -242,26 +242,26 @@ def _take_games(facts: Facts, sources: Sources, own: dict[int, int], changed: Ar
     parts, read = list[Games](), 0
     for segment, numbers in zip(sources.segments, sources.numbers, strict=True):
         cell, player = named[numbers.column("cell")], numbers.column("player")
-        for games in games_of_cells(segment, cell >= 0, *window):
+        for games in read_games_of_cells(segment, cell >= 0, *window):
             read += len(games.cell)
             games.slots["player"] = player[games.slots["player"]]
             if "club" in games.slots:
-                games.slots["club"] = _clubs_here(facts, segment, games.slots["club"])
+                games.slots["club"] = _map_clubs(facts, segment, games.slots["club"])
             parts.append(_drop_changed(games._replace(cell=cell[games.cell]), changed, segment is sources.segments[-1]))
             is_present[parts[-1].slots["player"]] = True
     of_ledger = np.flatnonzero(is_present)
     numbers_here = np.zeros(player_count, dtype=np.int32)
-    numbers_here[of_ledger] = [number_player(facts, name) for name in names_of(sources.numbers, of_ledger)]
+    numbers_here[of_ledger] = [number_player(facts, name) for name in find_names(sources.numbers, of_ledger)]
     _set_columns(facts, parts, numbers_here)
     return read
 
 
-def _clubs_here(facts: Facts, segment: OpenedObject, clubs: Array) -> Array:
-    """Return the clubs of participants by the numbers of their names in the facts."""
-    known = {number: number_text(facts, name) for number, name in segment.lines("clubs")}
-    here = np.full(max(known, default=NONE) + 2, NONE, dtype=np.int32)  # NONE is the last
-    here[list(known)] = list(known.values())
-    return here[clubs]
+def _map_clubs(facts: Facts, segment: OpenedObject, clubs: Array) -> Array:
+    """Map the segment's numbers of clubs to those of the facts."""
+    fact_numbers = {number: number_text(facts, name) for number, name in segment.lines("clubs")}
+    mapping = np.full(max(fact_numbers, default=NONE) + 2, NONE, dtype=np.int32)  # the last item maps NONE to itself
+    mapping[list(fact_numbers)] = list(fact_numbers.values())
+    return mapping[clubs]
 
 
 def _drop_changed(games: Games, changed: Array, is_newest: bool) -> Games:
@@ -273,11 +273,11 @@ def _drop_changed(games: Games, changed: Array, is_newest: bool) -> Games:
     if is_current.all():
         return games
     chosen = np.flatnonzero(is_current)
-    return some_games(games, chosen, games.cell[chosen])
+    return select_games(games, chosen, games.cell[chosen])
 
 
 def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
-    """Fill all columns, rows in the order of first positions; `mine` maps the ledger's players to these facts."""
+    """Set all columns of the facts, rows ordered by first position; `mine` maps the ledger's players to the facts."""
     rows = {name: _joined([games.rows[name] for games in parts], "i8") for name in ROWS}
     live = [games.rows.get("live_position", games.rows["first_position"]) for games in parts]
     rows |= {"live_position": _joined(live, "i8"), "cell": _joined([games.cell for games in parts], "i8")}
@@ -290,7 +290,7 @@ def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
     custom = sorted({name for games in parts for name in games.slots if name.startswith(NUMBERS)})
 
     def of_slots(name: str, code: str) -> arrays.Column:
-        """Return a column of participants, with the default where a part does not have it."""
+        """Return a column of participants, with its default value for parts without it."""
         usual = find_optional_column(name).usual if name in custom else MORE_SLOTS.get(name, ("", 0))[1]
         columns = [
             games.slots[name] if name in games.slots else np.full(len(games.slots["place"]), usual) for games in parts
@@ -313,7 +313,7 @@ def _joined(columns: list[Array], code: str) -> Array:
     return np.concatenate([np.empty(0, dtype=code), *columns]).astype(code, copy=False)
 
 
-def all_cells(numbers: Iterable[OpenedObject]) -> Iterator[NamedCell]:
+def list_cells(numbers: Iterable[OpenedObject]) -> Iterator[NamedCell]:
     """Yield the cells of a ledger by number."""
     for part in numbers:
         yield from (tuple(cell) for cell in part.lines("cells"))

@@ -1,4 +1,4 @@
-"""Files of columns as objects in a place that workers share."""
+"""Read and write objects that hold columns, in a store that all workers share."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any
 
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.projections import arrays
-from ratings_ledger.projections.cluster.objects import Objects, objects_at, why
+from ratings_ledger.projections.cluster.objects import Objects, open_object_store, why
 from ratings_ledger.projections.facts.column_files import ColumnFile, encode_columns, encode_lines, read_footer
 from ratings_ledger.projections.facts.stored_columns import Bytes, ColumnPlace, StoredColumn
 
 OPENED = 4096
-CODES = {"u1": "B", "i1": "b", "i2": "h", "i4": "i", "i8": "q"}  # of numpy, and of columns
-Array = Any  # of numpy
+# the type codes of numpy arrays, and the corresponding ones of columns
+CODES = {"u1": "B", "i1": "b", "i2": "h", "i4": "i", "i8": "q"}
+Array = Any  # a numpy array
 
 
 class DamagedObject(Exception):
-    """An object is not as it was written, or not there; `name` is its name."""
+    """The object `name` is missing or not as it was written."""
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(f"{name} {problem}")
@@ -29,10 +30,10 @@ class DamagedObject(Exception):
 
 
 class _ObjectBytes:
-    """The bytes of an object."""
+    """The bytes of an object, read on demand."""
 
     def __init__(self, objects: Objects, name: str) -> None:
-        """Raises `DamagedObject`."""
+        """Look up the size of the object. Raises `DamagedObject`."""
         self._objects, self._name = objects, name
         size = objects.size(name)
         if size is None:
@@ -50,47 +51,47 @@ class _ObjectBytes:
         except FileNotFoundError:
             raise self.damaged("is missing") from None
         except OSError as problem:
-            # a store that does not answer is no reason to delete and make again what it has
+            # not a damaged object: if a store does not answer, its objects must not be deleted and created again
             raise StoreUnavailable(f"{self._name} in {self._objects.url}: {why(problem)}", "file") from None
 
     def view(self, first: int, length: int) -> memoryview:
-        """Return the same, read at once."""
+        """Return some bytes in memory, and check their number. Raises `DamagedObject`."""
         content = memoryview(self.read(first, length))
         if len(content) < length:
             raise self.damaged("is too short")
         return content
 
     def damaged(self, why: str, column: str = "", alone: bool = True) -> DamagedObject:
-        """Return the error that it is not as it was written."""
+        """Build the error for a damaged object."""
         return DamagedObject(self._name, f"{why} ({column})" if column else why)
 
 
 class OpenedObject(ColumnFile):
-    """An object's columns; those that were read stay in memory."""
+    """The columns of an object; columns that were read stay in memory."""
 
     def __init__(self, objects: Objects, name: str) -> None:
-        """Raises `DamagedObject`."""
+        """Read the footer of the object. Raises `DamagedObject`."""
         source = _ObjectBytes(objects, name)
         super().__init__(source, name, read_footer(source))
 
     def column(self, name: str) -> Array:
-        """Return a column, checked. Raises `DamagedObject`."""
+        """Return a column after checking it. Raises `DamagedObject`."""
         return arrays.as_numpy(self.columns[name].whole())
 
 
 @lru_cache(OPENED)
-def object_at(url: str, name: str) -> OpenedObject:
-    """Open an object; objects never change, so opening it again gives the same. Raises `DamagedObject`."""
+def open_object(url: str, name: str) -> OpenedObject:
+    """Open an object, from the cache if possible, because objects never change. Raises `DamagedObject`."""
     return OpenedObject(_place(url), name)
 
 
 @lru_cache(8)
 def _place(url: str) -> Objects:
-    return objects_at(url)
+    return open_object_store(url)
 
 
-def object_bytes(columns: Mapping[str, Array | bytes | list[Any]], about: Mapping[str, Any]) -> Iterator[Bytes]:
-    """Yield the bytes of an object; lists become lines of JSON. What `about` says of a `name` is the object's."""
+def encode_object(columns: Mapping[str, Array | bytes | list[Any]], about: Mapping[str, Any]) -> Iterator[Bytes]:
+    """Yield the bytes of an object; lists become lines of JSON. The `name` in `about`, if any, is the object's name."""
     return encode_columns({name: _encode_column(column) for name, column in columns.items()}, about)
 
 

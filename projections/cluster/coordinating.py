@@ -1,6 +1,6 @@
-"""The coordinator: it seals what is old, makes the base that all packs share, and collects what comes of them.
+"""Coordinate a computation on a cluster: seal old events, create the base that all packs share, and collect results.
 
-It alone reads the log. Workers get objects: ranges of records to seal, then segments and packs to replay.
+Only the coordinator reads the log. Workers read objects: first ranges of records to seal, then segments and packs.
 """
 
 from __future__ import annotations
@@ -23,24 +23,30 @@ from ratings_ledger.ledger.store.log import chain_hash_at, first_positions, ledg
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.cluster.base import RELEVANT_TYPES, all_cells, base_of, named_by_content, put_base
-from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, object_at
-from ratings_ledger.projections.cluster.engines import engine_at
-from ratings_ledger.projections.cluster.farm import Cluster, ReportProgress, Task, farm
-from ratings_ledger.projections.cluster.objects import Folder, Objects, objects_at
-from ratings_ledger.projections.cluster.packs import PACK_GAMES, Pack, packs, streamed_ladder
-from ratings_ledger.projections.cluster.proofs import CODE, Proof, golden_digest, prove
+from ratings_ledger.projections.cluster.base import RELEVANT_TYPES, create_base, list_cells, load_base, name_by_content
+from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, open_object
+from ratings_ledger.projections.cluster.engines import open_engine
+from ratings_ledger.projections.cluster.farm import Cluster, ReportProgress, Task, run_tasks
+from ratings_ledger.projections.cluster.objects import Folder, Objects, open_object_store
+from ratings_ledger.projections.cluster.packs import PACK_GAMES, Pack, build_packs, find_streamed_ladder
+from ratings_ledger.projections.cluster.proofs import CODE, Proof, compute_golden_digest, prove
 from ratings_ledger.projections.cluster.segments import (
     FORMAT,
     NamedCell,
     Numbering,
     SegmentName,
-    numbers_name,
-    numbers_of_head,
-    sealed,
-    segment_name,
+    encode_segment,
+    number_head,
+    parse_segment_name,
+    to_numbers_name,
 )
-from ratings_ledger.projections.cluster.tasks import keep, output_name, pack_plan, raw_content, result_in
+from ratings_ledger.projections.cluster.tasks import (
+    create_or_compare,
+    output_name,
+    raw_content,
+    read_result,
+    write_pack_plan,
+)
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_behind
@@ -60,56 +66,55 @@ from ratings_ledger.projections.stored.computing import (
 from ratings_ledger.projections.stored.rule_processes import isolate
 from ratings_ledger.projections.stored.work import Results, Work, WorkAt
 
-# events in a segment, and how many of them are read at once
+# the events in a segment, and the number of them read at once
 SEGMENT_EVENTS, PAGE_EVENTS = 1_000_000, 25_000
-ONLY_OWN, NOT_ALL = 0o077, 0o002  # rights that other accounts must not have
-LEFT_SECONDS = 86_400  # so old is only what a computation left that was killed
+OTHER_ACCOUNTS, WORLD_WRITABLE = 0o077, 0o002  # rights that other accounts must not have
+LEFTOVER_SECONDS = 86_400  # only a killed computation leaves objects of this age
 SHORT_LIVED = ("base-", "segment-head-", "numbers-head-", "out-", "plans-", "records-", "nonce-")
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
 @contextmanager
-def cluster_for(
+def open_cluster(
     ledger: Ledger, on: str, url: str | None, tell: ReportProgress = lambda stage, numbers: None
 ) -> Iterator[Cluster]:
-    """Provide the engine at an address, with a place for objects that is fit for it: below a URL, or in the cache
-    folder.
+    """Provide the engine at an address, with a suitable object store below a URL or in the cache folder.
 
     Raises `BadArgument`, `StoreUnavailable`.
     """
-    objects = segments_at(ledger, url)
+    objects = open_ledger_objects(ledger, url)
     if isinstance(objects, Folder):
         # accounts that share a cluster may share a group, too
-        objects.refuse_other_accounts(ONLY_OWN if url is None else NOT_ALL)
-    with engine_at(on) as engine:
+        objects.refuse_other_accounts(OTHER_ACCOUNTS if url is None else WORLD_WRITABLE)
+    with open_engine(on) as engine:
         if not compiling.is_available():
             raise StoreUnavailable("workers need numpy and numba here, too: pip install 'ratings-ledger[fast]'", "file")
         nonce = prove(objects)
         try:
-            yield Cluster(engine, objects, Proof(CODE, nonce, golden_digest()), {nonce}, tell)
+            yield Cluster(engine, objects, Proof(CODE, nonce, compute_golden_digest()), {nonce}, tell)
         finally:
             with suppress(OSError):
                 objects.delete(nonce)
 
 
-def segments_at(ledger: Ledger, url: str | None) -> Objects:
-    """Return the place of a ledger's objects, below a URL or in the cache folder. Raises `StoreUnavailable`."""
+def open_ledger_objects(ledger: Ledger, url: str | None) -> Objects:
+    """Open the store of a ledger's objects, below a URL or in the cache folder. Raises `StoreUnavailable`."""
     with ledger.reading() as connection:
         if url is not None:
-            return objects_at(f"{url.rstrip('/')}/{ledger_id(connection)}")
+            return open_object_store(f"{url.rstrip('/')}/{ledger_id(connection)}")
         folder = cache_folder()
         if folder is None:
             raise StoreUnavailable("there is no cache folder here; say --segments URL", "file")
         root = Path(folder) / folder_of(connection)
-        with suppress(OSError):  # whoever writes there says so
+        with suppress(OSError):  # the first write to the folder reports the error
             root.mkdir(mode=0o700, parents=True, exist_ok=True)
         refuse_other_accounts(root)
-        return objects_at(str(root / "sealed"))
+        return open_object_store(str(root / "sealed"))
 
 
-class Sealed(NamedTuple):
-    """The segments of a log from its first event on, the numbers of each, and how far they reach."""
+class SealedLog(NamedTuple):
+    """The segments of a log from its first event on, their numbers objects, and the last sealed position."""
 
     segments: list[OpenedObject]
     numbers: list[OpenedObject]
@@ -117,12 +122,12 @@ class Sealed(NamedTuple):
 
     @property
     def games(self) -> int:
-        """Return how many games they have."""
+        """Return the number of sealed games."""
         return sum(segment.about["games"] for segment in self.segments)
 
 
-def segment_names(connection: Connection, until: int) -> list[SegmentName]:
-    """Return the segments that a log may have up to a position."""
+def list_segment_names(connection: Connection, until: int) -> list[SegmentName]:
+    """Return the names of the segments of a log up to a position."""
     names = []
     for last in range(SEGMENT_EVENTS, until + 1, SEGMENT_EVENTS):
         chain_hash = chain_hash_at(connection, last) or b""
@@ -130,9 +135,9 @@ def segment_names(connection: Connection, until: int) -> list[SegmentName]:
     return names
 
 
-def seal(connection: Connection, cluster: Cluster, until: int) -> Sealed:
-    """Return the segments up to a position; missing or damaged ones are made, with their numbers. Raises as `farm`."""
-    objects, names = cluster.objects, segment_names(connection, until)
+def seal(connection: Connection, cluster: Cluster, until: int) -> SealedLog:
+    """Return the segments up to a position after creating missing or damaged ones. Raises the errors of `run_tasks`."""
+    objects, names = cluster.objects, list_segment_names(connection, until)
     tasks, ledger = [], ledger_id(connection)
     for name in names:
         plan = {
@@ -143,22 +148,22 @@ def seal(connection: Connection, cluster: Cluster, until: int) -> Sealed:
             "behind": (chain_hash_at(connection, name.first) or b"").hex(),
         }
         tasks.append(Task(json.dumps(plan), str(name), f"the events from {name.first + 1:,} to {name.last:,}"))
-    for task in farm(cluster, "sealing", tasks, partial(_copy_records, connection, objects)):
+    for task in run_tasks(cluster, "sealing", tasks, partial(_copy_records, connection, objects)):
         objects.delete(json.loads(task.plan)["records"])
-    segments = [_opened(objects, str(name)) for name in names]
-    return Sealed(segments, _numbered(objects, segments), names[-1].last if names else 0)
+    segments = [_open(objects, str(name)) for name in names]
+    return SealedLog(segments, _load_numbers(objects, segments), names[-1].last if names else 0)
 
 
 def _copy_records(connection: Connection, objects: Objects, task: Task) -> None:
-    """Copy the records that a task seals to where its worker can read them."""
-    plan, name = json.loads(task.plan), segment_name(task.makes)
+    """Copy the records that a task seals to the object store, where its worker can read them."""
+    plan, name = json.loads(task.plan), parse_segment_name(task.output)
     assert name is not None
     if objects.size(plan["records"]) is None:
-        objects.create(plan["records"], raw_content(segment_records(connection, name)))
+        objects.create(plan["records"], raw_content(read_segment_records(connection, name)))
 
 
-def segment_records(connection: Connection, name: SegmentName) -> Iterator[bytes]:
-    """Yield the records of a segment, one a line, page by page. Raises `StoreDamaged` if one is missing."""
+def read_segment_records(connection: Connection, name: SegmentName) -> Iterator[bytes]:
+    """Yield the records of a segment, one per line, page by page. Raises `StoreDamaged` if one is missing."""
     for after in range(name.first, name.last, PAGE_EVENTS):
         upto = min(after + PAGE_EVENTS, name.last)
         text = read_page(connection, after, upto)
@@ -168,33 +173,33 @@ def segment_records(connection: Connection, name: SegmentName) -> Iterator[bytes
         yield text
 
 
-def _opened(objects: Objects, name: str) -> OpenedObject:
-    return object_at(objects.url, name)
+def _open(objects: Objects, name: str) -> OpenedObject:
+    return open_object(objects.url, name)
 
 
-def _numbered(objects: Objects, segments: Sequence[OpenedObject]) -> list[OpenedObject]:
-    """Return the numbers of some segments, from the first on; missing ones are made."""
+def _load_numbers(objects: Objects, segments: Sequence[OpenedObject]) -> list[OpenedObject]:
+    """Load the numbers objects of the segments, in order, and create missing ones."""
     opened: list[OpenedObject] = []
     numbering: Numbering | None = None
     for segment in segments:
-        name = numbers_name(segment.name)
+        name = to_numbers_name(segment.name)
         if objects.size(name) is None:
             numbering = numbering or Numbering(opened)
-            keep(objects, name, numbering.number(segment))
+            create_or_compare(objects, name, numbering.number(segment))
         else:
             numbering = None
-        opened.append(_opened(objects, name))
+        opened.append(_open(objects, name))
     return opened
 
 
-class Prepared(NamedTuple):
-    """What a computation on a cluster knows of a log.
+class PreparedLog(NamedTuple):
+    """A log prepared for a computation on a cluster.
 
-    base:   the name of its base
-    facts:  those of what is not sealed, with all rulesets
-    cells:  the numbers that the ledger's cells have in the facts: what each is in the ledger
-    counts: how many games each of them has
-    games:  how many there are
+    base:   the name of the base object
+    facts:  the facts of unsealed events, with all rulesets
+    cells:  by number in the facts: each cell's number in the ledger, and the cell
+    counts: by number in the facts: the number of games in each cell
+    games:  the number of games
     """
 
     base: str
@@ -204,9 +209,11 @@ class Prepared(NamedTuple):
     games: int
 
 
-def prepare(connection: Connection, cluster: Cluster, position: int, accounts: bool) -> Prepared:
-    """Make the base of a computation at a position, with all accounts or only if a ruleset looks at them. Raises as
-    `farm` does, `DamagedObject`."""
+def prepare(connection: Connection, cluster: Cluster, position: int, accounts: bool) -> PreparedLog:
+    """Prepare a computation at a position; with `accounts`, include accounts even if no ruleset reads them.
+
+    Raises the errors of `run_tasks`, and `DamagedObject`.
+    """
     done = seal(connection, cluster, position)
     other_names = [
         (at, record)
@@ -221,10 +228,10 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
         for row in read_where(connection, after=done.position, until=position, type_name=name)
     ]
     games_at = first_positions(connection, facts.recorded.clocks)
-    newest, numbers = _put_head(cluster.objects, facts, done)
+    newest, numbers = _create_head(cluster.objects, facts, done)
     segments = [*done.segments, newest]
-    cluster.own.update((newest.name, numbers_name(newest.name)))
-    base = put_base(
+    cluster.own_objects.update((newest.name, to_numbers_name(newest.name)))
+    base = create_base(
         cluster.objects,
         facts,
         [segment.name for segment in segments],
@@ -233,180 +240,182 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
         {name: at for name, at in games_at.items() if at <= position},
         accounts,
     )
-    cluster.own.add(base)
+    cluster.own_objects.add(base)
     cells = {
-        number_cell(facts, cell[:-2], *cell[-2:]): (number, cell) for number, cell in enumerate(all_cells(numbers))
+        number_cell(facts, cell[:-2], *cell[-2:]): (number, cell) for number, cell in enumerate(list_cells(numbers))
     }
-    counts = _counted(segments, numbers, [*cells])
-    return Prepared(base, facts, cells, counts, done.games + len(facts.first_position) - len(gone))
+    counts = _count_games(segments, numbers, [*cells])
+    return PreparedLog(base, facts, cells, counts, done.games + len(facts.first_position) - len(gone))
 
 
-def _put_head(objects: Objects, facts: Facts, done: Sealed) -> tuple[OpenedObject, list[OpenedObject]]:
-    """Create the segment of what is not sealed and its numbers; returns it, and all numbers."""
-    # its numbers follow from what is behind it
+def _create_head(objects: Objects, facts: Facts, done: SealedLog) -> tuple[OpenedObject, list[OpenedObject]]:
+    """Create the segment of unsealed events and its numbers object; return it, and all numbers objects."""
+    # its numbers depend on the segment before it, so its name must, too
     behind = done.segments[-1].name if done.segments else ""
-    name, content = named_by_content("segment-head", sealed(facts, {"behind": behind}))
+    name, content = name_by_content("segment-head", encode_segment(facts, {"behind": behind}))
     objects.create(name, content)
-    newest = _opened(objects, name)
-    objects.create(numbers_name(name), numbers_of_head(newest, done.numbers))
-    return newest, [*done.numbers, _opened(objects, numbers_name(name))]
+    newest = _open(objects, name)
+    objects.create(to_numbers_name(name), number_head(newest, done.numbers))
+    return newest, [*done.numbers, _open(objects, to_numbers_name(name))]
 
 
-def _counted(segments: Sequence[OpenedObject], numbers: Sequence[OpenedObject], cells: Sequence[int]) -> dict[int, int]:
-    """Return how many games the cells have in all segments, by their numbers in the facts."""
+def _count_games(
+    segments: Sequence[OpenedObject], numbers: Sequence[OpenedObject], cells: Sequence[int]
+) -> dict[int, int]:
+    """Count the games of each cell in all segments, by its number in the facts."""
     total = np.zeros(len(cells), dtype=np.int64)
     for segment, numbered in zip(segments, numbers, strict=True):
         np.add.at(total, numbered.column("cell"), np.diff(segment.column("cell_from")))
     return dict(zip(cells, total.tolist(), strict=True))
 
 
-def pack_task(task: str, prepared: Prepared, pack: Pack, **options: Any) -> Task:
-    """Return the task of a pack, which is called by its first family."""
-    plan = pack_plan(task, prepared.base, pack, [prepared.cells[cell] for cell in pack.cells], **options)
-    called = "/".join([pack.ruleset_id, *(member.partition(" ")[2] for member in pack.families[0])])
+def create_pack_task(task: str, prepared: PreparedLog, pack: Pack, **options: Any) -> Task:
+    """Create the task of a pack, labelled with its first family."""
+    plan = write_pack_plan(task, prepared.base, pack, [prepared.cells[cell] for cell in pack.cells], **options)
+    label = "/".join([pack.ruleset_id, *(member.partition(" ")[2] for member in pack.families[0])])
     more = len(pack.families) - 1
-    return Task(plan, output_name(plan), f"{called} and {more:,} more" if more else called)
+    return Task(plan, output_name(plan), f"{label} and {more:,} more" if more else label)
 
 
-def pack_results(
-    ledger: Ledger, cluster: Cluster, prepared: Prepared, stage: str, tasks: Iterable[Task], accounts: bool = False
+def run_pack_tasks(
+    ledger: Ledger, cluster: Cluster, prepared: PreparedLog, stage: str, tasks: Iterable[Task], accounts: bool = False
 ) -> Generator[bytes]:
-    """Yield what the tasks of packs come to, in the order in which they are done. What is damaged is made again.
+    """Run the tasks of packs, and yield their results as they finish; damaged objects are created again.
 
-    Raises as `farm` does.
+    Raises the errors of `run_tasks`.
     """
-    left, mended = {task.makes: task for task in tasks}, set[str]()
+    left, mended = {task.output: task for task in tasks}, set[str]()
     while True:
         try:
-            for task in farm(cluster, stage, [*left.values()]):
-                result = result_in(cluster.objects, task.makes)
-                del left[task.makes]
+            for task in run_tasks(cluster, stage, [*left.values()]):
+                result = read_result(cluster.objects, task.output)
+                del left[task.output]
                 yield result
             return
         except DamagedObject as problem:
-            mend(cluster, problem, mended)
-            prepared_for(ledger, cluster, prepared.facts.position, accounts)
+            delete_damaged(cluster, problem, mended)
+            prepare_with_retries(ledger, cluster, prepared.facts.position, accounts)
 
 
-def mend(cluster: Cluster, problem: DamagedObject, before: set[str]) -> None:
-    """Delete a damaged object, so that it is made again, and say so. Raises `StoreDamaged` if it was `before`."""
+def delete_damaged(cluster: Cluster, problem: DamagedObject, before: set[str]) -> None:
+    """Log and delete a damaged object, so that it is created again. Raises `StoreDamaged` if it is in `before`."""
     if problem.name in before:
-        raise StoreDamaged(f"{problem} in {cluster.objects.url}, and was so before it was made again") from None
+        raise StoreDamaged(f"{problem} in {cluster.objects.url} again, after it was created anew") from None
     before.add(problem.name)
     logger.warning("ratings: %s in %s; it is made again", problem, cluster.objects.url)
-    object_at.cache_clear()
-    base_of.cache_clear()
+    open_object.cache_clear()
+    load_base.cache_clear()
     cluster.objects.delete(problem.name)
 
 
-def made_whole(ledger: Ledger, cluster: Cluster, make: Callable[[Connection], T]) -> T:
-    """Return what is made of a ledger, again after each damaged object that it meets. Raises as `mend` does."""
+def retry_on_damage(ledger: Ledger, cluster: Cluster, make: Callable[[Connection], T]) -> T:
+    """Call `make` until it meets no damaged object, and return its result. Raises the errors of `delete_damaged`."""
     before = set[str]()
     while True:
         try:
             with ledger.reading() as connection:
                 return make(connection)
         except DamagedObject as problem:
-            mend(cluster, problem, before)
+            delete_damaged(cluster, problem, before)
 
 
-def prepared_for(ledger: Ledger, cluster: Cluster, position: int, accounts: bool = False) -> Prepared:
-    """Return what `prepare` gives, with what is damaged made again. Raises as `farm` does."""
-    return made_whole(ledger, cluster, lambda connection: prepare(connection, cluster, position, accounts))
+def prepare_with_retries(ledger: Ledger, cluster: Cluster, position: int, accounts: bool = False) -> PreparedLog:
+    """Return the result of `prepare`; damaged objects are created again. Raises the errors of `run_tasks`."""
+    return retry_on_damage(ledger, cluster, lambda connection: prepare(connection, cluster, position, accounts))
 
 
-def computed(
+def compute_on_cluster(
     ledger: Ledger,
     cluster: Cluster,
-    prepared: Prepared,
-    asked: Collection[str],
+    prepared: PreparedLog,
+    requested: Collection[str],
     stored: Collection[str],
     changes: bool,
-    apart: Collection[str],
+    isolated: Collection[str],
 ) -> Generator[BuiltLadder | LadderFailure]:
-    """Yield what `computing.compute` yields for the ladders of a log, but for the rulesets in `apart`.
+    """Compute the ladders of a log on a cluster, like `computing.compute`, except for the rulesets in `isolated`.
 
-    Raises as `farm` does.
+    Raises the errors of `run_tasks`.
     """
     facts = prepared.facts
-    planned = plan(Ladders(facts.only(array("q"))), asked, (), [*facts.rulesets])
+    planned = plan(Ladders(facts.only(array("q"))), requested, (), [*facts.rulesets])
     yield from planned.failures
     tasks = [
-        pack_task(
+        create_pack_task(
             "replay",
             prepared,
             pack,
-            asked=pack.asked,
+            asked=pack.requested,
             stored=pack.stored,
             changes=changes,
-            streamed=streamed_ladder(pack, facts.rulesets[ruleset_id], changes),
+            streamed=find_streamed_ladder(pack, facts.rulesets[ruleset_id], changes),
         )
         for ruleset_id in planned.isolated
-        if ruleset_id not in apart
-        for pack in packs(facts, ruleset_id, asked, stored, prepared.counts, PACK_GAMES)
+        if ruleset_id not in isolated
+        for pack in build_packs(facts, ruleset_id, requested, stored, prepared.counts, PACK_GAMES)
     ]
-    for result in pack_results(ledger, cluster, prepared, "replaying", tasks):
+    for result in run_pack_tasks(ledger, cluster, prepared, "replaying", tasks):
         yield from unpack(result)
 
 
 def sweep(cluster: Cluster) -> None:
-    """Delete what was of use for this computation only, and what others left behind that are long over."""
+    """Delete the objects that only this computation used, and leftovers of earlier computations."""
     objects = cluster.objects
     for prefix in SHORT_LIVED:
         for name in objects.names(prefix):
-            if name in cluster.own or is_old(objects, name):
+            if name in cluster.own_objects or is_old(objects, name):
                 objects.delete(name)
 
 
 def is_old(objects: Objects, name: str) -> bool:
-    """Tell whether an object was written before any computation that still goes on; no, if the place does not know
-    when.
-    """
+    """Tell whether an object is older than any running computation; False if its age is unknown."""
     now = clock.now() // 1_000_000
-    return now - (objects.written_at(name) or now) > LEFT_SECONDS
+    return now - (objects.written_at(name) or now) > LEFTOVER_SECONDS
 
 
-def work_on_at(
+def create_cluster_work_at(
     ledger: Ledger,
     on: str,
     segments: str | None,
     rule_seconds: float,
     tell: ReportProgress = lambda what, numbers: None,
 ) -> WorkAt:
-    """Return the work at a position, as `work_on` has it."""
-    return lambda connection, position: work_on(ledger, on, segments, position, rule_seconds, tell)
+    """Return a function that opens cluster work at a position; see `open_cluster_work`."""
+    return lambda connection, position: open_cluster_work(ledger, on, segments, position, rule_seconds, tell)
 
 
 @contextmanager
-def work_on(
+def open_cluster_work(
     ledger: Ledger, on: str, segments: str | None, position: int, rule_seconds: float, tell: ReportProgress
 ) -> Iterator[Work]:
-    """Provide the work up to a position as the workers of an engine do it, who share the place `segments`.
+    """Provide the work at a position, done by the workers of an engine, which share the object store at `segments`.
 
-    The rules of packages run here, in processes of their own.
+    Third-party rules run on this machine, in separate processes.
 
     Raises `BadArgument`, `StoreUnavailable`, `TasksFailed`, `WorkerLost`, `StoreDamaged`, as `compute` does.
     """
-    with cluster_for(ledger, on, segments, tell) as cluster:
-        prepared = prepared_for(ledger, cluster, position)
-        apart = list_package_rulesets(prepared.facts)
+    with open_cluster(ledger, on, segments, tell) as cluster:
+        prepared = prepare_with_retries(ledger, cluster, position)
+        isolated = list_package_rulesets(prepared.facts)
 
-        def results(asked: Collection[str], stored: Collection[str], changes: bool) -> Results:
-            with closing(computed(ledger, cluster, prepared, asked, stored, changes, apart)) as ladders_of_packs:
+        def results(requested: Collection[str], stored: Collection[str], changes: bool) -> Results:
+            with closing(
+                compute_on_cluster(ledger, cluster, prepared, requested, stored, changes, isolated)
+            ) as ladders_of_packs:
                 yield from ladders_of_packs
-            if apart:
+            if isolated:
                 with ledger.reading() as connection:
                     ladders = Ladders(decode(connection, position, cached=False))
                 build = partial(build_ladder, changes=changes)
-                named = {parse_name(name).ruleset_id for name in asked}
-                own = ComputePlan({}, [], [name for name in apart if not asked or name in named])
-                guard = isolate(ladders, asked, stored, build, rule_seconds)
+                named = {parse_name(name).ruleset_id for name in requested}
+                own = ComputePlan({}, [], [name for name in isolated if not requested or name in named])
+                guard = isolate(ladders, requested, stored, build, rule_seconds)
                 with closing(compute(ladders, own, build, compute_isolated=guard, changes=changes)) as packages:
                     yield from packages
 
-        def list_ladder_rows(asked: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
-            return 0, results(asked, stored, changes)
+        def compute_ladders(requested: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:
+            return 0, results(requested, stored, changes)
 
-        yield Work(prepared.facts, prepared.games, list_ladder_rows)
-        # now that it is promoted: after a failure the next try goes on from here
+        yield Work(prepared.facts, prepared.games, compute_ladders)
+        # only after success: after a failure, the next try reuses the objects
         sweep(cluster)

@@ -1,9 +1,9 @@
-"""Where tasks are done: in processes of this machine, or by the workers of a Dask cluster.
+"""Run tasks in processes of this machine, or on the workers of a Dask cluster.
 
     tcp://HOST:PORT     a Dask scheduler; tls:// with certificates, from Dask's own configuration
     processes[:N]       N processes here (default: one for each processor)
 
-An engine is a farm of tasks that may do any of them twice, and forget all of them. What counts is in the objects.
+An engine may run a task twice, or lose it. Only the objects that tasks create count.
 """
 
 from __future__ import annotations
@@ -22,51 +22,52 @@ from ratings_ledger.ledger.processes.forking import available_cores, open_pool
 from ratings_ledger.projections.cluster.columnar import DamagedObject
 
 START_SECONDS = 20
-AHEAD = 16  # tasks for each worker of a cluster that are handed out at once: an answer takes some 20 ms
-GONE = "the scheduler of the cluster is gone; what is done is kept for the next try"
+# tasks submitted ahead for each thread of a cluster, because an answer takes about 20 ms
+TASKS_PER_THREAD = 16
+SCHEDULER_GONE = "the scheduler of the cluster is gone; finished tasks are kept for the next try"
 
 
-class Unfit(Exception):
-    """A worker cannot do what it is asked for, and no other task either."""
+class UnfitWorker(Exception):
+    """A worker that cannot run any task of this computation."""
 
 
-class NotTheSame(Exception):
-    """Two workers made different objects from the same plan."""
+class ConflictingOutput(Exception):
+    """Two workers created different objects from the same plan."""
 
 
 class TaskLost(Exception):
-    """A task did not end: its worker, or the engine, is gone."""
+    """A task did not finish because its worker or the engine is gone."""
 
 
 class TaskFailed(Exception):
-    """A worker raised something else, which this says."""
+    """A worker raised an error of another type; the message describes it."""
 
 
-# what a worker raises is raised here, too
-PASSED = (OSError, MemoryError, LedgerError, DamagedObject, Unfit, NotTheSame)
+# errors of these types are passed on from workers unchanged
+FORWARDED_ERRORS = (OSError, MemoryError, LedgerError, DamagedObject, UnfitWorker, ConflictingOutput)
 
 
 class Engine(Protocol):
-    """What is needed of an engine; a handle stands for a task that was submitted."""
+    """The interface of an engine; a handle stands for a submitted task."""
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> Any:
-        """Have a worker call a function. Raises `StoreUnavailable`."""
+        """Let a worker call a function, and return a handle. Raises `StoreUnavailable`."""
 
     def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
-        """Wait until a task is done, but no longer than some seconds; return the finished ones with their errors.
+        """Wait for a task to finish, at most some seconds; return the finished tasks with their errors.
 
         The error is `TaskLost` if the worker is gone.
         """
 
     def cancel(self, handle: Any) -> None:
-        """Forget a task, which may still be done."""
+        """Cancel a task, which may still finish."""
 
-    def width(self) -> int:
-        """Return how many tasks the engine takes at once now; 0 without workers."""
+    def capacity(self) -> int:
+        """Return the number of tasks to submit at once at the moment; 0 without workers."""
 
 
-class Processes:
-    """Each process is a pool of its own: one that is killed takes only its own task with it."""
+class ProcessEngine:
+    """An engine of forked processes. Each process is its own pool, so a killed process loses only its own task."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -74,7 +75,7 @@ class Processes:
         self._idle: list[_Process] = []
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> Any:
-        """Have a process call it."""
+        """Let a process call a function."""
         process = self._idle.pop() if self._idle else _Process()
         handle = process.submitted(function, *arguments)
         self._busy[handle] = process
@@ -101,7 +102,7 @@ class Processes:
         if handle in self._busy:
             self._busy.pop(handle).close()
 
-    def width(self) -> int:
+    def capacity(self) -> int:
         """Return how many processes there may be."""
         return self._count
 
@@ -112,11 +113,11 @@ class Processes:
 
 
 class _Process:
-    """A forked process, and the function that has it do something."""
+    """A forked process, with the functions that submit work to it and close it."""
 
     def __init__(self) -> None:
         with ExitStack() as stack:
-            self.submitted, _ = stack.enter_context(open_pool(1, _call, closes_files=True, passed=PASSED))
+            self.submitted, _ = stack.enter_context(open_pool(1, _call, closes_files=True, passed=FORWARDED_ERRORS))
             self.close = stack.pop_all().close
 
 
@@ -124,18 +125,18 @@ def _call(function: Callable[..., None], *arguments: Any) -> None:
     function(*arguments)
 
 
-class Dask:
-    """A cluster that is there already, used as a farm of tasks alone: no graphs, no data in its memory."""
+class DaskEngine:
+    """A running Dask cluster, used only to run tasks: no graphs, and no data in its memory."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
         self._ended: SimpleQueue[Any] = SimpleQueue()
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> Any:
-        """Have a worker of the cluster call it."""
-        with _or_gone():
-            handle = self._client.submit(_plainly, function, *arguments, pure=False, retries=0)
-        # to wait for all of them anew for each that is done would take as long as a small task
+        """Let a worker of the cluster call a function."""
+        with _translate_gone_scheduler():
+            handle = self._client.submit(_call_with_plain_errors, function, *arguments, pure=False, retries=0)
+        # a queue, because waiting for all handles after each finished task would take as long as a small task
         handle.add_done_callback(self._ended.put)
         return handle
 
@@ -146,40 +147,40 @@ class Dask:
             ended.append(self._ended.get(timeout=seconds))
             while True:
                 ended.append(self._ended.get_nowait())
-        self._refuse_gone()
-        return {handle: _raised(handle) for handle in ended if handle in handles}
+        self._check_scheduler()
+        return {handle: _find_error(handle) for handle in ended if handle in handles}
 
     def cancel(self, handle: Any) -> None:
-        """Tell the scheduler."""
+        """Cancel a task on the scheduler."""
         with suppress(Exception):
             handle.cancel()
 
-    def width(self) -> int:
-        """Some for each thread of all workers, so that none waits for the next one."""
-        self._refuse_gone()
-        with _or_gone():
+    def capacity(self) -> int:
+        """Return several tasks per worker thread, so that no thread waits for its next task."""
+        self._check_scheduler()
+        with _translate_gone_scheduler():
             info = self._client.scheduler_info(n_workers=-1)
-        return AHEAD * sum(int(worker["nthreads"]) for worker in info.get("workers", {}).values())
+        return TASKS_PER_THREAD * sum(int(worker["nthreads"]) for worker in info.get("workers", {}).values())
 
-    def _refuse_gone(self) -> None:
+    def _check_scheduler(self) -> None:
         if self._client.status not in ("running", "connecting"):
-            raise StoreUnavailable(GONE)
+            raise StoreUnavailable(SCHEDULER_GONE)
 
 
-def _plainly(function: Callable[..., None], *arguments: Any) -> None:
-    """Call a function in a worker, and raise what everybody can read: Dask waits for ever for some tracebacks."""
+def _call_with_plain_errors(function: Callable[..., None], *arguments: Any) -> None:
+    """Call a function in a worker, and raise errors without tracebacks, some of which make Dask wait for ever."""
     try:
         function(*arguments)
         return
-    except PASSED as error:
+    except FORWARDED_ERRORS as error:
         raised: Exception = error
     except Exception as error:
         raised = TaskFailed(f"{type(error).__name__}: {error}")
     raise raised.with_traceback(None)
 
 
-def _dask() -> Any:
-    """Return the library; it has no types for much of what is called. Raises `BadArgument`."""
+def _import_dask() -> Any:
+    """Import the Dask library, which lacks types for much of its interface. Raises `BadArgument`."""
     try:
         return import_module("distributed")
     except ImportError:
@@ -187,45 +188,45 @@ def _dask() -> Any:
 
 
 @contextmanager
-def _or_gone() -> Iterator[None]:
+def _translate_gone_scheduler() -> Iterator[None]:
     try:
         yield
     except OSError:
-        raise StoreUnavailable(GONE) from None
+        raise StoreUnavailable(SCHEDULER_GONE) from None
 
 
-def _raised(handle: Any) -> Exception | None:
+def _find_error(handle: Any) -> Exception | None:
     if handle.status == "finished":
         return None
     if handle.status in ("cancelled", "lost"):
-        return TaskLost("the cluster forgot it")
+        return TaskLost("the cluster lost it")
     error: Exception | None = handle.exception()
-    return TaskLost("the workers that had it are gone") if isinstance(error, _dask().KilledWorker) else error
+    return TaskLost("the workers that had it are gone") if isinstance(error, _import_dask().KilledWorker) else error
 
 
 @contextmanager
-def engine_at(address: str) -> Iterator[Engine]:
+def open_engine(address: str) -> Iterator[Engine]:
     """Provide the engine at an address. Raises `BadArgument`, `StoreUnavailable`."""
     kind, _, rest = address.partition(":")
     if kind == "processes":
         if rest and not (rest.isdecimal() and 0 < int(rest) <= 1000):
             raise BadArgument(f"{address}: the number of processes is from 1 to 1000, such as processes:4", "on")
-        processes = Processes(int(rest) if rest else available_cores())
+        processes = ProcessEngine(int(rest) if rest else available_cores())
         try:
             yield processes
         finally:
             processes.close()
         return
     if kind not in ("tcp", "tls") or not rest.startswith("//"):
-        raise BadArgument(f"{address} is no engine; one is at tcp://HOST:PORT, tls://HOST:PORT, or processes:N", "on")
+        raise BadArgument(f"{address} is no engine; use tcp://HOST:PORT, tls://HOST:PORT, or processes:N", "on")
     if kind == "tcp" and not _is_loopback(rest[2:].rpartition(":")[0]):
         raise BadArgument(
-            f"{address} is beyond this machine, where whoever reaches a port can run programs: use tls://, see "
-            "docs/scale.md",
+            f"{address} is on another machine, and anyone who reaches an open port there can run programs: use tls://, "
+            "see docs/scale.md",
             "on",
         )
-    with _client(address) as client:
-        yield Dask(client)
+    with _open_client(address) as client:
+        yield DaskEngine(client)
 
 
 def _is_loopback(host: str) -> bool:
@@ -235,11 +236,11 @@ def _is_loopback(host: str) -> bool:
 
 
 @contextmanager
-def _client(address: str) -> Iterator[Any]:
-    dask = _dask()
-    _keep_quiet()
+def _open_client(address: str) -> Iterator[Any]:
+    dask = _import_dask()
+    _silence_logs()
     if address.startswith("tls:"):
-        _need_certificates(dask)
+        _check_certificates(dask)
     try:
         client = dask.Client(address, timeout=START_SECONDS, set_as_default=False)
     except OSError:
@@ -255,8 +256,8 @@ def _client(address: str) -> Iterator[Any]:
             client.close(timeout=2)
 
 
-def _need_certificates(dask: Any) -> None:
-    """Raises `BadArgument` if Dask's configuration names no certificates, or some that cannot be read."""
+def _check_certificates(dask: Any) -> None:
+    """Raise `BadArgument` if Dask's configuration names no certificates, or unreadable ones."""
     try:
         if dask.Security().get_connection_args("client").get("ssl_context") is not None:
             return
@@ -266,9 +267,8 @@ def _need_certificates(dask: Any) -> None:
     raise BadArgument(f"{problem}: see docs/scale.md", "on")
 
 
-def _keep_quiet() -> None:
-    """Keep what Dask writes about its connections, with tracebacks, away from standard error: what matters of it is
-    raised."""
+def _silence_logs() -> None:
+    """Silence Dask's warnings and logs about connections, because the relevant errors are raised."""
     warnings.filterwarnings("ignore", module=r"distributed\b")
     for name in [*logging.Logger.manager.loggerDict, "distributed"]:
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):

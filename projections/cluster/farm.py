@@ -1,8 +1,8 @@
-"""The coordinator's loop: tasks are handed out, and done when their object is there.
+"""Run tasks on an engine: the coordinator submits them, and a task is done once its output object exists.
 
-What is there already is not done again. A task that fails is tried again a few times, another worker is given one that
-takes far too long, and one that always fails is named once all others are done. One that was lost with its worker is
-tried again alone, so that none is blamed for another.
+A task whose output exists is not run again. A task that fails is retried a few times; a task that takes far too long is
+also given to a second worker; a task that always fails is reported once all others are done. A task that was lost with
+its worker is retried alone, so that no other task is blamed for it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.errors import LedgerError, StoreDamaged, WorkerLost
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
-from ratings_ledger.projections.cluster.engines import Engine, NotTheSame, TaskFailed, TaskLost, Unfit
+from ratings_ledger.projections.cluster.engines import ConflictingOutput, Engine, TaskFailed, TaskLost, UnfitWorker
 from ratings_ledger.projections.cluster.objects import Objects, why
 from ratings_ledger.projections.cluster.proofs import Proof
-from ratings_ledger.projections.cluster.tasks import ONE_PLACE, perform, places_of
+from ratings_ledger.projections.cluster.tasks import ONE_PLACE, locate_plans, perform
 
 TRIES = 3
-WAITED_SECONDS = 1.0
-# a task is given to a second worker when it takes so many times as long as the longest one that is done, and at least
-# so many seconds
-TIMES_AS_LONG, SLOW_SECONDS = 4, 60
+WAIT_SECONDS = 1.0
+# a second worker gets a task that takes this many times as long as the longest finished one, and at least this long
+SLOW_FACTOR, SLOW_SECONDS = 4, 60
 NO_WORKERS_SECONDS = 60
-WIDTH_TURNS = 50  # so often, while tasks end, it is looked how many workers there are
+# while tasks finish, the capacity of the engine is read again after this many turns of the loop
+CAPACITY_TURNS = 50
 
 logger = logging.getLogger(__name__)
 
@@ -33,114 +33,113 @@ ReportProgress = Callable[[str, dict[str, Any]], None]
 
 
 class Task(NamedTuple):
-    """A plan, the object that it leads to, and what it is called if it fails."""
+    """A task: its plan, the name of its output object, and a label for messages."""
 
     plan: str
-    makes: str
-    called: str
+    output: str
+    label: str
 
 
 class TasksFailed(LedgerError):
-    """Some tasks failed again and again; all others are done (exit code 3)."""
+    """Some tasks failed on every try; all others are done (exit code 3)."""
 
     reason = "worker-lost"
 
 
 class Cluster(NamedTuple):
-    """What one computation works with.
+    """The resources of one computation.
 
-    proof: what a worker must show before it works
-    own:   the names of the objects that are of use for this computation only
-    tell:  takes the stage that it is at, and how far that is
+    proof:           what a worker must prove before it runs tasks
+    own_objects:     the names of the objects that only this computation uses
+    report_progress: called with the stage of the computation and its numbers
     """
 
     engine: Engine
     objects: Objects
     proof: Proof
-    own: set[str]
-    tell: ReportProgress = lambda stage, numbers: None
+    own_objects: set[str]
+    report_progress: ReportProgress = lambda stage, progress: None
 
 
-def farm(
+def run_tasks(
     cluster: Cluster, stage: str, tasks: Sequence[Task], prepare: Callable[[Task], None] = lambda task: None
 ) -> Iterator[Task]:
-    """Yield the tasks, each once its object is there and whole, in the order in which they get done; each is prepared
-    before it is handed out.
+    """Run tasks, and yield each one once its output is complete. `prepare` is called before a task is submitted.
 
-    Raises `TasksFailed` after all others are done, `WorkerLost` if there are no workers or they are unfit,
-    `StoreDamaged` if two of them differ.
+    Raises `TasksFailed` after all other tasks are done, `WorkerLost` if there are no workers or they are unfit,
+    `StoreDamaged` if two workers created different outputs.
     """
-    work = _Work(cluster, tasks, prepare)
+    work = _TaskQueue(cluster, tasks, prepare)
     for task in tasks:
-        if _is_whole(cluster.objects, task.makes):
+        if _is_intact(cluster.objects, task.output):
             work.done.add(task)
             yield task
-    work.put_plans()
+    work.create_plans()
     turns, ended = 0, dict[Any, Exception | None]()
     try:
         while len(work.done) + len(work.given_up) < len(tasks):
-            # which an engine elsewhere has to be asked for
-            if not ended or turns % WIDTH_TURNS == 0:
-                width = cluster.engine.width()
+            # not on every turn, because reading the capacity is a request to the scheduler
+            if not ended or turns % CAPACITY_TURNS == 0:
+                capacity = cluster.engine.capacity()
             turns += 1
-            work.hand_out(width)
-            cluster.tell(stage, work.numbers())
+            work.submit_waiting(capacity)
+            cluster.report_progress(stage, work.progress())
             ended = work.wait()
             for handle, error in ended.items():
-                done = work.end(handle, error)
+                done = work.finish(handle, error)
                 if done is not None:
                     yield done
-            work.give_again()
+            work.resubmit_slow()
     finally:
         for handle in work.running:
             cluster.engine.cancel(handle)
-    cluster.tell(stage, work.numbers())
-    work.refuse_given_up()
+    cluster.report_progress(stage, work.progress())
+    work.raise_given_up()
 
 
-class _Work:
-    """Tasks on an engine, and how far they are."""
+class _TaskQueue:
+    """The tasks on an engine, with their progress."""
 
     def __init__(self, cluster: Cluster, tasks: Sequence[Task], prepare: Callable[[Task], None]) -> None:
         self._cluster, self._tasks, self._prepare = cluster, tasks, prepare
-        self._places = dict(zip(tasks, places_of([task.plan for task in tasks]), strict=True))
+        self._places = dict(zip(tasks, locate_plans([task.plan for task in tasks]), strict=True))
         self._waiting, self._suspects = list[Task](), list[Task]()
         self._since, self._failures = dict[Any, float](), dict[Task, list[str]]()
-        self._retried, self._longest, self._now, self._lonely = 0, 0.0, 0.0, 0.0
+        self._retried, self._longest, self._now, self._workerless_seconds = 0, 0.0, 0.0, 0.0
         self.running = dict[Any, Task]()
         self.done, self.given_up = set[Task](), list[Task]()
-        cluster.own.update(place.plans for place in self._places.values())
-        cluster.own.update(task.makes for task in tasks)
+        cluster.own_objects.update(place.plans for place in self._places.values())
+        cluster.own_objects.update(task.output for task in tasks)
 
-    def put_plans(self) -> None:
-        """Create the object with all plans, if a task is not done."""
+    def create_plans(self) -> None:
+        """Create the object that holds all plans, unless all tasks are done."""
         self._waiting = [task for task in reversed(self._tasks) if task not in self.done]
-        if self._waiting:  # all plans are one object, since a place may take tens of milliseconds to create one
+        if self._waiting:  # one object for all plans, because a store may take tens of milliseconds to create one
             plans = self._places[self._tasks[0]].plans
             self._cluster.objects.create(plans, [task.plan.encode() for task in self._tasks])
 
-    def numbers(self) -> dict[str, int]:
-        """Return how far they are, as progress is told."""
+    def progress(self) -> dict[str, int]:
+        """Return the numbers of the progress report."""
         done, tasks = len(self.done), len(self._tasks)
         left = tasks - done - len(self.given_up)
         return {"tasks_done": done, "tasks": tasks, "retried": self._retried, "left": left}
 
-    def hand_out(self, width: int) -> None:
-        """Submit as many tasks as the workers can have; what was lost with a worker comes last, and one at a time.
+    def submit_waiting(self, capacity: int) -> None:
+        """Submit as many tasks as the engine can take; tasks that were lost with a worker come last, one at a time.
 
         Raises `WorkerLost` if there have been no workers for too long.
         """
-        while self._waiting and len(self.running) < width:
+        while self._waiting and len(self.running) < capacity:
             self._prepare(self._waiting[-1])
             self._submit(self._waiting.pop())
-        if self._suspects and width and not self.running:
+        if self._suspects and capacity and not self.running:
             self._prepare(self._suspects[0])
             self._submit(self._suspects.pop(0))
-        self._lonely = 0.0 if width else self._lonely + WAITED_SECONDS
-        if self._lonely > NO_WORKERS_SECONDS:
+        self._workerless_seconds = 0.0 if capacity else self._workerless_seconds + WAIT_SECONDS
+        if self._workerless_seconds > NO_WORKERS_SECONDS:
             raise WorkerLost(
                 f"the engine has had no workers for {NO_WORKERS_SECONDS} s; they end at once where this program is "
-                "not installed; what is done is kept"
+                "not installed; finished tasks are kept"
             )
 
     def _submit(self, task: Task) -> None:
@@ -149,38 +148,38 @@ class _Work:
         self.running[handle], self._since[handle] = task, self._now
 
     def wait(self) -> dict[Any, Exception | None]:
-        """Return what has ended, as soon as something has, at the latest after a while."""
+        """Wait for tasks to end, at most `WAIT_SECONDS`, and return those that ended with their errors."""
         if self.running:
-            ended = self._cluster.engine.wait(self.running, WAITED_SECONDS)
+            ended = self._cluster.engine.wait(self.running, WAIT_SECONDS)
         else:
-            time.sleep(WAITED_SECONDS)
+            time.sleep(WAIT_SECONDS)
             ended = {}
-        self._now += 0.0 if ended else WAITED_SECONDS
+        self._now += 0.0 if ended else WAIT_SECONDS
         return ended
 
-    def end(self, handle: Any, error: Exception | None) -> Task | None:
-        """Return the task that ended if it is done now; what failed waits for its next try, or is given up.
+    def finish(self, handle: Any, error: Exception | None) -> Task | None:
+        """Return the task that ended if it is done now; otherwise queue it for another try, or give it up.
 
-        Raises `WorkerLost`, `StoreDamaged`; `DamagedObject` for what it was to read.
+        Raises `WorkerLost`, `StoreDamaged`; `DamagedObject` if the task could not read an object.
         """
         task, objects = self.running.pop(handle), self._cluster.objects
         self._longest = max(self._longest, self._now - self._since.pop(handle))
-        if isinstance(error, Unfit):
+        if isinstance(error, UnfitWorker):
             raise WorkerLost(str(error)) from None
-        if isinstance(error, NotTheSame):
+        if isinstance(error, ConflictingOutput):
             raise StoreDamaged(f"{error}: a worker's memory or processor is at fault; nothing was promoted") from None
         if task in self.done:
             return None
-        # an object that is there counts, whatever became of its worker
-        if _is_whole(objects, task.makes):
+        # a complete output counts, even if its worker was lost
+        if _is_intact(objects, task.output):
             self.done.add(task)
             return task
-        if error is None and objects.size(task.makes) is None:
-            raise WorkerLost(f"what a worker wrote is not seen in {objects.url}; {ONE_PLACE}")
-        if isinstance(error, DamagedObject) and error.name != task.makes:
+        if error is None and objects.size(task.output) is None:
+            raise WorkerLost(f"an object that a worker wrote is not in {objects.url}; {ONE_PLACE}")
+        if isinstance(error, DamagedObject) and error.name != task.output:
             raise error
         failures = self._failures.setdefault(task, [])
-        failures.append(_told(error))
+        failures.append(_describe_error(error))
         if task in self.running.values():  # a second worker has it
             return None
         if len(failures) < TRIES:
@@ -190,19 +189,19 @@ class _Work:
             self.given_up.append(task)
         return None
 
-    def give_again(self) -> None:
-        """Give a second worker what takes far too long; whoever is first counts."""
-        limit, running = max(SLOW_SECONDS, TIMES_AS_LONG * self._longest), [*self.running.values()]
+    def resubmit_slow(self) -> None:
+        """Submit tasks that take far too long a second time; the first output counts."""
+        limit, running = max(SLOW_SECONDS, SLOW_FACTOR * self._longest), [*self.running.values()]
         for handle, task in [*self.running.items()]:
             if task not in self.done and running.count(task) == 1 and self._now - self._since[handle] > limit:
                 self._retried += 1
                 self._submit(task)
 
-    def refuse_given_up(self) -> None:
+    def raise_given_up(self) -> None:
         """Raise `TasksFailed` if a task was given up."""
         if not self.given_up:
             return
-        named = "; ".join(f"{task.called} ({self._failures[task][-1]})" for task in self.given_up[:TRIES])
+        named = "; ".join(f"{task.label} ({self._failures[task][-1]})" for task in self.given_up[:TRIES])
         more = len(self.given_up) - TRIES
         raise TasksFailed(
             f"{TRIES} tries were not enough for {named}{f' and {more:,} more' if more > 0 else ''}; the others are "
@@ -210,7 +209,7 @@ class _Work:
         )
 
 
-def _told(error: Exception | None) -> str:
+def _describe_error(error: Exception | None) -> str:
     if isinstance(error, MemoryError):
         return "its worker ran out of memory"
     if isinstance(error, OSError):
@@ -220,8 +219,8 @@ def _told(error: Exception | None) -> str:
     )
 
 
-def _is_whole(objects: Objects, name: str) -> bool:
-    """Report whether an object is there and its footer is right; a damaged one is told and deleted."""
+def _is_intact(objects: Objects, name: str) -> bool:
+    """Tell whether an object exists with a valid footer; log and delete a damaged one."""
     if objects.size(name) is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The segments that a ledger has and lacks, whether they are intact, and the deletion of objects without use."""
+"""List, check and create the segments of a ledger, and delete unused objects."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
 from ratings_ledger.projections.cluster.coordinating import (
     SHORT_LIVED,
-    cluster_for,
     is_old,
-    made_whole,
+    list_segment_names,
+    open_cluster,
+    open_ledger_objects,
+    read_segment_records,
+    retry_on_damage,
     seal,
-    segment_names,
-    segment_records,
-    segments_at,
     sweep,
 )
 from ratings_ledger.projections.cluster.farm import ReportProgress
@@ -31,11 +31,11 @@ from ratings_ledger.projections.cluster.segments import (
     FORMAT,
     Numbering,
     SegmentName,
-    numbers_name,
-    segment_name,
-    segment_of_numbers,
+    parse_segment_name,
+    to_numbers_name,
+    to_segment_name,
 )
-from ratings_ledger.projections.cluster.tasks import differs, segment_of
+from ratings_ledger.projections.cluster.tasks import build_segment, differs
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.queries.results import Result
 
@@ -57,7 +57,7 @@ class SegmentState(Result):
 
 @dataclass(frozen=True, slots=True)
 class AllSegments(Result):
-    """The segments at a place, in the order of the log; what is behind `sealed` is read from the log itself."""
+    """The segments in a store, in the order of the log; events after position `sealed` are read from the log."""
 
     segments: str
     sealed: int
@@ -66,60 +66,64 @@ class AllSegments(Result):
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Return what is damaged."""
+        """Describe each damaged segment."""
         return tuple(f"{row.name} {row.problem}" for row in self.rows if row.state == DAMAGED)
 
 
-def inventory(ledger: Ledger, url: str | None) -> AllSegments:
-    """Return the segments of a ledger. Raises `StoreUnavailable`."""
-    objects = segments_at(ledger, url)
+def list_segments(ledger: Ledger, url: str | None) -> AllSegments:
+    """List the segments of a ledger. Raises `StoreUnavailable`."""
+    objects = open_ledger_objects(ledger, url)
     with ledger.reading() as connection:
-        return _inventory(connection, objects, partial(_state, objects))
+        return _build_inventory(connection, objects, partial(_read_state, objects))
 
 
-def checked_segments(ledger: Ledger, url: str | None) -> AllSegments:
-    """Return the same after all of it was made again from the log and compared; what differs is deleted, to be sealed
-    again.
+def check_segments(ledger: Ledger, url: str | None) -> AllSegments:
+    """Compare all segments with the log, delete those that differ, so that they are sealed again, and list them.
 
     Raises `StoreUnavailable`, `StoreDamaged`.
     """
-    objects, numbering, numbered = segments_at(ledger, url), Numbering([]), 0
+    objects, numbering, numbered = open_ledger_objects(ledger, url), Numbering([]), 0
     with ledger.reading() as connection:
 
-        def compare(name: SegmentName) -> SegmentState:
+        def check(name: SegmentName) -> SegmentState:
             nonlocal numbered
-            state = _state(objects, name)
+            state = _read_state(objects, name)
             if state.state != SEALED:
                 return state
-            behind, records = chain_hash_at(connection, name.first) or b"", b"".join(segment_records(connection, name))
-            if differs(objects, str(name), _joined(segment_of(records, behind, name, ledger_id(connection)))):
+            behind, records = (
+                chain_hash_at(connection, name.first) or b"",
+                b"".join(read_segment_records(connection, name)),
+            )
+            if differs(objects, str(name), _join(build_segment(records, behind, name, ledger_id(connection)))):
                 return replace(state, state=DAMAGED, problem="says something else than the log")
-            numbers = numbers_name(str(name))
-            # numbers go on from those before, as far as these are whole
+            numbers = to_numbers_name(str(name))
+            # the numbers of a segment continue those of the previous one, so check them only without a gap
             if numbered == name.first and objects.size(numbers) is not None:
                 numbered = name.last
-                if differs(objects, numbers, _joined(numbering.number(OpenedObject(objects, str(name))))):
+                if differs(objects, numbers, _join(numbering.number(OpenedObject(objects, str(name))))):
                     objects.delete(numbers)
                     return replace(state, state=DAMAGED, problem="has numbers that lead to other names")
             return state
 
-        inventory = _inventory(connection, objects, compare)
+        inventory = _build_inventory(connection, objects, check)
     for row in inventory.rows:
         if row.state == DAMAGED:
             objects.delete(row.name)
     return inventory
 
 
-def _joined(parts: Iterable[Bytes]) -> bytes:
+def _join(parts: Iterable[Bytes]) -> bytes:
     return b"".join(map(bytes, parts))
 
 
-def _inventory(connection: Connection, objects: Objects, state: Callable[[SegmentName], SegmentState]) -> AllSegments:
+def _build_inventory(
+    connection: Connection, objects: Objects, state: Callable[[SegmentName], SegmentState]
+) -> AllSegments:
     position = head(connection).position
-    needed = segment_names(connection, position)
+    needed = list_segment_names(connection, position)
     rows = [state(name) for name in needed]
     for name in objects.names("segment-"):
-        segment = segment_name(name)
+        segment = parse_segment_name(name)
         if segment is not None and segment not in needed and not name.startswith("segment-head"):
             rows.append(SegmentState(segment.first, segment.last, STRANGE, 0, objects.size(name) or 0, name, ""))
     sealed = 0
@@ -129,7 +133,7 @@ def _inventory(connection: Connection, objects: Objects, state: Callable[[Segmen
     return AllSegments(objects.url, sealed, position, tuple(rows))
 
 
-def _state(objects: Objects, name: SegmentName) -> SegmentState:
+def _read_state(objects: Objects, name: SegmentName) -> SegmentState:
     size = objects.size(str(name))
     if size is None:
         return SegmentState(name.first, name.last, MISSING, 0, 0, str(name), "")
@@ -141,11 +145,11 @@ def _state(objects: Objects, name: SegmentName) -> SegmentState:
 
 
 def seal_all(ledger: Ledger, on: str, url: str | None, tell: ReportProgress) -> AllSegments:
-    """Seal what is not sealed, on the workers of an engine. Raises as `cluster_for` and `seal` do."""
-    with cluster_for(ledger, on, url, tell) as cluster:
-        made_whole(ledger, cluster, lambda connection: seal(connection, cluster, head(connection).position))
+    """Seal all events that are not sealed, on the workers of an engine. Raises the errors of `open_cluster` and `seal`."""
+    with open_cluster(ledger, on, url, tell) as cluster:
+        retry_on_damage(ledger, cluster, lambda connection: seal(connection, cluster, head(connection).position))
         sweep(cluster)
-    return inventory(ledger, url)
+    return list_segments(ledger, url)
 
 
 OTHER_FORMAT, LEFT = "of another format", "left behind"
@@ -153,7 +157,7 @@ OTHER_FORMAT, LEFT = "of another format", "left behind"
 
 @dataclass(frozen=True, slots=True)
 class DisusedObject(Result):
-    """An object that is of no use, why, and its length in bytes."""
+    """An unused object, the reason, and its length in bytes."""
 
     name: str
     why: str
@@ -161,9 +165,12 @@ class DisusedObject(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned(Result):
-    """What was deleted or, with `dry_run`, would be. So many others are of no use, either, but `young`: kept, because
-    what was written within a day may belong to a computation that nobody here knows of."""
+class PruneResult(Result):
+    """The objects that were deleted or, with `dry_run`, would be deleted.
+
+    `young` counts the unused objects that were kept: an object written within the last day may belong to a running
+    computation on another machine.
+    """
 
     segments: str
     dry_run: bool
@@ -171,33 +178,32 @@ class Pruned(Result):
     rows: tuple[DisusedObject, ...]
 
 
-def pruned(ledger: Ledger, url: str | None, dry_run: bool) -> Pruned:
-    """Delete the segments of a ledger that are of another history or format, with their numbers, and what computations
-    left that were killed.
+def prune_segments(ledger: Ledger, url: str | None, dry_run: bool) -> PruneResult:
+    """Delete the segments of another history or format, with their numbers, and the objects of killed computations.
 
-    Raises `AlreadyRunning` while a computation goes on, which may be one of another version; `StoreUnavailable`.
+    Raises `AlreadyRunning` while a computation is running, which may use another version; `StoreUnavailable`.
     """
-    objects = segments_at(ledger, url)
+    objects = open_ledger_objects(ledger, url)
     if not dry_run:
-        _refuse_in_use(objects)
+        _check_unused(objects)
     with ledger.reading() as connection:
-        own = segment_names(connection, head(connection).position)
-    disused = [(is_old(objects, entry.name), entry) for entry in _disused(objects, own)]
+        own = list_segment_names(connection, head(connection).position)
+    disused = [(is_old(objects, entry.name), entry) for entry in _find_disused(objects, own)]
     rows = tuple(entry for old, entry in disused if old)
     for row in () if dry_run else rows:
         objects.delete(row.name)
-    return Pruned(objects.url, dry_run, len(disused) - len(rows), rows)
+    return PruneResult(objects.url, dry_run, len(disused) - len(rows), rows)
 
 
-def _refuse_in_use(objects: Objects) -> None:
-    """Raises `AlreadyRunning` if a computation goes on; each has a nonce from its beginning to its end."""
-    if any(_goes_on(objects, name) for name in objects.names("nonce-")):
+def _check_unused(objects: Objects) -> None:
+    """Raise `AlreadyRunning` if a computation is running; each one has a nonce object from its start to its end."""
+    if any(_may_be_running(objects, name) for name in objects.names("nonce-")):
         message = f"a computation uses {objects.url}, or was killed elsewhere less than a day ago; nothing was deleted"
         raise AlreadyRunning(f"{message}; try again when it has ended")
 
 
-def _goes_on(objects: Objects, nonce: str) -> bool:
-    """Tell whether the computation of a nonce may go on. One of an earlier version does not say whose it is."""
+def _may_be_running(objects: Objects, nonce: str) -> bool:
+    """Tell whether the computation of a nonce may be running. Nonces of earlier versions do not name their process."""
     try:
         process = bytes(objects.read(nonce, 0, 1000)).decode(errors="replace").partition(" ")[2]
     except FileNotFoundError:  # it has just ended
@@ -208,11 +214,11 @@ def _goes_on(objects: Objects, nonce: str) -> bool:
     return not process or is_process_running(process, now if written_at is None else written_at * 1_000_000, now)
 
 
-def _disused(objects: Objects, own: list[SegmentName]) -> Iterator[DisusedObject]:
-    """Yield what is of no use to the history with these segments, whatever its age, in the order of its names."""
-    needed = {name for segment in own for name in (str(segment), numbers_name(str(segment)))}
+def _find_disused(objects: Objects, own: list[SegmentName]) -> Iterator[DisusedObject]:
+    """Yield the objects, of any age, that the history with these segments does not use, by name."""
+    needed = {name for segment in own for name in (str(segment), to_numbers_name(str(segment)))}
     for name in sorted({name for prefix in (*LASTING, *SHORT_LIVED) for name in objects.names(prefix)} - needed):
         if name.startswith(SHORT_LIVED):
             yield DisusedObject(name, LEFT, objects.size(name) or 0)
-        elif (segment := segment_name(segment_of_numbers(name))) is not None:
+        elif (segment := parse_segment_name(to_segment_name(name))) is not None:
             yield DisusedObject(name, STRANGE if segment.format == FORMAT else OTHER_FORMAT, objects.size(name) or 0)

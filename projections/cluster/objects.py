@@ -1,8 +1,8 @@
-"""Places for objects: a folder, or an object store that `fsspec` reaches. An object appears whole or not at all, and is
-never changed.
+"""Store objects in a folder, or in an object store that `fsspec` supports. Objects are created atomically and never
+change.
 
-A folder's object is written beside its place and linked to its name; a store is asked to create it only if it is not
-there, and `prove` tries whether it keeps to that.
+A folder's object is written to a temporary file and linked to its name. An object store creates an object only if it
+does not exist; `prove` checks that the store respects this condition.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.own_files import create_file, is_own_folder, open_own, refuse_other_accounts
 from ratings_ledger.projections.facts.stored_columns import Bytes
 
-# objects that are of use for ever, and forced to the disk; what others lose is noticed, and made again
+# objects that are kept and forced to disk; if others are lost, this is noticed and they are created again
 LASTING = ("segment-", "numbers-")
 
 
 class Objects(Protocol):
-    """What the program needs of a place for objects; `url` leads another process there.
+    """The interface of a store for objects; another process can open it by its `url`.
 
-    Everything raises `OSError`; what is not there is a `FileNotFoundError`.
+    All methods raise `OSError`; a missing object raises `FileNotFoundError`.
     """
 
     url: str
 
     def create(self, name: str, parts: Iterable[Bytes]) -> bool:
-        """Create an object; False, and nothing is done, if it is there."""
+        """Create an object; return False, without any change, if it exists."""
 
     def size(self, name: str) -> int | None:
-        """Return its length in bytes, or None if it is not there."""
+        """Return the length of an object in bytes, or None if it does not exist."""
 
     def read(self, name: str, first: int, length: int) -> Bytes:
-        """Return some of its bytes; fewer where it ends."""
+        """Return some bytes of an object; fewer at its end."""
 
     def names(self, prefix: str) -> list[str]:
-        """Return the names that begin with the prefix, in order."""
+        """Return the sorted names of the objects with a prefix."""
 
     def written_at(self, name: str) -> int | None:
-        """Return when it was created, in seconds since 1970, or None if it is not there or the place does not know."""
+        """Return the time at which an object was created, in seconds since 1970, or None if that is unknown."""
 
     def delete(self, name: str) -> None:
-        """Delete an object if it is there."""
+        """Delete an object if it exists."""
 
 
 class Folder:
@@ -60,7 +60,7 @@ class Folder:
         refuse_other_accounts(self._path, bits)
 
     def create(self, name: str, parts: Iterable[Bytes]) -> bool:
-        """Create it as a file."""
+        """Create an object as a file."""
         path = self._path / name
         if path.exists():
             return False
@@ -104,7 +104,7 @@ class Folder:
 
 
 class Bucket:
-    """Objects below an address that `fsspec` knows, such as s3://bucket/path; it does all of the work."""
+    """Objects below a URL that `fsspec` supports, such as s3://bucket/path."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -113,12 +113,10 @@ class Bucket:
 
     @contextmanager
     def _files(self) -> Iterator[tuple[Any, str]]:
-        """Provide what talks to the store, and where in it the objects are; all that a store's package raises is an
-        `OSError`.
-        """
+        """Provide the file system and the path of the objects in it; turn all errors of its package into `OSError`."""
         from fsspec.core import url_to_fs
 
-        # a forked process gets its own
+        # created for each use, because a forked process must not share it
         files, root = url_to_fs(self.url, use_listings_cache=False)
         try:
             yield files, root
@@ -128,7 +126,7 @@ class Bucket:
             raise OSError(f"{type(problem).__name__}: {problem}") from None
 
     def create(self, name: str, parts: Iterable[Bytes]) -> bool:
-        """Create it, if the store keeps to the condition."""
+        """Create an object, if the store respects the condition."""
         content = b"".join(map(bytes, parts))
         with suppress(FileExistsError), self._files() as (files, root):
             files.pipe_file(f"{root}/{name}", content, mode="create")
@@ -144,7 +142,7 @@ class Bucket:
     def read(self, name: str, first: int, length: int) -> Bytes:
         """Return some of its bytes."""
         if not length:
-            return b""  # a store takes a range without bytes for everything
+            return b""  # a store treats an empty range as the whole object
         with self._files() as (files, root):
             return files.cat_file(f"{root}/{name}", start=first, end=first + length)
 
@@ -156,22 +154,22 @@ class Bucket:
         return []
 
     def written_at(self, name: str) -> int | None:
-        """Return when it was modified, or None."""
+        """Return the time at which an object was modified, or None."""
         with suppress(FileNotFoundError, NotImplementedError), self._files() as (files, root):
             return int(files.modified(f"{root}/{name}").timestamp())
         return None
 
     def delete(self, name: str) -> None:
-        """Delete it."""
+        """Delete an object."""
         with suppress(FileNotFoundError), self._files() as (files, root):
             files.rm_file(f"{root}/{name}")
 
 
-def objects_at(url: str) -> Objects:
-    """Return the objects at a URL or in a folder. Raises `StoreUnavailable` if nothing here knows such URLs."""
-    scheme, found, rest = url.partition("://")
-    if not found or scheme in ("file", "local"):
-        return Folder(Path(rest if found else url).absolute())
+def open_object_store(url: str) -> Objects:
+    """Open the object store at a URL or in a folder. Raises `StoreUnavailable` if no installed package supports the URL."""
+    scheme, separator, path = url.partition("://")
+    if not separator or scheme in ("file", "local"):
+        return Folder(Path(path if separator else url).absolute())
     try:
         return Bucket(url)
     except (ImportError, ValueError) as problem:
@@ -179,5 +177,5 @@ def objects_at(url: str) -> Objects:
 
 
 def why(problem: OSError) -> str:
-    """Return what an error about an object says."""
+    """Describe an error about an object."""
     return problem.strerror or str(problem) or type(problem).__name__

@@ -1,7 +1,7 @@
-"""Packs: the ladders of rulesets, divided so that each part of the work reads only the games that it needs.
+"""Divide the ladders of a ruleset into packs, so that each task reads only the games that it needs.
 
-Ladders go by the values of their partition that no game's time decides: all months of a city are one family, and so
-are all seasons where points are carried over. A family is never divided.
+Ladders are grouped into families by the partition values that do not depend on a game's time: all months of a city are
+one family, and so are all seasons if points are carried over. A family is never divided.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ratings_ledger.projections.rulesets.versions import Version, list_games
 STREAMED_GAMES = 2_000_000
 
 
-def streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool) -> tuple[str, ...] | None:
-    """Return the partition values of the ladder that a pack is, if it is to be streamed."""
+def find_streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool) -> tuple[str, ...] | None:
+    """Return the partition values of a pack's only ladder if it should be streamed, else None."""
     ruleset = versions[0].ruleset
     fits = (
         not changes
@@ -38,63 +38,67 @@ def streamed_ladder(pack: Pack, versions: Sequence[Version], changes: bool) -> t
     return tuple(values[part] for part in ruleset.partition.by)
 
 
-# what fits into a worker's memory and is worth a task
+# few enough games for a worker's memory, and enough to be worth a task
 PACK_GAMES = 400_000
 FAMILY_COST = 20  # in games
 Family = tuple[str, ...]
 
 
 class Pack(NamedTuple):
-    """Some families of ladders of a ruleset, the cells whose games they need, and how many games these have.
+    """Families of a ruleset's ladders, the cells whose games they need, and the number of these games.
 
-    asked:  those of their ladders that are named; none if all are meant
-    stored: those of their ladders that are there even without games
+    requested: the requested ladders of the families; empty for all
+    stored:    the ladders of the families to include even without games
     """
 
     ruleset_id: str
     families: list[Family]
     cells: list[int]
     games: int
-    asked: list[str]
+    requested: list[str]
     stored: list[str]
 
 
-def family_of(versions: Sequence[Version], values: Sequence[str]) -> Family:
-    """Return the family of the ladder with some partition values."""
+def find_family(versions: Sequence[Version], values: Sequence[str]) -> Family:
+    """Return the family of the ladder with these partition values."""
     by = versions[0].ruleset.partition.by
-    apart = {"month", "year"} | ({"season"} if any(version.params.carry_over for version in versions) else set())
-    return tuple(f"{part} {value}" for part, value in sorted(zip(by, values, strict=True)) if part not in apart)
+    times = {"month", "year"} | ({"season"} if any(version.params.carry_over for version in versions) else set())
+    return tuple(f"{part} {value}" for part, value in sorted(zip(by, values, strict=True)) if part not in times)
 
 
-def by_family(versions: Sequence[Version], ladders: Iterable[str]) -> dict[Family, list[str]]:
-    """Return those of some ladders that the ruleset of some versions may have, by family."""
+def group_by_family(versions: Sequence[Version], ladders: Iterable[str]) -> dict[Family, list[str]]:
+    """Group the ladders that belong to the versions' ruleset by family."""
     ruleset, families = versions[0].ruleset, defaultdict[Family, list[str]](list)
     for ladder in ladders:
         name = parse_name(ladder)
         if name.ruleset_id == ruleset.id and len(name.values) == len(ruleset.partition.by):
-            families[family_of(versions, name.values)].append(ladder)
+            families[find_family(versions, name.values)].append(ladder)
     return families
 
 
-def packs(
+def build_packs(
     facts: Facts,
     ruleset_id: str,
-    asked: Collection[str],
+    requested: Collection[str],
     stored: Iterable[str],
     games: Mapping[int, int],
     budget: int = PACK_GAMES,
 ) -> Iterator[Pack]:
-    """Yield the packs of a usable ruleset, the largest families first; of its requested ladders alone, unless it is
-    itself.
+    """Yield the packs of a usable ruleset, the largest families first.
 
-    `games` says how many games each cell has. Ladders that are `stored` are there even without games.
+    If single ladders of the ruleset are requested, only their families are packed.
+
+    Args:
+        stored: ladders to include even without games.
+        games: the number of games in each cell.
+        budget: the most games in a pack with several families.
     """
     versions = facts.rulesets[ruleset_id]
-    there = by_family(versions, stored)
-    adjusted = by_family(versions, {adjustment.ladder for adjustment in facts.adjustments})
-    every = _families(facts, versions, games, {*there, *adjusted})
-    named = {} if ruleset_id in asked else by_family(versions, asked)
-    if asked and ruleset_id not in asked:
+    there = group_by_family(versions, stored)
+    adjusted = group_by_family(versions, {adjustment.ladder for adjustment in facts.adjustments})
+    every = _group_cells(facts, versions, games, {*there, *adjusted})
+    named = {} if ruleset_id in requested else group_by_family(versions, requested)
+    if requested and ruleset_id not in requested:
         every = {family: cells for family, cells in every.items() if family in named}
     size = {family: sum(games[cell] for cell in cells) for family, cells in every.items()}
 
@@ -114,29 +118,27 @@ def packs(
         yield pack(families)
 
 
-def _families(
+def _group_cells(
     facts: Facts, versions: Sequence[Version], games: Mapping[int, int], more: Collection[Family]
 ) -> dict[Family, set[int]]:
-    """Return the cells that every family and `more` families need: of its games, and of the lists that it sums."""
-    by_family: dict[Family, set[int]] = {family: set() for family in more}
-    for some in [versions, *(facts.rulesets[of] for of in _summed(versions) if of in facts.rulesets)]:
+    """Return the cells that each family needs, for its own games and for the lists that it sums; include `more`."""
+    group_by_family: dict[Family, set[int]] = {family: set() for family in more}
+    for some in [versions, *(facts.rulesets[of] for of in _list_summed(versions) if of in facts.rulesets)]:
         slugs = {facts.text_numbers.get(name) for name in list_games(some)}
         scored = [number for number in games if facts.cells[number].game in slugs]
         own: dict[Family, set[int]] = {family: set() for family in more}
         for number in scored:
             for values in list_cell_values(facts, facts.cells[number], some[0].ruleset):
-                own.setdefault(family_of(some, values), set()).add(number)
+                own.setdefault(find_family(some, values), set()).add(number)
         if any(version.ruleset.freeze != "none" for version in some):
-            own = _with_leagues(facts, own, scored)
+            own = _add_league_cells(facts, own, scored)
         for family, cells in own.items():
-            by_family.setdefault(family, set()).update(cells)
-    return by_family
+            group_by_family.setdefault(family, set()).update(cells)
+    return group_by_family
 
 
-def _with_leagues(facts: Facts, families: dict[Family, set[int]], scored: Sequence[int]) -> dict[Family, set[int]]:
-    """Return the same with all cells of the families' leagues: the first game of a league decides which version scores
-    it.
-    """
+def _add_league_cells(facts: Facts, families: dict[Family, set[int]], scored: Sequence[int]) -> dict[Family, set[int]]:
+    """Add all cells of the families' leagues, because the first game of a league decides which version scores it."""
     leagues: dict[int, set[int]] = {}
     for number in scored:
         leagues.setdefault(facts.cells[number].league, set()).add(number)
@@ -150,6 +152,6 @@ def _with_leagues(facts: Facts, families: dict[Family, set[int]], scored: Sequen
     return found
 
 
-def _summed(versions: Sequence[Version]) -> set[str]:
-    """Return the rulesets whose lists are summed."""
+def _list_summed(versions: Sequence[Version]) -> set[str]:
+    """Return the rulesets whose lists these versions sum."""
     return {of for version in versions if (of := getattr(version.params, "of", None)) is not None}

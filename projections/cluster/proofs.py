@@ -1,4 +1,4 @@
-"""What a worker must show before it works: the same code, the same place for objects, and the same points."""
+"""Prove that a worker is fit: it has the same code, sees the same objects, and computes the same points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.ledger.processes.identity import name_this_process
-from ratings_ledger.projections.cluster.engines import Unfit
+from ratings_ledger.projections.cluster.engines import UnfitWorker
 from ratings_ledger.projections.cluster.objects import (
     Objects,
     why,
@@ -23,24 +23,22 @@ GOLDEN_GAMES, GOLDEN_PLAYERS = 400, 23
 
 
 class Proof(NamedTuple):
-    """What a worker must be able to show before it works: the code it runs, that it reads what the coordinator wrote,
-    and that it computes a small ladder to the same points."""
+    """What a worker must prove: the digest of its code, a nonce that it can read, and the points of a small ladder."""
 
     code: str
     nonce: str
     golden: str
 
 
-# of the code as it was loaded
+# computed once, so that it is the digest of the code as it was loaded
 CODE = program_digest()
 
 
 @lru_cache(1)
-def golden_digest() -> str:
-    """Return a digest of what becomes of a small ladder, compiled and interpreted: another processor must round the
-    same way.
+def compute_golden_digest() -> str:
+    """Return a digest of the points of a small ladder; it differs on a processor that rounds differently.
 
-    Raises `Unfit` if these two differ.
+    Raises `UnfitWorker` if these two differ.
     """
     ruleset, _ = read_toml(read_shipped_elo("golden"))
     assert ruleset is not None
@@ -49,12 +47,12 @@ def golden_digest() -> str:
     stream = _golden_stream(version)
     compiled, plain = replay_compiled(stream, {}), replay_interpreted(stream, {})
     if compiled is None or [*compiled.points] != [*plain.points]:
-        raise Unfit("compiled code comes to other points than the interpreter")
+        raise UnfitWorker("compiled code computes other points than the interpreter")
     return hashlib.sha256(repr([*plain.points]).encode()).hexdigest()
 
 
 def _golden_stream(version: Version) -> Stream:
-    """Return a ladder of games of four, two of them equal in every third, between pseudo-random players."""
+    """Build a ladder of four-player games with pseudo-random players and a tie in every third game."""
     from array import array
 
     state, players, place = 12345, array("i"), array("q")
@@ -83,10 +81,10 @@ def _golden_stream(version: Version) -> Stream:
 
 
 def prove(objects: Objects) -> str:
-    """Write something that only its reader can know, and try whether a second object of a name is refused.
+    """Write an unpredictable object for workers to read, and check that the store does not overwrite objects.
 
-    Returns the name of the object, which holds this name and, behind a space, that of this process. Raises
-    `StoreUnavailable` if the place is not fit for objects.
+    Returns the name of the object; its content is this name, a space, and the name of this process. Raises
+    `StoreUnavailable` if the store cannot be used.
     """
     name = f"nonce-{secrets.token_hex(16)}"
     try:
@@ -96,5 +94,5 @@ def prove(objects: Objects) -> str:
     except OSError as problem:
         raise StoreUnavailable(f"{objects.url} cannot be used for segments: {why(problem)}", "file") from None
     if not first or second or stored != written:
-        raise StoreUnavailable(f"{objects.url} cannot be used for segments: it replaces what is there", "file")
+        raise StoreUnavailable(f"{objects.url} cannot be used for segments: it overwrites existing objects", "file")
     return name

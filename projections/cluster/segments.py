@@ -1,10 +1,10 @@
-"""Sealed segments: what a range of the log said, in one object, made once and for ever.
+"""Encode and read sealed segments: each holds a range of the log in one object, and never changes.
 
     segment-FIRST-LAST-CHAINHASH-FORMAT     events FIRST + 1 to LAST; the chain hash is that at LAST
 
-Games as first recorded are in parts of some thousand, in the order of their cells and, within a cell, of the log: who
-needs the games of some cells reads little else. All other events are there as their records. Players and cells have
-numbers of the segment's own; `numbers` says what they are in the ledger.
+Games as first recorded are in parts of a few thousand, ordered by cell and then by position, so that a task that needs
+some cells reads few other games. All other events are stored as records. A segment numbers its own players and cells;
+the object `numbers-...` maps these numbers to those of the ledger.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.cluster.columnar import Array, OpenedObject, object_bytes
+from ratings_ledger.projections.cluster.columnar import Array, OpenedObject, encode_object
 from ratings_ledger.projections.contract import NUMBERS
 from ratings_ledger.projections.facts.columns import (
     LABELS,
@@ -30,13 +30,13 @@ from ratings_ledger.projections.facts.columns import (
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
-# games in a part, and the moments at which so many parts of its games had been played
+# the games in a part, and the number of sample times that describe when they were played
 PART_GAMES = 8_192
 MOMENTS = 8
-# in every part: of games, then of participants
+# the columns of every part: of games, then of participants
 ROWS = {"first_position": "i8", "occurred_at": "i8", "count": "i2"}
 SLOTS = {"player": "i4", "place": "i2"}
-# in those parts where it says something: of games, then of participants; elsewhere it is the number
+# the columns of parts where any value differs from the default, which is given here
 OF_KIND = tuple(sorted({name for columns in COLUMNS_OF.values() for name in columns}))
 MORE_SLOTS = {
     "status": ("i1", 0),
@@ -44,12 +44,12 @@ MORE_SLOTS = {
     **{name: (f"i{array(code).itemsize}", usual) for name, (code, usual) in OPTIONAL.items()},
     **dict.fromkeys(OF_KIND, ("i8", 0)),
 }
-# of segments and their numbers; another number for each change of their bytes
+# the format of segments and their numbers; increased with each change of their bytes
 FORMAT = "7"
 
 
 class PartColumn(NamedTuple):
-    """A column of a part, of its `rows` or `slots`: left out where it says what is `usual`, a number or a column."""
+    """A column of a part's `rows` or `slots`; omitted if all values are `usual`, a number or the name of a column."""
 
     name: str
     code: str
@@ -64,12 +64,12 @@ PART_COLUMNS = (
     *(PartColumn(name, code, "slots", usual) for name, (code, usual) in MORE_SLOTS.items()),
 )
 Label = str | None
-# a cell as the segments write it: its labels as texts, seats and flags
+# a cell as segments write it: its labels as texts, its seats and its flags
 NamedCell = tuple[Label, Label, Label, Label, Label, Label, int, int]
 
 
 class SegmentName(NamedTuple):
-    """What the name of a segment says."""
+    """The parts of a segment's name."""
 
     first: int
     last: int
@@ -80,7 +80,7 @@ class SegmentName(NamedTuple):
         return "-".join(["segment", *map(str, self)])
 
 
-def segment_name(name: str) -> SegmentName | None:
+def parse_segment_name(name: str) -> SegmentName | None:
     """Return the parsed name of a segment, or None."""
     kind, *rest = name.split("-")
     if kind != "segment" or len(rest) != 4 or not (rest[0].isdecimal() and rest[1].isdecimal()):
@@ -88,20 +88,20 @@ def segment_name(name: str) -> SegmentName | None:
     return SegmentName(int(rest[0]), int(rest[1]), *rest[2:])
 
 
-def named_cells(facts: Facts) -> list[NamedCell]:
-    """Return the cells of some facts, as segments write them."""
-    texts = [*facts.texts, None]  # NONE is the last
+def name_cells(facts: Facts) -> list[NamedCell]:
+    """Return the cells of the facts in the form in which segments write them."""
+    texts = [*facts.texts, None]  # the last item, which NONE selects
     return [(*(texts[number] for number in cell[: len(LABELS)]), cell.seats, cell.flags) for cell in facts.cells]  # type: ignore[misc]
 
 
-def _in_order(cell: NamedCell) -> tuple[Any, ...]:
+def _cell_sort_key(cell: NamedCell) -> tuple[Any, ...]:
     return tuple((part is not None, part if part is not None else "") for part in cell)
 
 
-def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
-    """Return the bytes of a segment: all games of some facts that are not voided, and the events that they hand on."""
-    names = named_cells(facts)
-    cells = sorted(range(len(names)), key=lambda number: _in_order(names[number]))
+def encode_segment(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
+    """Encode a segment: all games of the facts that are not voided, and the records of all other events."""
+    names = name_cells(facts)
+    cells = sorted(range(len(names)), key=lambda number: _cell_sort_key(names[number]))
     rank = np.zeros(len(cells) + 1, dtype=np.int64)
     rank[cells] = np.arange(len(cells))
     live = np.ones(len(facts.cell), dtype=bool)
@@ -110,7 +110,7 @@ def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
     in_cell = rank[arrays.as_numpy(facts.cell)[rows]]
     order = np.argsort(in_cell, kind="stable")
     rows, in_cell = rows[order], in_cell[order]
-    columns = _columns(facts, rows)
+    columns = _load_columns(facts, rows)
     slot_from = np.concatenate(([0], np.cumsum(columns["count"], dtype=np.int64)))
     cuts = [*range(0, len(rows), PART_GAMES), len(rows)]
     spans = [slice(first, last) for first, last in pairwise(cuts)]
@@ -122,36 +122,36 @@ def sealed(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
     pool = [name.encode() for name in facts.players]
     content = {
         **{f"part.{number}": content for number, (_, content, _) in enumerate(parts)},
-        "part_says": _numbers([present for present, _, _ in parts]),
-        "part_custom": _numbers([has for _, _, has_custom in parts for has in has_custom]),
+        "part_says": _to_integers([present for present, _, _ in parts]),
+        "part_custom": _to_integers([has for _, _, has_custom in parts for has in has_custom]),
         "custom": custom,
         "clubs": [(number, facts.texts[number]) for number in clubs if number != NONE],
-        "part_slots": _numbers([span.stop - span.start for span in slots]),
-        "part_first_at": _numbers([int(part.min()) for part in times]),
-        "part_last_at": _numbers([int(part.max()) for part in times]),
-        "part_moments": _numbers([_moments(part) for part in times]).reshape(-1, MOMENTS),
+        "part_slots": _to_integers([span.stop - span.start for span in slots]),
+        "part_first_at": _to_integers([int(part.min()) for part in times]),
+        "part_last_at": _to_integers([int(part.max()) for part in times]),
+        "part_moments": _to_integers([_choose_moments(part) for part in times]).reshape(-1, MOMENTS),
         "cell_from": np.searchsorted(in_cell, np.arange(len(cells) + 1)).astype(np.int64),
         "cells": [names[number] for number in cells],
         "names": b"".join(pool),
-        "name_from": _numbers(np.cumsum([0, *map(len, pool)])),
-        "others_at": _numbers([at for at, _ in facts.others]),
+        "name_from": _to_integers(np.cumsum([0, *map(len, pool)])),
+        "others_at": _to_integers([at for at, _ in facts.others]),
         "others": [record for _, record in facts.others],
     }
-    return object_bytes(content, {**about, "games": len(rows), "part_games": PART_GAMES})
+    return encode_object(content, {**about, "games": len(rows), "part_games": PART_GAMES})
 
 
-def _moments(times: Array) -> list[int]:
-    """Return moments among some times, of which about as many lie around each."""
+def _choose_moments(times: Array) -> list[int]:
+    """Choose sample times, each of which stands for about the same number of the given times."""
     ordered = np.sort(times)
     return [int(ordered[(2 * number + 1) * len(ordered) // (2 * MOMENTS)]) for number in range(MOMENTS)]
 
 
-def _numbers(values: Any) -> Array:
+def _to_integers(values: Any) -> Array:
     return np.asarray(values, dtype=np.int64)
 
 
-def _columns(facts: Facts, rows: Array) -> dict[str, Array]:
-    """Return all columns of some games, one game after another; empty ones of which nobody has anything."""
+def _load_columns(facts: Facts, rows: Array) -> dict[str, Array]:
+    """Return all columns of the games in these rows, including the optional ones."""
     games = facts.only(arrays.as_column(rows))
     columns = {name: getattr(games, name) for name in (*ROW_COLUMNS, *SLOT_COLUMNS)}
     return {name: arrays.as_numpy(column) for name, column in (columns | games.optional | games.of_kind).items()}
@@ -160,9 +160,7 @@ def _columns(facts: Facts, rows: Array) -> dict[str, Array]:
 def _encode_part(
     columns: dict[str, Array], custom: Sequence[str], games: slice, slots: slice
 ) -> tuple[int, bytes, list[bool]]:
-    """Return which columns a part has, as bits; what is in these and in those of custom numbers; and of which custom
-    numbers it has some.
-    """
+    """Encode a part; return its columns as bits, its bytes, and for each custom number whether the part has it."""
     present, content = 0, []
     for bit, (name, code, of, usual) in enumerate(PART_COLUMNS):
         span = games if of == "rows" else slots
@@ -178,9 +176,9 @@ def _encode_part(
 
 
 class Games(NamedTuple):
-    """Games of a segment, as columns of numpy by name, those of participants from game to game: `rows` and `slots`.
+    """Games of a segment, as numpy columns by name: of games (`rows`), and of their participants in order (`slots`).
 
-    What no game says is not there. `cell` has the segment's number of every game's cell.
+    A column is missing if all its values are the default. `cell` holds the segment's number of each game's cell.
     """
 
     cell: Array
@@ -188,53 +186,54 @@ class Games(NamedTuple):
     slots: dict[str, Array]
 
 
-def games_of_cells(
+def read_games_of_cells(
     segment: OpenedObject, wanted: Array, since: int | None = None, until: int | None = None
 ) -> Iterator[Games]:
-    """Yield the games of the `wanted` cells (a boolean for each), part by part; only those played from `since` on and
-    before `until`. Raises `DamagedObject`.
+    """Yield the games of the `wanted` cells (one boolean per cell), part by part. Raises `DamagedObject`.
+
+    Only games played from `since` on and before `until` are included.
     """
     cell_from = segment.column("cell_from")
-    runs, size = _runs(segment, wanted), segment.about["part_games"]
-    for number in _parts_with(runs, size):
+    runs, size = _find_runs(segment, wanted), segment.about["part_games"]
+    for number in _list_parts(runs, size):
         first_at, last_at = (int(segment.column(f"part_{name}_at")[number]) for name in ("first", "last"))
         if (since is not None and last_at < since) or (until is not None and first_at >= until):
             continue
         low, high = number * size, min((number + 1) * size, int(cell_from[-1]))
         whole = _read_part(segment, number, high - low)
-        chosen = np.concatenate([np.arange(first, last) for first, last in _within(runs, low, high)])
+        chosen = np.concatenate([np.arange(first, last) for first, last in _clip_runs(runs, low, high)])
         if (since is not None and first_at < since) or (until is not None and last_at >= until):
             at = whole.rows["occurred_at"][chosen]
             inside = at >= (first_at if since is None else since)
             chosen = chosen[inside if until is None else inside & (at < until)]
         cell = np.searchsorted(cell_from, low + chosen, side="right") - 1
-        yield whole._replace(cell=cell) if len(chosen) == high - low else some_games(whole, chosen, cell)
+        yield whole._replace(cell=cell) if len(chosen) == high - low else select_games(whole, chosen, cell)
 
 
-def moments_of_parts(segment: OpenedObject, wanted: Array) -> Iterator[tuple[int, float]]:
-    """Moments around which about so many games of the `wanted` cells were played. Raises `DamagedObject`."""
-    runs, size, moments = _runs(segment, wanted), segment.about["part_games"], segment.column("part_moments")
-    for number in _parts_with(runs, size):
-        games = sum(last - first for first, last in _within(runs, number * size, (number + 1) * size))
+def list_moments(segment: OpenedObject, wanted: Array) -> Iterator[tuple[int, float]]:
+    """Yield sample times of the `wanted` cells with the number of games each stands for. Raises `DamagedObject`."""
+    runs, size, moments = _find_runs(segment, wanted), segment.about["part_games"], segment.column("part_moments")
+    for number in _list_parts(runs, size):
+        games = sum(last - first for first, last in _clip_runs(runs, number * size, (number + 1) * size))
         for moment in moments[number].tolist():
             yield moment, games / MOMENTS
 
 
-def _runs(segment: OpenedObject, wanted: Array) -> list[tuple[int, int]]:
-    """Return where the games of cells that follow each other are, from and to."""
+def _find_runs(segment: OpenedObject, wanted: Array) -> list[tuple[int, int]]:
+    """Return the ranges (first, last) of the games of consecutive wanted cells."""
     cell_from = segment.column("cell_from")
     edges = np.flatnonzero(np.diff(np.concatenate(([0], wanted.astype(np.int8), [0]))))
     runs = [(int(cell_from[low]), int(cell_from[high])) for low, high in edges.reshape(-1, 2)]
     return [(first, last) for first, last in runs if first < last]
 
 
-def _within(runs: list[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
-    """Return the parts of runs between two games, counted from the first of these."""
+def _clip_runs(runs: list[tuple[int, int]], low: int, high: int) -> list[tuple[int, int]]:
+    """Clip runs to the games from `low` to `high`, and count them from `low`."""
     return [(max(first, low) - low, min(last, high) - low) for first, last in runs if first < high and last > low]
 
 
-def _parts_with(runs: list[tuple[int, int]], size: int) -> list[int]:
-    """Return the parts, of so many games, that have some of the games in these runs."""
+def _list_parts(runs: list[tuple[int, int]], size: int) -> list[int]:
+    """Return the indices of the parts (of `size` games) that contain games of these runs."""
     return sorted({part for first, last in runs for part in range(first // size, (last - 1) // size + 1)})
 
 
@@ -256,8 +255,8 @@ def _read_part(segment: OpenedObject, number: int, games: int) -> Games:
     return Games(np.empty(0, dtype=np.int64), **part)
 
 
-def some_games(games: Games, chosen: Array, cell: Array) -> Games:
-    """Some games of a part."""
+def select_games(games: Games, chosen: Array, cell: Array) -> Games:
+    """Select games of a part by index."""
     count = games.rows["count"].astype(np.int64)
     start = np.cumsum(count) - count
     chosen = np.ascontiguousarray(chosen)
@@ -269,36 +268,36 @@ def some_games(games: Games, chosen: Array, cell: Array) -> Games:
     )
 
 
-def numbers_name(segment: str) -> str:
-    """Return the name of the numbers of a segment."""
+def to_numbers_name(segment: str) -> str:
+    """Return the name of the numbers object of a segment."""
     return f"numbers{segment.removeprefix('segment')}"
 
 
-def segment_of_numbers(name: str) -> str:
-    """Return the name of the segment whose numbers have a name; that of anything else is its own."""
+def to_segment_name(name: str) -> str:
+    """Return the segment's name for the name of a numbers object; return any other name unchanged."""
     return f"segment{name.removeprefix('numbers')}" if name.startswith("numbers-") else name
 
 
 class Numbering:
-    """All players and cells of a ledger's segments, by number, to number those of the next."""
+    """Numbers the players and cells of a ledger's segments, one segment after another."""
 
     def __init__(self, earlier: Iterable[OpenedObject]) -> None:
         self.players: dict[str, int] = {}
         self.cells: dict[NamedCell, int] = {}
         for segment in earlier:
-            self.take(segment)
+            self.add_segment(segment)
 
-    def take(self, one: OpenedObject) -> None:
-        """Go on with the numbers of another segment."""
-        for name in all_names(one):
+    def add_segment(self, numbers: OpenedObject) -> None:
+        """Add the numbers object of a segment."""
+        for name in read_names(numbers):
             self.players.setdefault(name, len(self.players))
-        for cell in one.lines("cells"):
+        for cell in numbers.lines("cells"):
             self.cells.setdefault(tuple(cell), len(self.cells))
 
     def number(self, segment: OpenedObject) -> Iterator[Bytes]:
-        """Return the bytes of the numbers of the segment that comes next."""
+        """Number the next segment, and return the bytes of its numbers object."""
         players, cells = len(self.players), len(self.cells)
-        own = all_names(segment), [tuple(cell) for cell in segment.lines("cells")]
+        own = read_names(segment), [tuple(cell) for cell in segment.lines("cells")]
         player = [self.players.setdefault(name, len(self.players)) for name in own[0]]
         cell = [self.cells.setdefault(name, len(self.cells)) for name in own[1]]
         pool = [name.encode() for name in [*self.players][players:]]
@@ -309,11 +308,11 @@ class Numbering:
             "cells": [*self.cells][cells:],
             "name_from": np.array([0, *accumulate(map(len, pool))], dtype=np.int64),
         }
-        return object_bytes(columns, {"name": numbers_name(segment.name), "players_before": players})
+        return encode_object(columns, {"name": to_numbers_name(segment.name), "players_before": players})
 
 
-def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Iterator[Bytes]:
-    """Return the bytes of the numbers of a segment of what is not sealed: all its players get new ones."""
+def number_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Iterator[Bytes]:
+    """Number the segment of unsealed events, in which all players get new numbers; return the bytes."""
     known: dict[NamedCell, int] = {}
     for earlier_segment in earlier:
         for cell in earlier_segment.lines("cells"):
@@ -329,17 +328,17 @@ def numbers_of_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> I
         "cells": [*known][before:],
         "name_from": starts,
     }
-    return object_bytes(columns, {"players_before": players})
+    return encode_object(columns, {"players_before": players})
 
 
-def all_names(one: OpenedObject) -> list[str]:
-    """Return all names in an object."""
-    text, starts = one.column("names").tobytes(), one.column("name_from").tolist()
+def read_names(opened: OpenedObject) -> list[str]:
+    """Return all player names in an object."""
+    text, starts = opened.column("names").tobytes(), opened.column("name_from").tolist()
     return [text[first:last].decode() for first, last in pairwise(starts)]
 
 
-def names_of(numbers: Sequence[OpenedObject], wanted: Array) -> list[str]:
-    """Return the players with some numbers, which ascend."""
+def find_names(numbers: Sequence[OpenedObject], wanted: Array) -> list[str]:
+    """Return the names of the players with these numbers, which must ascend."""
     names: list[str] = []
     firsts = [int(part.about["players_before"]) for part in numbers]
     cuts = [*np.searchsorted(wanted, firsts).tolist(), len(wanted)]

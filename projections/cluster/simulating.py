@@ -1,4 +1,4 @@
-"""The coordinator of `whatif`: it has all ladders that a ruleset matters to compared, and puts the answers together."""
+"""Coordinate `whatif` on a cluster: workers compare the affected ladders, and this module combines their answers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.published_lists import latest_lists, published_lists
 from ratings_ledger.projections.cluster.coordinating import (
-    Prepared,
-    pack_results,
-    pack_task,
-    prepared_for,
+    PreparedLog,
+    create_pack_task,
+    prepare_with_retries,
+    run_pack_tasks,
     sweep,
 )
 from ratings_ledger.projections.cluster.farm import Cluster, Task
-from ratings_ledger.projections.cluster.packs import PACK_GAMES, by_family, packs
-from ratings_ledger.projections.cluster.tasks import comparison_in
+from ratings_ledger.projections.cluster.packs import PACK_GAMES, build_packs, group_by_family
+from ratings_ledger.projections.cluster.tasks import parse_comparison
 from ratings_ledger.projections.diff.affected import is_affected
 from ratings_ledger.projections.diff.what_if import (
     SimulatedLadder,
@@ -46,19 +46,19 @@ from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
 
 
-class _Question(NamedTuple):
-    """What is asked of whom, and of what."""
+class _SimulationRequest(NamedTuple):
+    """The arguments of a simulation, with its connection and cluster."""
 
     ledger: Ledger
     connection: Connection
     cluster: Cluster
-    prepared: Prepared
+    prepared: PreparedLog
     ladders: Collection[str]
     as_of: int | None
     note: Callable[[str], None]
 
 
-def simulated_on(
+def simulate_on_cluster(
     ledger: Ledger,
     workers: AbstractContextManager[Cluster],
     rulesets: Sequence[tuple[dict[str, str], Ruleset]],
@@ -67,53 +67,54 @@ def simulated_on(
     known_at: str | None,
     note: Callable[[str], None],
 ) -> Simulation:
-    """Return what `Snapshot.simulate` says, worked out by some workers, which are not asked for what can be refused
-    without them.
+    """Return the result of `Snapshot.simulate`, computed by workers; invalid arguments are refused without them.
 
-    Raises as that does, and as `cluster_for` and `farm` do.
+    Raises the errors of `Snapshot.simulate`, `open_cluster` and `run_tasks`.
     """
     with ledger.reading() as connection, ExitStack() as stack:
         position, times = resolve_known_at(connection, known_at, None, note), load_times(connection)
         until = parse_as_of(as_of, times.home or rulesets[0][1].time_zone)
-        _refuse(read_rulesets_at(connection, position), rulesets, ladders, until)
+        _check_question(read_rulesets_at(connection, position), rulesets, ladders, until)
         cluster = stack.enter_context(workers)
-        prepared = prepared_for(ledger, cluster, position, accounts=True)
-        question = _Question(ledger, connection, cluster, prepared, ladders, until, note)
+        prepared = prepare_with_retries(ledger, cluster, position, accounts=True)
+        question = _SimulationRequest(ledger, connection, cluster, prepared, ladders, until, note)
         failed = list[str]()
-        variants = tuple(_variant(question, told, ruleset, failed) for told, ruleset in rulesets)
+        variants = tuple(_simulate_variant(question, told, ruleset, failed) for told, ruleset in rulesets)
         sweep(cluster)
         at = Coordinates(until, position, None, tuple(prepared.facts.left_out))
         return Simulation(at, variants, failed=tuple(dict.fromkeys(failed)), times=times)
 
 
-def _refuse(
+def _check_question(
     facts: Facts, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str], as_of: int | None
 ) -> None:
-    """Refuse all that can be without a game, before anything is sealed. Raises as `refuse_simulated`,
-    `under` and `_concerned` do."""
+    """Refuse all that can be without a game, before anything is sealed. Raises as `check_simulated_ladder`,
+    `apply_ruleset` and `_list_affected` do."""
     for ladder in ladders:
         check_simulated_ladder(facts, ladder, rulesets[0][1])
     for _, ruleset in rulesets:
-        _concerned(_both(facts, apply_ruleset(facts, ruleset, as_of)), ruleset, ladders)
+        _list_affected(_merge_versions(facts, apply_ruleset(facts, ruleset, as_of)), ruleset, ladders)
 
 
-def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed: list[str]) -> Variant:
-    """Return what a ruleset would change; `failed` gets what cannot be replayed."""
+def _simulate_variant(
+    question: _SimulationRequest, told: dict[str, str], ruleset: Ruleset, failed: list[str]
+) -> Variant:
+    """Return the effect of a ruleset; failures of replays are appended to `failed`."""
     _, connection, _, prepared, ladders, as_of, note = question
     nothing = prepared.facts.only(array("q"))
     then = apply_ruleset(nothing, ruleset, as_of)
     failed += [problem.reason for problem in nothing.unusable.values()]
     simulated, published, own_failed = list[SimulatedLadder](), list[Any](), list[str]()
     now_there, then_there = set[str](), set[str]()
-    for some, lists, wrong, there, there_then in _compared(question, then, ruleset, ladders):
+    for some, lists, wrong, there, there_then in _compare_packs(question, then, ruleset, ladders):
         simulated += some
         published += lists
-        own_failed += [_with_game(connection, text) for text in wrong if text not in failed]
+        own_failed += [_add_game(connection, text) for text in wrong if text not in failed]
         now_there |= {name for name in there if parse_name(name).ruleset_id == ruleset.id}
         then_there |= {*there_then}
     if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in then_there]:
-        # nothing is replayed to find what there is
-        every = _compared(question, then, ruleset, unknown, all_packs=True)
+        # list the ladders that have games; this replays nothing
+        every = _compare_packs(question, then, ruleset, unknown, all_packs=True)
         raise build_no_games_error(ruleset, unknown[0], {name for *_, there_then in every for name in there_then})
     if not now_there:
         note(f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with")
@@ -127,22 +128,24 @@ def _variant(question: _Question, told: dict[str, str], ruleset: Ruleset, failed
     )
 
 
-def _compared(
-    question: _Question, then: Ladders, ruleset: Ruleset, ladders: Collection[str], all_packs: bool = False
+def _compare_packs(
+    question: _SimulationRequest, then: Ladders, ruleset: Ruleset, ladders: Collection[str], all_packs: bool = False
 ) -> Iterator[list[Any]]:
-    """Yield what comes of the packs whose ladders a ruleset may matter to, as `comparison_in` has it; if some ladders
-    are named, of these alone, in their packs or in all of their rulesets'. Raises as `farm` does.
+    """Yield the comparisons of the packs whose ladders a ruleset may affect, in the form of `parse_comparison`.
+
+    If ladders are named, only these are compared, in their own packs or (with `all_packs`) in all packs of their
+    rulesets. Raises the errors of `run_tasks`.
     """
     ledger, connection, cluster, prepared, *_ = question
-    facts, both = prepared.facts, _both(prepared.facts, then)
+    facts, both = prepared.facts, _merge_versions(prepared.facts, then)
     planned, tasks = replace(facts, rulesets=both), list[Task]()
     published = {
         published_list.ladder: published_list
         for published_list in latest_lists(published_lists(connection, facts.position))
     }
-    for ruleset_id, asked in _concerned(both, ruleset, ladders).items():
-        lists = by_family(both[ruleset_id], published)
-        for pack in packs(planned, ruleset_id, () if all_packs else asked, (), prepared.counts, PACK_GAMES):
+    for ruleset_id, asked in _list_affected(both, ruleset, ladders).items():
+        lists = group_by_family(both[ruleset_id], published)
+        for pack in build_packs(planned, ruleset_id, () if all_packs else asked, (), prepared.counts, PACK_GAMES):
             own = [published[name] for family in pack.families for name in lists.get(family, ())]
             options = {
                 "asked": asked,
@@ -153,24 +156,25 @@ def _compared(
                     for published_list in own
                 ],
             }
-            tasks.append(pack_task("compare", prepared, pack, **options))
-    for result in pack_results(ledger, cluster, prepared, "comparing", tasks, accounts=True):
-        yield comparison_in(result)
+            tasks.append(create_pack_task("compare", prepared, pack, **options))
+    for result in run_pack_tasks(ledger, cluster, prepared, "comparing", tasks, accounts=True):
+        yield parse_comparison(result)
 
 
-def _both(facts: Facts, then: Ladders) -> dict[str, list[Version]]:
-    """Return the versions of all rulesets as they are, with those that would be."""
+def _merge_versions(facts: Facts, then: Ladders) -> dict[str, list[Version]]:
+    """Return the current versions of all rulesets, together with the hypothetical ones."""
     both = dict(then.facts.rulesets)
     for ruleset_id, versions in facts.rulesets.items():
         both[ruleset_id] = versions if then.facts.rulesets[ruleset_id] is versions else [*versions, *both[ruleset_id]]
     return both
 
 
-def _concerned(
+def _list_affected(
     both: Mapping[str, Sequence[Version]], ruleset: Ruleset, ladders: Collection[str]
 ) -> dict[str, list[str]]:
-    """Return the rulesets that another one may matter to, with the ladders of each that are named; if some are named,
-    only the rulesets of these. Raises `BadArgument` for one that workers do not have.
+    """Return the rulesets that another ruleset may affect, with the named ladders of each.
+
+    If ladders are named, only their rulesets are included. Raises `BadArgument` for a rule that workers cannot run.
     """
     found = {}
     for ruleset_id, versions in both.items():
@@ -178,13 +182,13 @@ def _concerned(
         if not any(is_affected(version, {f"ruleset:{ruleset.id}"}) for version in versions) or (ladders and not names):
             continue
         if not all(is_built_in(version.rule) for version in versions):
-            message = f"{ruleset_id} runs on the rule of a package, which is replayed on this machine alone"
-            raise BadArgument(f"{message}: leave out --on", "on")
+            message = f"{ruleset_id} uses a rule from a package, which only runs on this machine"
+            raise BadArgument(f"{message}; leave out --on", "on")
         found[ruleset_id] = names
     return found
 
 
-def _with_game(connection: Connection, text: str) -> str:
-    """Return why a ladder cannot be replayed, with the id of the game, which workers do not know."""
+def _add_game(connection: Connection, text: str) -> str:
+    """Add the id of the game, which workers do not know, to the message of a failure."""
     match = re.search(r"at position (\d+)", text)
     return text if match is None else add_game_id(text, int(match[1]), connection)

@@ -1,9 +1,9 @@
-"""The tasks of a worker. Each is pure: it reads objects and creates one object, named by its inputs.
+"""Perform the tasks of a worker. Each task reads objects and creates one object, named by its inputs.
 
-perform(url, proof, place) -> nothing     performs the plan at a place, which names the object to create
+perform(url, proof, place)     performs the plan at a place, which names the object to create
 
-A plan is JSON; plans of tasks that are handed out together are in one object. A worker that creates an object a second
-time compares it, because the same plan gives the same bytes everywhere.
+A plan is JSON; the plans of tasks that are submitted together are in one object. A worker that creates an object a
+second time compares the two, because the same plan gives the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from ratings_ledger.ledger.events.records import chain_hash, leaf_hash
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.validation.published_lists import PublishedList
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.cluster.base import SharedBase, Window, base_of
-from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, object_at, object_bytes
-from ratings_ledger.projections.cluster.engines import NotTheSame, Unfit
-from ratings_ledger.projections.cluster.objects import Objects, objects_at
-from ratings_ledger.projections.cluster.packs import Pack, family_of
+from ratings_ledger.projections.cluster.base import SharedBase, Window, load_base
+from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, encode_object, open_object
+from ratings_ledger.projections.cluster.engines import ConflictingOutput, UnfitWorker
+from ratings_ledger.projections.cluster.objects import Objects, open_object_store
+from ratings_ledger.projections.cluster.packs import Pack, find_family
 from ratings_ledger.projections.cluster.proofs import (
     CODE,
     Proof,
-    golden_digest,
+    compute_golden_digest,
 )
-from ratings_ledger.projections.cluster.segments import NamedCell, SegmentName, sealed, segment_name
+from ratings_ledger.projections.cluster.segments import NamedCell, SegmentName, encode_segment, parse_segment_name
 from ratings_ledger.projections.diff.comparison import DifferingList, Effect, ImpactSummary, PointsChange
 from ratings_ledger.projections.diff.impact import LogLookups
 from ratings_ledger.projections.diff.predictions import Quality, QualityPair
@@ -82,43 +82,45 @@ class PlanRange(NamedTuple):
 
 
 @lru_cache(64)
-def _is_fit(url: str, proof: Proof) -> None:
-    """Raise `Unfit` if this worker may not work. Objects read for an earlier computation are read and checked again."""
-    object_at.cache_clear()
-    base_of.cache_clear()
+def _check_fitness(url: str, proof: Proof) -> None:
+    """Raise `UnfitWorker` unless this worker is fit; forget objects read for an earlier computation."""
+    open_object.cache_clear()
+    load_base.cache_clear()
     if proof.code != CODE:
-        raise Unfit("a worker runs another version of the program, of Python, numpy or numba; install the same there")
+        raise UnfitWorker(
+            "a worker runs another version of the program, of Python, numpy or numba; install the same there"
+        )
     try:
-        content = bytes(objects_at(url).read(proof.nonce, 0, 1000))
+        content = bytes(open_object_store(url).read(proof.nonce, 0, 1000))
     except OSError:
         content = b""
     if content.partition(b" ")[0] != proof.nonce.encode():
-        raise Unfit(f"a worker does not see what is written to {url}; {ONE_PLACE}")
-    if golden_digest() != proof.golden:
-        raise Unfit("a worker computes other points for the same games than this machine does")
+        raise UnfitWorker(f"a worker cannot read the objects in {url}; {ONE_PLACE}")
+    if compute_golden_digest() != proof.golden:
+        raise UnfitWorker("a worker computes other points for the same games than this machine does")
 
 
 def perform(url: str, proof: Proof, place: PlanRange) -> None:
     """Perform the plan at a place.
 
-    Raises `Unfit`, `NotTheSame`, `DamagedObject`, `OSError`, `StoreDamaged`.
+    Raises `UnfitWorker`, `ConflictingOutput`, `DamagedObject`, `OSError`, `StoreDamaged`.
     """
-    _is_fit(url, Proof(*proof))
-    objects = objects_at(url)
-    text = plan_at(objects, PlanRange(*place))
+    _check_fitness(url, Proof(*proof))
+    objects = open_object_store(url)
+    text = read_plan(objects, PlanRange(*place))
     plan, name = json.loads(text), output_name(text)
     if plan["task"] == "seal":
-        keep(objects, plan["makes"], _sealed(objects, plan))
+        create_or_compare(objects, plan["makes"], _seal(objects, plan))
         return
-    base = base_of(url, plan["base"])
+    base = load_base(url, plan["base"])
     plan["cells"] = [(number, tuple(cell)) for number, cell in plan["cells"]]
     plan["families"] = {*map(tuple, plan["families"])}
-    result = compared_pack(base, plan) if plan["task"] == "compare" else replayed_pack(base, plan)
-    keep(objects, name, object_bytes({"results": result}, {"name": name}))
+    result = compare_pack(base, plan) if plan["task"] == "compare" else replay_pack(base, plan)
+    create_or_compare(objects, name, encode_object({"results": result}, {"name": name}))
 
 
-def places_of(plans: Sequence[str]) -> list[PlanRange]:
-    """Return the places of plans in the object that has them one after the other."""
+def locate_plans(plans: Sequence[str]) -> list[PlanRange]:
+    """Return the places of plans in the object that contains all of them."""
     texts = [plan.encode() for plan in plans]
     name = f"plans-{hashlib.sha256(b''.join(texts)).hexdigest()}"
     ends = accumulate(map(len, texts))
@@ -128,11 +130,11 @@ def places_of(plans: Sequence[str]) -> list[PlanRange]:
     ]
 
 
-def plan_at(objects: Objects, place: PlanRange) -> str:
+def read_plan(objects: Objects, place: PlanRange) -> str:
     """Return the plan at a place. Raises `DamagedObject`."""
     text = bytes(objects.read(place.plans, place.first, place.length))
     if hashlib.sha256(text).hexdigest() != place.digest:
-        raise DamagedObject(place.plans, "does not have the plan that was put there")
+        raise DamagedObject(place.plans, "does not contain the plan that was written")
     return text.decode()
 
 
@@ -141,13 +143,13 @@ def output_name(plan_text: str) -> str:
     return f"out-{hashlib.sha256(plan_text.encode()).hexdigest()}"
 
 
-def result_in(objects: Objects, name: str) -> bytes:
+def read_result(objects: Objects, name: str) -> bytes:
     """Return the results of a pack from the object that its plan created. Raises `DamagedObject`."""
     return bytes(OpenedObject(objects, name).column("results").tobytes())
 
 
-def keep(objects: Objects, name: str, parts: Iterable[Bytes]) -> None:
-    """Create an object. An existing one must be equal, or damaged: then it is replaced. Raises `NotTheSame`."""
+def create_or_compare(objects: Objects, name: str, parts: Iterable[Bytes]) -> None:
+    """Create an object. An existing one must be equal, or damaged: then it is replaced. Raises `ConflictingOutput`."""
     content = b"".join(map(bytes, parts))
     for _ in range(3):
         if objects.create(name, [content]):
@@ -158,9 +160,9 @@ def keep(objects: Objects, name: str, parts: Iterable[Bytes]) -> None:
             objects.delete(name)
             continue
         if differs(objects, name, content):
-            raise NotTheSame(f"{name} was made twice and is not the same")
+            raise ConflictingOutput(f"{name} was created twice with different bytes")
         return
-    raise DamagedObject(name, "cannot be made again")
+    raise DamagedObject(name, "cannot be created again")
 
 
 def differs(objects: Objects, name: str, content: bytes) -> bool:
@@ -177,34 +179,33 @@ def raw_content(texts: Iterable[bytes]) -> Iterator[Bytes]:
     yield crc.to_bytes(CRC_BYTES, "big")
 
 
-def _sealed(objects: Objects, plan: dict[str, Any]) -> Iterator[Bytes]:
+def _seal(objects: Objects, plan: dict[str, Any]) -> Iterator[Bytes]:
     """Seal a range of records."""
-    name, records = segment_name(plan["makes"]), plan["records"]
+    name, records = parse_segment_name(plan["makes"]), plan["records"]
     assert name is not None
     content = memoryview(objects.read(records, 0, objects.size(records) or 0))
     if zlib.crc32(content[:-CRC_BYTES]).to_bytes(CRC_BYTES, "big") != bytes(content[-CRC_BYTES:]):
         raise DamagedObject(records, "has another checksum")
-    return segment_of(content[:-CRC_BYTES], bytes.fromhex(plan["behind"]), name, plan["ledger"])
+    return build_segment(content[:-CRC_BYTES], bytes.fromhex(plan["behind"]), name, plan["ledger"])
 
 
-def segment_of(records: Any, behind: bytes, name: SegmentName, ledger: str) -> Iterator[Bytes]:
-    """Return the bytes of the segment of this name, given its records, one a line, and the chain hash behind which they
-    are.
+def build_segment(records: Any, behind: bytes, name: SegmentName, ledger: str) -> Iterator[Bytes]:
+    """Build the segment with this name from its records, one per line, and the chain hash before them.
 
-    Raises `StoreDamaged` unless they lead from that to the one in the name.
+    Raises `StoreDamaged` unless the records lead to the chain hash in the name.
     """
     chain = behind
     for page in pages_of(records):
         for record in page.split(b"\n")[:-1]:
             chain = chain_hash(chain, leaf_hash(record))
     if chain.hex() != name.chain_hash:
-        changed = f"the events from {name.first + 1:,} to {name.last:,} are not as they were recorded"
-        raise StoreDamaged(f"{changed}, so they are not sealed; see: ratings verify")
-    return sealed(decode_text(records, name.first, name.last), {"ledger": ledger, "name": str(name)})
+        problem = f"the events from {name.first + 1:,} to {name.last:,} are not as they were recorded"
+        raise StoreDamaged(f"{problem}, so they are not sealed; see: ratings verify")
+    return encode_segment(decode_text(records, name.first, name.last), {"ledger": ledger, "name": str(name)})
 
 
-def pack_plan(task: str, base: str, pack: Pack, cells: Iterable[tuple[int, NamedCell]], **options: Any) -> str:
-    """Return the plan of a task for a pack, whose cells have these numbers in the ledger and labels."""
+def write_pack_plan(task: str, base: str, pack: Pack, cells: Iterable[tuple[int, NamedCell]], **options: Any) -> str:
+    """Write the plan of a task for a pack; `cells` are its cells with their numbers in the ledger."""
     shared = {
         "task": task,
         "code": CODE,
@@ -217,10 +218,10 @@ def pack_plan(task: str, base: str, pack: Pack, cells: Iterable[tuple[int, Named
     return json.dumps({**shared, **options}, sort_keys=True)
 
 
-def replayed_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
+def replay_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     """Replay the ladders of a pack. Raises `DamagedObject` if their games are not those of the plan."""
     if plan["streamed"] is not None:
-        ladder = streamed(base, plan["cells"], plan["games"], plan["ruleset"], tuple(plan["streamed"]))
+        ladder = stream_ladder(base, plan["cells"], plan["games"], plan["ruleset"], tuple(plan["streamed"]))
         return pack([] if ladder is None else [ladder])
     ladders = Ladders(base.facts(plan["cells"], plan["games"]))
     planned, versions = (
@@ -230,7 +231,7 @@ def replayed_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     streams = {
         name: stream
         for name, stream in planned.streams.items()
-        if family_of(versions, parse_name(name).values) in plan["families"]
+        if find_family(versions, parse_name(name).values) in plan["families"]
         and (not plan["asked"] or name in plan["asked"])
     }
     build = partial(build_ladder, changes=plan["changes"])
@@ -238,12 +239,12 @@ def replayed_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     return pack(sorted(results, key=lambda result: (result.ladder, isinstance(result, BuiltLadder))))
 
 
-# The number of games in a window, approximately.
+# the approximate number of games in a window
 WINDOW_GAMES = 1_000_000
 
 
-def windows(base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int) -> Iterator[Window]:
-    """Yield windows of time with about `games` games of some cells each, from the first game to the last."""
+def split_into_windows(base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int) -> Iterator[Window]:
+    """Yield windows of time that each contain about `games` games of the cells, from the first game to the last."""
     size, cuts = 0.0, list[int | None]([None])
     for moment, count in sorted(base.moments(cells)):
         if size >= games and moment != cuts[-1]:
@@ -253,20 +254,20 @@ def windows(base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int
     yield from pairwise([*cuts, None])
 
 
-def streamed(
+def stream_ladder(
     base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int, ruleset_id: str, values: tuple[str, ...]
 ) -> BuiltLadder | LadderFailure | None:
-    """Return a ladder as `built` gives it; None if no game counts there.
+    """Build a ladder window by window, with less memory than `build_ladder`; None if no game counts on it.
 
-    Raises `DamagedObject` if the segments have other than so many games.
+    Raises `DamagedObject` unless the segments have the expected number of games.
     """
     ladder, earlier, read, names = "/".join([ruleset_id, *values]), None, 0, list[str]()
-    for window in windows(base, cells, WINDOW_GAMES):
-        facts, rows = base.facts_within(cells, window, names)
+    for window in split_into_windows(base, cells, WINDOW_GAMES):
+        facts, rows = base.load_facts_within(cells, window, names)
         read, names = read + rows, facts.players
         ladders = Ladders(facts)
         try:
-            earlier = _continued(facts, ladder, ruleset_id, values, window, earlier)
+            earlier = _continue_trace(facts, ladder, ruleset_id, values, window, earlier)
         except RuleFailure as error:
             return to_ladder_failure(ladder, ladders, error)
     if read != games:
@@ -284,10 +285,10 @@ def streamed(
     )
 
 
-def _continued(
+def _continue_trace(
     facts: Facts, ladder: str, ruleset_id: str, values: tuple[str, ...], window: Window, earlier: Trace | None
 ) -> Trace | None:
-    """Return the trace at the end of a window, given that at the end of the last one; None before the ladder begins.
+    """Return the trace at the end of a window, given the one at its start; None before the first game of the ladder.
 
     Raises `RuleFailure`.
     """
@@ -301,14 +302,14 @@ def _continued(
     ).get(ladder)
     if own_streams is None:
         return earlier
-    # A version that takes effect after the last game is applied by the window of the next game.
+    # a version that takes effect after the last game is applied in the window of the next game
     own_streams = replace(own_streams, batch=None, until=None)
     stream = own_streams if earlier is None else number_players_after(earlier.stream, own_streams)
-    return _light(replay(stream, keep=False, earlier=earlier))
+    return _drop_games(replay(stream, keep=False, earlier=earlier))
 
 
-def _light(trace: Trace) -> Trace:
-    """Return a trace without its games, for another trace to continue or a list to rank."""
+def _drop_games(trace: Trace) -> Trace:
+    """Return a trace without its games, which is enough to continue it or to rank it."""
     stream, none = trace.stream, array("q")
     last = trace.last_version
     version: Any = np.broadcast_to(np.int16(0 if last is None else stream.versions.index(last)), trace.count)
@@ -338,7 +339,7 @@ _KINDS: dict[str, Any] = {
 }
 
 
-def compared_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
+def compare_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     """Compare the ladders of a pack with those under another ruleset. Raises `DamagedObject`."""
     ruleset, as_of, of = Ruleset.model_validate(plan["under"]), plan["as_of"], plan["ruleset"]
     now = Ladders(base.facts(plan["cells"], plan["games"]), as_of)
@@ -349,53 +350,55 @@ def compared_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
         name
         for streams in every
         for name in streams
-        if family_of(versions, parse_name(name).values) in plan["families"]
+        if find_family(versions, parse_name(name).values) in plan["families"]
     }
     names = {name for name in here if not plan["asked"] or name in plan["asked"]}
     compared, published = (
-        compare_simulated_ladders(_recorded(plan["lists"]), now, then, ruleset.id, names, failed) if names else ([], ())
+        compare_simulated_ladders(_build_lookups(plan["lists"]), now, then, ruleset.id, names, failed)
+        if names
+        else ([], ())
     )
     there = [sorted(here & streams.keys()) for streams in every]
-    return marshal.dumps([as_plain(tuple(compared)), as_plain(published), failed, *there], REPEATABLE)
+    return marshal.dumps([to_plain(tuple(compared)), to_plain(published), failed, *there], REPEATABLE)
 
 
-def _recorded(lists: Sequence[Sequence[Any]]) -> LogLookups:
-    """Return what a plan says of published lists."""
-    rows: dict[int, list[RankedRow]] = {position: [*map(_row, listed)] for position, *_, listed in lists}
+def _build_lookups(lists: Sequence[Sequence[Any]]) -> LogLookups:
+    """Build lookups from the published lists in a plan."""
+    rows: dict[int, list[RankedRow]] = {position: [*map(_parse_row, listed)] for position, *_, listed in lists}
 
-    def as_listed(published: PublishedList) -> Ranking:
+    def rank_list(published: PublishedList) -> Ranking:
         return Ranking(published.ladder, published.ruleset, 1, rows[published.position], published.games, 0, 0, 0, 0, 0)
 
     lists_published = [PublishedList(*fields[:-1]) for fields in lists]
-    return LogLookups(lambda: lists_published, as_listed, lambda failure, facts: failure.describe(facts))
+    return LogLookups(lambda: lists_published, rank_list, lambda failure, facts: failure.describe(facts))
 
 
-def _row(fields: Sequence[Any]) -> RankedRow:
+def _parse_row(fields: Sequence[Any]) -> RankedRow:
     row = RankedRow(*fields)
     return row if row.places is None else row._replace(places=tuple(row.places))
 
 
-def comparison_in(result: bytes) -> list[Any]:
-    """Return what `compared_pack` gave: ladders, lists, failures, the ladders now, and those then."""
+def parse_comparison(result: bytes) -> list[Any]:
+    """Parse the result of `compare_pack`: ladders, lists, failures, and the names of current and hypothetical ladders."""
     compared, published, *others = marshal.loads(result)
     return [from_plain(compared), from_plain(published), *others]
 
 
-def as_plain(value: Any) -> Any:
-    """Return a part of an answer as plain values; `from_plain` gives it back."""
+def to_plain(value: Any) -> Any:
+    """Convert a part of an answer to plain values for `from_plain`."""
     if is_dataclass(value) and not isinstance(value, type):
-        return type(value).__name__, [as_plain(getattr(value, member.name)) for member in fields(value)]
+        return type(value).__name__, [to_plain(getattr(value, member.name)) for member in fields(value)]
     if isinstance(value, Fraction):
         return "Fraction", [value.numerator, value.denominator]
     if isinstance(value, datetime):
         return "datetime", [(value - _EPOCH) // timedelta(microseconds=1)]
     if isinstance(value, tuple):
-        return "tuple", [*map(as_plain, value)]
+        return "tuple", [*map(to_plain, value)]
     return ("ABSENT", []) if value is ABSENT else value
 
 
 def from_plain(value: Any) -> Any:
-    """Return what `as_plain` was given."""
+    """Restore a value from the plain values of `to_plain`."""
     if not isinstance(value, tuple):
         return value
     kind, parts = value[0], [*map(from_plain, value[1])]

@@ -406,11 +406,14 @@ def settle_facts(facts: Facts) -> None:
 def replay_clock_of(facts: Facts, game_id: str) -> GameClock | None:
     """Return the clock of a game after its live events; None if it has none, or one that contradicts itself."""
     from ratings_ledger.projections.game_clock import GameClock, replay_clock
-    from ratings_ledger.projections.game_clock.logs import timed
+    from ratings_ledger.projections.game_clock.logs import complete_timers
 
     withdrawn = facts.recorded.withdrawn
-    clock_events = [event for event in facts.recorded.clocks.get(game_id, ()) if event[0] not in withdrawn]
-    events = [{"type": name, "data": timed(facts.rulesets, name, at, data)} for _, at, name, data in clock_events]
+    load_clock_events = [event for event in facts.recorded.clocks.get(game_id, ()) if event[0] not in withdrawn]
+    events = [
+        {"type": name, "data": complete_timers(facts.rulesets, name, at, data)}
+        for _, at, name, data in load_clock_events
+    ]
     clock = replay_clock(events, facts.current)
     return clock if isinstance(clock, GameClock) else None
 

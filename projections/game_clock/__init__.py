@@ -1,7 +1,7 @@
-"""A game's clock, replayed from its events: timers at any instant, and why somebody was removed.
+"""Replay a game's clock from its events: the timers at any instant, and the reasons for removals.
 
 Events are plain mappings with `type` and `data`; the rules are in `docs/clock.md`. Anna has 4 s to roll the dice and
-takes 3 s; she keeps half of the second that is left:
+takes 3 s; half of the remaining second is added to her main timer:
 
     >>> from ratings_ledger.projections.game_clock import clock_at
     >>> data = {"game_id": "g-1"}

@@ -1,4 +1,4 @@
-"""What each event does to a game clock, and why a clock cannot take it: logs that contradict themselves."""
+"""Apply events to a game clock, and reject events that contradict it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
@@ -21,7 +21,7 @@ CHOICES = get_args(Choice)
 
 
 class ClockProblem(NamedTuple):
-    """Why an event cannot be taken: a code, what is wrong, and what would be right."""
+    """Why an event is rejected: a code, and a message with the error and the fix."""
 
     code: str
     message: str
@@ -30,11 +30,14 @@ class ClockProblem(NamedTuple):
 def replay_clock(
     events: Sequence[Mapping[str, Any]], current: Callable[[str], str] = str
 ) -> GameClock | Rejection | None:
-    """Return the clock after the events of one game, in order, or what is wrong with the first bad one (lines count
-    from 1).
+    """Replay the events of one game in order; return the clock, the first rejection (lines count from 1), or None.
 
-    None without events. Each event is a mapping with `type` and `data`, already validated by the ledger's models;
-    `current` gives the id that a player now has.
+    Args:
+        events: mappings with `type` and `data`, already validated by the ledger's models.
+        current: returns the current id of a player.
+
+    Returns:
+        None if there are no events.
     """
     clock: GameClock | None = None
     for number, event in enumerate(events, 1):
@@ -48,7 +51,7 @@ def replay_clock(
 def take_event(
     clock: GameClock | None, type_name: str, data: Data, current: Callable[[str], str] = str
 ) -> GameClock | Rejection:
-    """Return the clock after one more event, or why the event cannot be taken; the given clock is left as it is."""
+    """Return the clock after one more event, or why the event is rejected; `clock` itself does not change."""
     problem = _apply(None if clock is None else clock.copy(), type_name, data, current)
     return Rejection(*problem) if isinstance(problem, ClockProblem) else problem
 
@@ -56,18 +59,18 @@ def take_event(
 def _apply(
     clock: GameClock | None, type_name: str, data: Data, current: Callable[[str], str]
 ) -> GameClock | ClockProblem:
-    """Return the same clock with the event applied. After a problem it must not be used."""
+    """Apply an event to the clock itself, and return it. After a problem, the clock is invalid."""
     if clock is None:
         if type_name == "clock.started":
             return _start(data, current)
         return ClockProblem("clock-not-started", f"a {type_name} without a clock; clock.started comes first")
-    problem = _refuse_moment(clock, type_name, data["at"])
+    problem = _check_time(clock, type_name, data["at"])
     if problem is not None:
         return problem
     settle_clock(clock, data["at"])
     clock.recorded_until = data["at"]
     if type_name in PLAYER_EVENTS:
-        return _of_player(clock, type_name, data) or clock
+        return _apply_player_event(clock, type_name, data) or clock
     GAME_EVENTS[type_name](clock)
     return clock
 
@@ -77,12 +80,12 @@ def _start(data: Data, current: Callable[[str], str]) -> GameClock:
     players = {}
     for seat, name in enumerate(data["players"]):
         players[name] = PlayerClock(name, seat == 0, 0)
-        players[name].tell(at, "started", "the main timer is set", timers.main_ms)
+        players[name].add_line(at, "started", "the main timer is set", timers.main_ms)
     return GameClock(data["game_id"], timers, at, at, at, players, current=current)
 
 
-def _refuse_moment(clock: GameClock, type_name: str, at: int) -> ClockProblem | None:
-    """Return why nothing of this type can happen then, or None."""
+def _check_time(clock: GameClock, type_name: str, at: int) -> ClockProblem | None:
+    """Return why no event of this type can happen at this time, or None."""
     if type_name not in (*PLAYER_EVENTS, *GAME_EVENTS, "clock.started"):
         return ClockProblem("unknown-type", f"{quote(type_name)} is not an event of a clock")
     if type_name == "clock.started":
@@ -97,7 +100,7 @@ def _refuse_moment(clock: GameClock, type_name: str, at: int) -> ClockProblem | 
             "clock-time-backwards",
             f"at {at} is before the last event, at {clock.recorded_until}; the server's time never decreases",
         )
-    if clock.paused_at is not None and type_name not in IN_A_PAUSE:
+    if clock.paused_at is not None and type_name not in ALLOWED_IN_PAUSE:
         return ClockProblem(
             "clock-paused",
             f"a {type_name} at {at}, but the game has been paused since {clock.paused_at}; clock.resume_asked ends it",
@@ -105,39 +108,39 @@ def _refuse_moment(clock: GameClock, type_name: str, at: int) -> ClockProblem | 
     return None
 
 
-def _of_player(clock: GameClock, type_name: str, data: Data) -> ClockProblem | None:
+def _apply_player_event(clock: GameClock, type_name: str, data: Data) -> ClockProblem | None:
     player_clock = clock.find(data["player"])
     if player_clock is None:
-        return unknown_player(clock, data["player"])
+        return build_unknown_player(clock, data["player"])
     if not player_clock.plays:
-        how = (
+        reason = (
             f"left at {player_clock.left_at}"
             if player_clock.removed_at is None
             else f"was removed at {player_clock.removed_at}: main timer at 0"
         )
-        message = f"{quote(player_clock.player)} {how}; a {type_name} at {clock.now} is too late"
+        message = f"{quote(player_clock.player)} {reason}; a {type_name} at {clock.now} is too late"
         return ClockProblem("clock-player-out", message)
     if type_name in SIGNS_OF_LIFE:
-        _hear(clock, player_clock)
+        _record_sign_of_life(clock, player_clock)
     return PLAYER_EVENTS[type_name](clock, player_clock, data)
 
 
-def unknown_player(clock: GameClock, player: str) -> ClockProblem:
-    """Return nobody of this name is playing."""
-    known = ", ".join(quote(name) for name in clock.players)
-    return ClockProblem("clock-player-unknown", f"{quote(player)} is not playing; the clock was started for {known}")
+def build_unknown_player(clock: GameClock, player: str) -> ClockProblem:
+    """Build the problem of a player who is not in the game."""
+    players = ", ".join(quote(name) for name in clock.players)
+    return ClockProblem("clock-player-unknown", f"{quote(player)} is not playing; the clock was started for {players}")
 
 
-def _hear(clock: GameClock, player_clock: PlayerClock) -> None:
+def _record_sign_of_life(clock: GameClock, player_clock: PlayerClock) -> None:
     player_clock.silent_ms = 0
     if player_clock.disconnected_at is not None:
-        player_clock.tell(
+        player_clock.add_line(
             clock.now, "connected", f"a sign of life; was disconnected since {player_clock.disconnected_at}"
         )
         player_clock.disconnected_at = None
 
 
-def _offered(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
+def _offer(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     choice = data["choice"]
     if choice not in CHOICES:
         return ClockProblem("bad-value", f"{quote(choice)} is not a choice ({', '.join(CHOICES)})")
@@ -148,11 +151,11 @@ def _offered(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockPr
             "clock.decided comes before the next offer",
         )
     player_clock.choice, player_clock.auxiliary_ms = choice, clock.timers.auxiliary_ms(choice, player_clock.is_first)
-    player_clock.tell(clock.now, "offered", f"{choice}: {player_clock.auxiliary_ms} ms until the main timer runs")
+    player_clock.add_line(clock.now, "offered", f"{choice}: {player_clock.auxiliary_ms} ms until the main timer runs")
     return None
 
 
-def _decided(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
+def _decide(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     decided = data.get("choice") or player_clock.choice
     if player_clock.choice is None:
         return ClockProblem(
@@ -165,14 +168,14 @@ def _decided(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockPr
         )
     left, percent = player_clock.auxiliary_ms, clock.timers.reward_percent
     in_time = f"{left} ms were left; {percent} % of them are added"
-    player_clock.tell(
+    player_clock.add_line(
         clock.now, "decided", f"{decided}: {in_time if left else 'no time was left'}", left * percent // 100
     )
     player_clock.choice, player_clock.auxiliary_ms = None, 0
     return None
 
 
-def _auction_started(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
+def _start_auction(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     cost = clock.timers.auction_cost_ms
     if player_clock.main_ms < cost:
         return ClockProblem(
@@ -180,20 +183,22 @@ def _auction_started(clock: GameClock, player_clock: PlayerClock, data: Data) ->
             f"{quote(player_clock.player)} has {player_clock.main_ms} ms left on the main timer at {clock.now}; "
             f"starting an auction costs {cost} ms",
         )
-    player_clock.tell(clock.now, "auction", "started a player auction", -cost)
+    player_clock.add_line(clock.now, "auction", "started a player auction", -cost)
     if player_clock.main_ms == 0:
         remove(clock, player_clock)
     return None
 
 
-def _heartbeat(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
+def _ignore(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     return None
 
 
-def _pause_asked(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
+def _ask_for_pause(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     if clock.question is not None:
-        who, left = quote(clock.question.asked_by), clock.question.left_ms
-        message = f"{who} has already asked for a pause, {left} ms are left to answer; answer with clock.pause_answered"
+        asker, left = quote(clock.question.asked_by), clock.question.left_ms
+        message = (
+            f"{asker} has already asked for a pause, {left} ms are left to answer; answer with clock.pause_answered"
+        )
         return ClockProblem("clock-pause-open", message)
     if clock.pause_granted_at is not None:
         message = f"a pause was already granted at {clock.pause_granted_at}; it begins at the next clock.turn_ended"
@@ -203,7 +208,7 @@ def _pause_asked(clock: GameClock, player_clock: PlayerClock, data: Data) -> Clo
     return None
 
 
-def _pause_answered(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
+def _answer_pause(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     answer = data["answer"]
     if answer not in ("yes", "no"):
         return ClockProblem("bad-value", f"{quote(answer)} is not an answer (yes, no)")
@@ -217,7 +222,7 @@ def _pause_answered(clock: GameClock, player_clock: PlayerClock, data: Data) -> 
     return None
 
 
-def _resume_asked(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
+def _ask_to_resume(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
     if clock.paused_at is None:
         message = (
             "a granted one begins at the next clock.turn_ended"
@@ -235,8 +240,8 @@ def _resume_asked(clock: GameClock, player_clock: PlayerClock, data: Data) -> Cl
     return None
 
 
-def _player_left(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
-    player_clock.tell(clock.now, "left", "is out of the game")
+def _leave(clock: GameClock, player_clock: PlayerClock, data: Data) -> ClockProblem | None:
+    player_clock.add_line(clock.now, "left", "is out of the game")
     player_clock.choice, player_clock.auxiliary_ms, player_clock.left_at = None, 0, clock.now
     count_yes(clock)
     _resume_if_all_ask(clock)
@@ -248,33 +253,33 @@ def _resume_if_all_ask(clock: GameClock) -> None:
         resume(clock)
 
 
-def _turn_ended(clock: GameClock) -> None:
+def _end_turn(clock: GameClock) -> None:
     if clock.pause_granted_at is not None:
         clock.paused_at, clock.pause_granted_at = clock.now, None
-        _tell_all(clock, "paused", "the turn ended; no timer runs")
+        _add_line_for_all(clock, "paused", "the turn ended; no timer runs")
 
 
-def _stopped(clock: GameClock) -> None:
-    _tell_all(clock, "stopped", "the clock is stopped")
+def _stop(clock: GameClock) -> None:
+    _add_line_for_all(clock, "stopped", "the clock is stopped")
     clock.stopped_at = clock.now
 
 
-def _tell_all(clock: GameClock, what: str, detail: str) -> None:
+def _add_line_for_all(clock: GameClock, what: str, detail: str) -> None:
     for player_clock in clock.playing:
-        player_clock.tell(clock.now, what, detail)
+        player_clock.add_line(clock.now, what, detail)
 
 
 PLAYER_EVENTS: dict[str, Callable[[GameClock, PlayerClock, Data], ClockProblem | None]] = {
-    "clock.offered": _offered,
-    "clock.decided": _decided,
-    "clock.auction_started": _auction_started,
-    "clock.heartbeat": _heartbeat,
-    "clock.pause_asked": _pause_asked,
-    "clock.pause_answered": _pause_answered,
-    "clock.resume_asked": _resume_asked,
-    "clock.player_left": _player_left,
+    "clock.offered": _offer,
+    "clock.decided": _decide,
+    "clock.auction_started": _start_auction,
+    "clock.heartbeat": _ignore,
+    "clock.pause_asked": _ask_for_pause,
+    "clock.pause_answered": _answer_pause,
+    "clock.resume_asked": _ask_to_resume,
+    "clock.player_left": _leave,
 }
-GAME_EVENTS: dict[str, Callable[[GameClock], None]] = {"clock.turn_ended": _turn_ended, "clock.stopped": _stopped}
-# an offer comes from the server, and a player may leave by bankruptcy
+GAME_EVENTS: dict[str, Callable[[GameClock], None]] = {"clock.turn_ended": _end_turn, "clock.stopped": _stop}
+# the other events are no sign of life: the server sends offers, and a bankrupt player leaves without acting
 SIGNS_OF_LIFE = PLAYER_EVENTS.keys() - {"clock.offered", "clock.player_left"}
-IN_A_PAUSE = ("clock.heartbeat", "clock.resume_asked", "clock.player_left", "clock.stopped")
+ALLOWED_IN_PAUSE = ("clock.heartbeat", "clock.resume_asked", "clock.player_left", "clock.stopped")

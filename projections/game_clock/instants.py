@@ -1,4 +1,4 @@
-"""A game's clock at an instant."""
+"""Replay a game's clock up to an instant."""
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -10,9 +10,9 @@ from ratings_ledger.projections.game_clock.state import GameClock, settle_clock
 
 
 def clock_at(events: Sequence[Mapping[str, Any]], at: int | None = None) -> GameClock | Rejection:
-    """Return the clock of a game's events after everything up to and in this millisecond; None: at the last event.
+    """Return the clock at an instant, after everything in that millisecond; by default, at the last event.
 
-    A problem anywhere in the events is returned, whatever the instant.
+    An invalid event is returned as a rejection, even if it comes after the instant.
     """
     clock = replay_clock(events)
     if at is not None and isinstance(clock, GameClock):

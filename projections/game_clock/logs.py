@@ -1,4 +1,4 @@
-"""The clock logs of games: read from the ledger, and validated event by event as they are appended."""
+"""Read the clock logs of games from the ledger, and validate events as they are appended."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -17,10 +17,11 @@ from ratings_ledger.projections.rulesets.versions import Version, in_force
 Rulesets = Mapping[str, Sequence[Version]]
 
 
-def timed(rulesets: Rulesets, type_name: str, occurred_at: int, data: dict[str, Any]) -> dict[str, Any]:
-    """Return a clock event as it is replayed: a start has all timers, those it does not state from the ruleset.
+def complete_timers(rulesets: Rulesets, type_name: str, occurred_at: int, data: dict[str, Any]) -> dict[str, Any]:
+    """Complete the data of a clock event for replay: a start gets the timers that it does not state from a ruleset.
 
-    That is the first ruleset with timers, in its version in force then; without one the defaults hold.
+    The timers come from the first ruleset that has any, in the version in force at the time; otherwise the defaults
+    apply.
     """
     if type_name != "clock.started":
         return data
@@ -32,17 +33,17 @@ def timed(rulesets: Rulesets, type_name: str, occurred_at: int, data: dict[str, 
     return data
 
 
-def clock_events(
+def load_clock_events(
     connection: Connection, rulesets: Rulesets, game_id: str, until: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return the live events of a game's clock up to a position, in order, each with its `type` and `data`."""
+    """Load the live events of a game's clock up to a position, in order, each with its `type` and `data`."""
     log = Log(connection) if until is None else Log(connection, until)
     events = [event for event in log.about(f"clock:{game_id}") if is_live(log, event)]
-    return [{"type": e.type, "data": timed(rulesets, e.type, e.occurred_at, e.data)} for e in events]
+    return [{"type": e.type, "data": complete_timers(rulesets, e.type, e.occurred_at, e.data)} for e in events]
 
 
 class Clocks:
-    """The clocks of the requested games, as the ledger and the pending events before an event leave them."""
+    """The clocks of games after the recorded events and the pending ones that were added so far."""
 
     def __init__(self, connection: Connection, rulesets: Rulesets, until: int | None = None) -> None:
         self._until = until
@@ -52,9 +53,9 @@ class Clocks:
         self._clocks: dict[str, GameClock | None] = {}
 
     def take(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
-        """Take one more event of a clock. Raises `Refused` if it contradicts those before it."""
+        """Add an event to its clock. Raises `Refused` if it contradicts earlier events."""
         self._load(data["game_id"])
-        data = timed(self._rulesets, type_name, occurred_at, data)
+        data = complete_timers(self._rulesets, type_name, occurred_at, data)
         problem = take_event(self._clocks[data["game_id"]], type_name, data, self._people.current)
         if isinstance(problem, Rejection):
             raise Refused(problem.code, problem.message)
@@ -73,25 +74,25 @@ class Clocks:
         self._clocks[data["game_id"]] = clock
 
     def rename(self, player: str, new_player: str) -> None:
-        """Take a rename. Raises `Refused` (players-met) if events of a clock would then be of two of its players."""
-        sound = self._sound_games(self._people.ids(player) | self._people.ids(new_player))
+        """Apply a rename. Raises `Refused` (players-met) if it would merge two players of one clock."""
+        valid_games = self._list_valid_games(self._people.ids(player) | self._people.ids(new_player))
         self._people.add(player, new_player)
-        if (game_id := self._contradicted(sound)) is not None:
+        if (game_id := self._find_invalid_game(valid_games)) is not None:
             self._people.remove(player)
             message = f"{quote(player)} and {quote(new_player)} both play by the clock of {quote(game_id)}"
             raise Refused("players-met", f"{message}, so they are two people")
 
     def rename_back(self, player: str, new_player: str) -> None:
-        """Withdraw a rename. Raises `Refused` (still-needed) if events of a clock would then be of nobody."""
-        sound = self._sound_games(self._people.ids(player))
+        """Withdraw a rename. Raises `Refused` (still-needed) if events of a clock would then name an unknown player."""
+        valid_games = self._list_valid_games(self._people.ids(player))
         self._people.remove(player)
-        if (game_id := self._contradicted(sound)) is not None:
+        if (game_id := self._find_invalid_game(valid_games)) is not None:
             self._people.add(player, new_player)
             message = f"events of the clock of {quote(game_id)} name a player by an id that this rename gave"
             raise Refused("still-needed", f"{message}; void those first, beginning with the last")
 
-    def _sound_games(self, ids: set[str]) -> list[str]:
-        """Return the games of some ids, recorded or pending, whose clocks do not contradict themselves."""
+    def _list_valid_games(self, ids: set[str]) -> list[str]:
+        """Return the games of these players, recorded or pending, whose clocks are valid."""
         until = head(self._connection).position if self._until is None else self._until
         started = read_live(self._connection, until=until, type_name="clock.started")
         for event in started:
@@ -99,8 +100,8 @@ class Clocks:
                 self._load(event.data["game_id"])
         return [game_id for game_id, clock in self._clocks.items() if clock is not None]
 
-    def _contradicted(self, games: list[str]) -> str | None:
-        """Return the first of some games whose clock now contradicts itself, or None."""
+    def _find_invalid_game(self, games: list[str]) -> str | None:
+        """Return the first of these games whose clock is now invalid, or None."""
         for game_id in games:
             if isinstance(replay_clock(self._events[game_id], self._people.current), Rejection):
                 return game_id
@@ -112,7 +113,7 @@ class Clocks:
 
     def _load(self, game_id: str) -> None:
         if game_id not in self._events:
-            self._events[game_id] = clock_events(self._connection, self._rulesets, game_id, self._until)
+            self._events[game_id] = load_clock_events(self._connection, self._rulesets, game_id, self._until)
             clock = replay_clock(self._events[game_id], self._people.current)
-            # a log that contradicts itself was appended by another program: what follows it is validated from scratch
+            # another program appended an invalid log: validate the events after it as those of a new clock
             self._clocks[game_id] = None if isinstance(clock, Rejection) else clock

@@ -1,7 +1,7 @@
-"""The state of a game clock. Time passes from one due event to the next, without ticking.
+"""Model the state of a game clock. Time advances from one due event to the next, without ticking.
 
-A timer that reaches 0 has run out in that millisecond, before the events recorded in it. What falls due together
-happens in this order: the end of a question, removals, disconnections; players in the order of their seats.
+A timer that reaches 0 runs out in that millisecond, before the events recorded in it. Events that are due at the same
+time happen in this order: the end of a question, removals, disconnections; players in the order of their seats.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,10 +24,10 @@ class ClockLine(NamedTuple):
 
 @dataclass
 class PlayerClock:
-    """One player's timers at the clock's `now`, and the lines that led there.
+    """One player's timers at the clock's `now`, and the lines of the clock so far.
 
-    A player plays until they are removed or leave. `ran_ms` is the time that ran off the main timer since `ran_since`
-    and has no line yet.
+    A player plays until they are removed or leave. `ran_ms` is the time that the main timer has lost since `ran_since`
+    and that has no line yet.
     """
 
     player: str
@@ -46,11 +46,11 @@ class PlayerClock:
 
     @property
     def plays(self) -> bool:
-        """Tell whether they are still in the game; a disconnected player is."""
+        """Tell whether the player is still in the game; a disconnected player is."""
         return self.removed_at is None and self.left_at is None
 
     def run(self, now: int, ms: int) -> None:
-        """Let time pass: the auxiliary timer of an open choice runs down, then the main timer."""
+        """Let time pass: the auxiliary timer of an open choice runs down first, then the main timer."""
         self.silent_ms += ms
         self.played_ms += ms
         if self.choice is None:
@@ -62,8 +62,8 @@ class PlayerClock:
             self.main_ms -= over
             self.ran_ms += over
 
-    def tell(self, at: int, what: str, detail: str, change_ms: int = 0) -> None:
-        """Add a line and change the main timer by it; time that ran off the main timer gets a line before it."""
+    def add_line(self, at: int, what: str, detail: str, change_ms: int = 0) -> None:
+        """Add a line, and change the main timer by it; time that the main timer has lost gets its own line first."""
         if self.ran_ms:
             detail_ran = f"the time for {self.choice} was over; running since {self.ran_since}"
             self.lines.append(ClockLine(at, "ran", -self.ran_ms, self.main_ms, detail_ran))
@@ -74,7 +74,7 @@ class PlayerClock:
 
 
 class PauseQuestion(NamedTuple):
-    """An open question for a pause: the time left for answers, and the players who said yes, including the asker."""
+    """An open request for a pause: the time left for answers, and the players who said yes, including the asker."""
 
     asked_by: str
     left_ms: int
@@ -115,11 +115,11 @@ class GameClock:
 
     @property
     def yes_needed(self) -> int:
-        """Return how many players must say yes to a pause."""
+        """Return the number of players who must agree to a pause."""
         return min(self.timers.pause_yes, len(self.playing))
 
     def find(self, player: str) -> PlayerClock | None:
-        """Return the clock of the player with an id; None if no player, or several, have an id of that person."""
+        """Return the clock of a player by any of their ids; None if no player, or several, belong to that person."""
         if player in self.players:
             return self.players[player]
         person = self.current(player)
@@ -135,15 +135,15 @@ class GameClock:
 
 
 class Due(NamedTuple):
-    """Something that happens in `wait_ms` unless an event comes first."""
+    """A change that happens in `wait_ms`, unless an event comes first."""
 
     wait_ms: int
     happen: Callable[[], None]
 
 
 def settle_clock(clock: GameClock, at: int) -> None:
-    """Let time pass until `at`, with everything that falls due up to and in that millisecond."""
-    while (due := next_due(clock)) is not None and due.wait_ms <= at - clock.now:
+    """Let time pass until `at`, and apply all changes due up to and in that millisecond."""
+    while (due := find_next_due(clock)) is not None and due.wait_ms <= at - clock.now:
         _pass(clock, due.wait_ms)
         due.happen()
     if clock.is_running:
@@ -151,19 +151,19 @@ def settle_clock(clock: GameClock, at: int) -> None:
     clock.now = at
 
 
-def run_out(clock: GameClock) -> None:
-    """Let time pass until nothing more falls due."""
-    while (due := next_due(clock)) is not None:
+def settle_completely(clock: GameClock) -> None:
+    """Let time pass until no change is due any more."""
+    while (due := find_next_due(clock)) is not None:
         settle_clock(clock, clock.now + due.wait_ms)
 
 
-def next_due(clock: GameClock) -> Due | None:
-    """Return the next thing that happens without an event, or None."""
-    return min(_all_due(clock), key=lambda due: due.wait_ms, default=None) if clock.is_running else None
+def find_next_due(clock: GameClock) -> Due | None:
+    """Return the next change that happens without an event, or None."""
+    return min(_list_due(clock), key=lambda due: due.wait_ms, default=None) if clock.is_running else None
 
 
-def _all_due(clock: GameClock) -> Iterator[Due]:
-    # when several are due together, the first one happens
+def _list_due(clock: GameClock) -> Iterator[Due]:
+    # if several changes are due at the same time, the first one happens
     if clock.question is not None:
         yield Due(clock.question.left_ms, partial(deny_pause, clock, "the time for answers was over"))
     for player_clock in clock.playing:
@@ -183,15 +183,15 @@ def _pass(clock: GameClock, ms: int) -> None:
 
 
 def remove(clock: GameClock, player_clock: PlayerClock) -> None:
-    """The main timer is at 0: the player is out of the game."""
-    player_clock.tell(clock.now, "removed", "the main timer is at 0")
+    """Remove a player whose main timer is at 0."""
+    player_clock.add_line(clock.now, "removed", "the main timer is at 0")
     player_clock.choice, player_clock.removed_at = None, clock.now
     count_yes(clock)
 
 
 def _disconnect(clock: GameClock, player_clock: PlayerClock) -> None:
     player_clock.disconnected_at = clock.now
-    player_clock.tell(clock.now, "disconnected", f"no sign of life for {player_clock.silent_ms} ms")
+    player_clock.add_line(clock.now, "disconnected", f"no sign of life for {player_clock.silent_ms} ms")
 
 
 def count_yes(clock: GameClock) -> None:
@@ -205,14 +205,14 @@ def count_yes(clock: GameClock) -> None:
 
 
 def deny_pause(clock: GameClock, reason: str) -> None:
-    """The question is over, and the game goes on."""
+    """End the request for a pause without a pause."""
     clock.question = None
     clock.pause_told = f"the last one was denied at {clock.now}: {reason}"
 
 
 def resume(clock: GameClock) -> None:
-    """The pause is over; every timer resumes where it stood."""
+    """End the pause; every timer continues where it stopped."""
     clock.paused_at, clock.resume_asked = None, frozenset()
     clock.pause_told = f"the last pause ended at {clock.now}"
     for player_clock in clock.playing:
-        player_clock.tell(clock.now, "resumed", "the pause is over; the timers go on")
+        player_clock.add_line(clock.now, "resumed", "the pause is over; the timers go on")

@@ -14,9 +14,9 @@ from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import read_rulesets_at
 from ratings_ledger.projections.game_clock import GameClock, clock_at
-from ratings_ledger.projections.game_clock.events import unknown_player
-from ratings_ledger.projections.game_clock.logs import clock_events
-from ratings_ledger.projections.game_clock.state import ClockLine, PlayerClock, run_out
+from ratings_ledger.projections.game_clock.events import build_unknown_player
+from ratings_ledger.projections.game_clock.logs import load_clock_events
+from ratings_ledger.projections.game_clock.state import ClockLine, PlayerClock, settle_completely
 from ratings_ledger.projections.queries.results import Answer, Result
 
 
@@ -84,7 +84,7 @@ def events_of_clock(
 
     The ids are as recorded if two of a clock's players have become one person. Raises `Unknown` if there are no events.
     """
-    events = clock_events(connection, read_rulesets_at(connection, until).rulesets, game_id, until)
+    events = load_clock_events(connection, read_rulesets_at(connection, until).rulesets, game_id, until)
     if not events:
         raise Unknown(None, f"no clock of a game {quote(game_id)} is recorded")
     current = identities(connection, until).current
@@ -142,11 +142,11 @@ def explain_clock(events: Sequence[Mapping[str, Any]], player: str, at: int | No
     """
     clock = _at(events, at)
     if at is None:
-        run_out(clock)
+        settle_completely(clock)
     one = clock.players.get(player)
     if one is None:
-        raise Unknown(*unknown_player(clock, player))
-    one.tell(clock.now, "", "")
+        raise Unknown(*build_unknown_player(clock, player))
+    one.add_line(clock.now, "", "")
     return ClockExplanation(
         clock.game_id, player, clock.now, clock.recorded_until, one.main_ms, one.removed_at, tuple(one.lines)
     )

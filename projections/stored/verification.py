@@ -25,7 +25,7 @@ from ratings_ledger.projections.admission.events import RecordedChecks
 from ratings_ledger.projections.facts.column_files import TRACES, files_in
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import decode, extend, read_rulesets_at, replay_clock_of
-from ratings_ledger.projections.game_clock.state import run_out
+from ratings_ledger.projections.game_clock.state import settle_completely
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.published import as_published
@@ -65,7 +65,7 @@ def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, 
             continue
         certain = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
         # the log of a clock may end before a removal that was still due
-        run_out(clock)
+        settle_completely(clock)
         possible = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
         for p in range(facts.start[row], facts.start[row] + facts.count[row]):
             names = {name for name in clock.players if _is_participant(facts, name, p)}

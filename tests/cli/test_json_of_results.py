@@ -15,7 +15,7 @@ from stores import with_shipped_rulesets
 from ratings_ledger.cli.main import ratings as program
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.stored.doctor import checks
+from ratings_ledger.projections.stored.doctor import run_checks
 from ratings_ledger.projections.stored.status import read_ledger_status
 from ratings_ledger.projections.stored.verification import verify_all
 
@@ -93,7 +93,7 @@ def test_jobs_print_what_programs_get(
     now = clock.now()
     set_clock(monkeypatch, now)
     ledger = open_ledger(url)
-    asked: dict[str, Callable[[], Any]] = {"verify": lambda: verify_all(ledger), "doctor": lambda: checks(ledger)}
+    asked: dict[str, Callable[[], Any]] = {"verify": lambda: verify_all(ledger), "doctor": lambda: run_checks(ledger)}
     with ledger.reading() as connection:
         asked["status"] = lambda: read_ledger_status(ledger, connection)
         for command in ("verify", "status", "doctor"):

@@ -97,14 +97,14 @@ class Coordinator:
 
         def run() -> None:
             with small_pieces(games) as patched:
-                submit = engines.Dask.submit
+                submit = engines.DaskEngine.submit
 
-                def submitted(self_: engines.Dask, *arguments: Any) -> Any:
+                def submitted(self_: engines.DaskEngine, *arguments: Any) -> Any:
                     with open(self._folder / "submitted", "ab") as file:
                         file.write(b"1")
                     return submit(self_, *arguments)
 
-                patched.setattr(engines.Dask, "submit", submitted)
+                patched.setattr(engines.DaskEngine, "submit", submitted)
                 patch(patched)
                 logging.getLogger().handlers.clear()  # those of the tests keep warnings from standard error
                 told = ratings("rebuild", "--on", on, "--segments", objects, *also, db=url)

@@ -77,7 +77,7 @@ def _performing(url: str, proof: tasks.Proof, place: tasks.PlanRange) -> None:
     global _plan
     _plan = ""
     with suppress(FileNotFoundError, tasks.DamagedObject):
-        _plan = tasks.plan_at(objects.objects_at(url), tasks.PlanRange(*place))
+        _plan = tasks.read_plan(objects.open_object_store(url), tasks.PlanRange(*place))
     reach("begun")
     try:
         _perform(url, proof, place)
@@ -118,7 +118,7 @@ def _creating(self: objects.Folder, name: str, parts: Iterable[Any]) -> bool:
 def _keeping(place: objects.Objects, name: str, content: Iterable[Any]) -> None:
     if reach("keeping") == "differ":
         told = json.loads(_plan)
-        content = tasks.object_bytes([], {"results": tasks.as_bytes(b"different")}, {"plan": told["task"]})
+        content = tasks.encode_object([], {"results": tasks.as_bytes(b"different")}, {"plan": told["task"]})
     _keep(place, name, content)
 
 
@@ -133,12 +133,12 @@ def _set_up() -> None:
         objects.Folder.__init__ = _elsewhere  # type: ignore[method-assign]
     segments.PART_GAMES, tasks.WINDOW_GAMES = told["part_games"], told["window_games"]
     tasks.CODE = told.get("code", tasks.CODE)
-    tasks.perform, base.games_of_cells, tasks.compute = _performing, _reading, _computing  # type: ignore[assignment]
-    tasks.decode_text, tasks.keep = _decoding, _keeping
+    tasks.perform, base.read_games_of_cells, tasks.compute = _performing, _reading, _computing  # type: ignore[assignment]
+    tasks.decode_text, tasks.create_or_compare = _decoding, _keeping
     objects.Folder.create = _creating  # type: ignore[method-assign]
 
 
 if tasks.perform.__module__ == tasks.__name__:  # Dask loads this twice
-    _perform, _decode, _games, _compute = tasks.perform, tasks.decode_text, base.games_of_cells, tasks.compute
-    _create, _keep = objects.Folder.create, tasks.keep
+    _perform, _decode, _games, _compute = tasks.perform, tasks.decode_text, base.read_games_of_cells, tasks.compute
+    _create, _keep = objects.Folder.create, tasks.create_or_compare
     _set_up()

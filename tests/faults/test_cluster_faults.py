@@ -51,7 +51,7 @@ def test_killed_worker(killed: dict[str, Any], cluster: LocalCluster, rebuilding
 def impatient(patch: pytest.MonkeyPatch) -> None:
     """Let a coordinator give a task to a second worker soon."""
     patch.setattr(farm, "SLOW_SECONDS", 1)
-    patch.setattr(farm, "WAITED_SECONDS", 0.2)
+    patch.setattr(farm, "WAIT_SECONDS", 0.2)
 
 
 @pytest.mark.at_length
@@ -133,13 +133,13 @@ def killing(module: Any, name: str, after: bool, nth: int = 1) -> Callable[[pyte
 
 LAST = 0
 # the last look before the commit
-INSIDE = (generations, "live", True, 3, 0)
+INSIDE = (generations, "read_live_generation", True, 3, 0)
 
 
 @pytest.mark.parametrize(
     "moment",
     at_length_but([INSIDE], [
-        (coordinating, "result_in", False, 5, 9), (coordinating, "result_in", True, LAST, 0),
+        (coordinating, "read_result", False, 5, 9), (coordinating, "read_result", True, LAST, 0),
         (generations, "promote", False, 1, 0), INSIDE, (generations, "promote", True, 1, 0),
     ]),
 )  # fmt: skip
@@ -180,7 +180,7 @@ def test_workers_that_come_late(rebuilding: Rebuilding, tmp_path: Path) -> None:
         lonely = rebuilding.run(cluster.address, patch=lambda patch: patch.setattr(farm, "NO_WORKERS_SECONDS", 2))
         assert (lonely.exit_code, lonely.stderr) == (
             3, "ratings: the engine has had no workers for 2 s; they end at once where this program is not "
-            "installed; what is done is kept\n",
+            "installed; finished tasks are kept\n",
         )  # fmt: skip
         coordinator = rebuilding.start(cluster.address)
         cluster.start_worker()
@@ -197,7 +197,9 @@ def test_killed_scheduler(rebuilding: Rebuilding, tmp_path: Path) -> None:
         os.kill(cluster.scheduler.pid, signal.SIGKILL)
         ended = coordinator.ended()
         assert (ended.exit_code, ended.stdout) == (3, "")
-        assert ended.stderr == "ratings: the scheduler of the cluster is gone; what is done is kept for the next try\n"
+        assert (
+            ended.stderr == "ratings: the scheduler of the cluster is gone; finished tasks are kept for the next try\n"
+        )
     assert rows(rebuilding.url) == []
     done = len([name for name in digests(rebuilding.objects) if name.startswith("out-")])
     assert done > 0
@@ -226,7 +228,7 @@ def test_no_scheduler(rebuilding: Rebuilding) -> None:
         ),
         (
             {"elsewhere": True},
-            "does not see what is written to PLACE; --segments must lead all workers and this machine to one place",
+            "cannot read the objects in PLACE; --segments must lead all workers and this machine to one place",
         ),
     ],
 )  # fmt: skip
@@ -279,20 +281,20 @@ def test_worker_that_differs(cluster: LocalCluster, rebuilding: Rebuilding) -> N
     assert (ended.exit_code, ended.stdout) == (1, "")
     assert ended.stderr.startswith("ratings: out-")
     assert ended.stderr.endswith(
-        "was made twice and is not the same: a worker's memory or processor is at fault; nothing was promoted\n"
+        "was created twice with different bytes: a worker's memory or processor is at fault; nothing was promoted\n"
     )
     assert rows(rebuilding.url) == []
 
 
 def twice(patch: pytest.MonkeyPatch) -> None:
     """Let a coordinator submit everything twice."""
-    submit = farm._Work._submit
+    submit = farm._TaskQueue._submit
 
     def both(*arguments: Any) -> None:
         submit(*arguments)
         submit(*arguments)
 
-    patch.setattr(farm._Work, "_submit", both)
+    patch.setattr(farm._TaskQueue, "_submit", both)
 
 
 @pytest.mark.at_length

@@ -134,7 +134,7 @@ def test_stale_sweep_keeps_promoted_generation(db: str, ratings: Ratings, monkey
     """
     play(ratings, db, 7)
     other = threading.Thread(target=lambda: rebuild(open_ledger(db), clock.now))
-    promote, finished, promoted = generations.promote, generations._finished, []
+    promote, finished, promoted = generations.promote, generations._list_finished, []
 
     def promoting(*arguments: Any) -> None:
         promote(*arguments)
@@ -149,7 +149,7 @@ def test_stale_sweep_keeps_promoted_generation(db: str, ratings: Ratings, monkey
         return found
 
     monkeypatch.setattr(generations, "promote", promoting)
-    monkeypatch.setattr(generations, "_finished", looking)
+    monkeypatch.setattr(generations, "_list_finished", looking)
     with suppress(StoreUnavailable):
         rebuild(open_ledger(db), clock.now)
     other.join(30)

@@ -9,10 +9,10 @@ import pytest
 
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.cluster import coordinating, packs, segments, tasks
-from ratings_ledger.projections.cluster.columnar import object_at
+from ratings_ledger.projections.cluster.columnar import open_object
 from ratings_ledger.projections.cluster.farm import Cluster
-from ratings_ledger.projections.cluster.objects import objects_at
-from ratings_ledger.projections.cluster.proofs import CODE, Proof, golden_digest, prove
+from ratings_ledger.projections.cluster.objects import open_object_store
+from ratings_ledger.projections.cluster.proofs import CODE, Proof, compute_golden_digest, prove
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored.computing import BuiltLadder, LadderFailure, compute, list_package_rulesets, plan
 
@@ -40,16 +40,16 @@ class Here:
     def cancel(self, handle: int) -> None:
         pass
 
-    def width(self) -> int:
+    def capacity(self) -> int:
         return 1
 
 
 @contextmanager
 def cluster_here(place: Path, engine: Any = None) -> Iterator[Cluster]:
     """A cluster whose objects are in a folder."""
-    object_at.cache_clear()
-    objects = objects_at(str(place))
-    yield Cluster(engine or Here(), objects, Proof(CODE, prove(objects), golden_digest()), set())
+    open_object.cache_clear()
+    objects = open_object_store(str(place))
+    yield Cluster(engine or Here(), objects, Proof(CODE, prove(objects), compute_golden_digest()), set())
 
 
 def small_pieces(
@@ -67,9 +67,9 @@ def small_pieces(
 
 def on_cluster(ledger: Ledger, cluster: Cluster, position: int, changes: bool = False) -> dict[str, Any]:
     """What a cluster makes of all ladders at a position, by ladder."""
-    prepared = coordinating.prepared_for(ledger, cluster, position)
+    prepared = coordinating.prepare_with_retries(ledger, cluster, position)
     apart = list_package_rulesets(prepared.facts)
-    with closing(coordinating.computed(ledger, cluster, prepared, (), (), changes, apart)) as results:
+    with closing(coordinating.compute_on_cluster(ledger, cluster, prepared, (), (), changes, apart)) as results:
         return _by_ladder(results)
 
 

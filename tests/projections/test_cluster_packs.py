@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.cluster import coordinating
-from ratings_ledger.projections.cluster.simulating import simulated_on
+from ratings_ledger.projections.cluster.simulating import simulate_on_cluster
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.rulesets.versions import read_shipped_texts
@@ -162,9 +162,9 @@ def test_stored_lists_without_games_of_their_own_are_made(tmp_path: Path, monkey
         facts = decode(connection)
     ladders = Ladders(facts)
     with cluster_here(tmp_path / "objects") as cluster:
-        prepared = coordinating.prepared_for(ledger, cluster, facts.position)
+        prepared = coordinating.prepare_with_retries(ledger, cluster, facts.position)
         given = ["an"], stored, False, ()
-        found = [*coordinating.computed(ledger, cluster, prepared, *given)]
+        found = [*coordinating.compute_on_cluster(ledger, cluster, prepared, *given)]
     assert found == [*compute(ladders, plan(ladders, ["an"], stored), cores=1)]
     assert [len(one.rows) for one in found] == [2]  # type: ignore[union-attr]
 
@@ -179,6 +179,6 @@ def test_a_tried_ruleset_may_be_the_first_to_look_at_accounts(tmp_path: Path, mo
     asked = [({}, Ruleset.model_validate({**elo["data"], "version": "2", "scope": scope}))]
     small_pieces(monkeypatch, 4)
     with cluster_here(tmp_path / "objects") as cluster:
-        found = simulated_on(ledger, nullcontext(cluster), asked, (), None, None, lambda _: None)
+        found = simulate_on_cluster(ledger, nullcontext(cluster), asked, (), None, None, lambda _: None)
     assert found == Snapshot(ledger).simulate(asked)
     assert found.variants[0].ladders[0].radius.leaving == ("a",)

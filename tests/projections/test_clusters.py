@@ -18,8 +18,8 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.cluster import coordinating
-from ratings_ledger.projections.cluster.coordinating import work_on_at
-from ratings_ledger.projections.cluster.simulating import simulated_on
+from ratings_ledger.projections.cluster.coordinating import create_cluster_work_at
+from ratings_ledger.projections.cluster.simulating import simulate_on_cluster
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.rulesets.versions import newest
 from ratings_ledger.projections.stored import generations
@@ -79,7 +79,7 @@ def test_clusters_simulate_the_same(
             asked = [({}, ruleset)]
             with cluster_here(tmp_path / f"objects-{seed}") as cluster:
                 given = asked, (), None, None
-                there = simulated_on(ledger, nullcontext(cluster), *given, lambda _: None)
+                there = simulate_on_cluster(ledger, nullcontext(cluster), *given, lambda _: None)
             here = Snapshot(ledger).simulate(asked)
             assert there == here, (seed, ruleset.id)
             changed += any(one.changes for variant in here.variants for one in variant.ladders)
@@ -104,8 +104,8 @@ def test_rebuilds_on_clusters_store_the_same(tmp_path: Path, monkeypatch: pytest
     ledger, log = open_ledger(store), history(11, 110)
     small_pieces(monkeypatch, 20, 4, 10, 7)
     with cluster_here(tmp_path / "objects") as cluster:
-        monkeypatch.setattr(coordinating, "cluster_for", lambda *_: nullcontext(cluster))
-        at = work_on_at(ledger, "", None, RULE_SECONDS)
+        monkeypatch.setattr(coordinating, "open_cluster", lambda *_: nullcontext(cluster))
+        at = create_cluster_work_at(ledger, "", None, RULE_SECONDS)
         for part, kept, asked in ((log[:60], False, ()), (log[60:80], True, ()), (log[80:], None, PUBLISHED)):
             enter(ledger, part)
             stored = []

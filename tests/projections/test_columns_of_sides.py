@@ -17,7 +17,7 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.cluster import base, segments
 from ratings_ledger.projections.cluster.columnar import OpenedObject
-from ratings_ledger.projections.cluster.objects import objects_at
+from ratings_ledger.projections.cluster.objects import open_object_store
 from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.facts.columns import Facts, find_row_at
@@ -192,11 +192,11 @@ def test_sealed_segments_keep_columns_of_sides(tmp_path: Path, monkeypatch: pyte
     """A sealed segment has the numbers of all games, part by part, and the names of clubs."""
     monkeypatch.setattr(segments, "PART_GAMES", 7)
     facts = decoded(*games(100))
-    (tmp_path / "segment").write_bytes(b"".join(map(bytes, segments.sealed(facts, {"name": "segment"}))))
-    opened = OpenedObject(objects_at(str(tmp_path)), "segment")
+    (tmp_path / "segment").write_bytes(b"".join(map(bytes, segments.encode_segment(facts, {"name": "segment"}))))
+    opened = OpenedObject(open_object_store(str(tmp_path)), "segment")
     every = np.ones(len(facts.cells), dtype=bool)
     seen = set[str]()
-    for part in segments.games_of_cells(opened, every):
+    for part in segments.read_games_of_cells(opened, every):
         rows = [find_row_at(facts.first_position, at) for at in part.rows["first_position"].tolist()]
         alone = facts.only(arrays.as_column(np.array(rows)))
         other = Facts(0, b"")
@@ -208,7 +208,7 @@ def test_sealed_segments_keep_columns_of_sides(tmp_path: Path, monkeypatch: pyte
                 continue
             seen.add(name)
             if name == "club":
-                clubs = base._clubs_here(other, opened, part.slots[name]).tolist()
+                clubs = base._map_clubs(other, opened, part.slots[name]).tolist()
                 assert [None if number < 0 else other.texts[number] for number in clubs] == [
                     None if number < 0 else facts.texts[number] for number in wanted or ()
                 ]

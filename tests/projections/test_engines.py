@@ -9,7 +9,7 @@ import pytest
 from stores import with_shipped_rulesets
 
 from ratings_ledger import BadArgument
-from ratings_ledger.projections.cluster.engines import engine_at
+from ratings_ledger.projections.cluster.engines import open_engine
 
 
 @pytest.mark.parametrize(
@@ -17,21 +17,21 @@ from ratings_ledger.projections.cluster.engines import engine_at
     [
         ("processes:0", "the number of processes is from 1 to 1000"),
         ("processes:many", "the number of processes is from 1 to 1000"),
-        ("http://127.0.0.1:8786", "is no engine; one is at tcp://HOST:PORT"),
-        ("tcp:127.0.0.1:8786", "is no engine; one is at tcp://HOST:PORT"),
-        ("tcp://10.0.0.7:8786", "is beyond this machine"),
+        ("http://127.0.0.1:8786", "is no engine; use tcp://HOST:PORT"),
+        ("tcp:127.0.0.1:8786", "is no engine; use tcp://HOST:PORT"),
+        ("tcp://10.0.0.7:8786", "is on another machine"),
     ],
 )
 def test_wrong_addresses_are_refused(address: str, problem: str) -> None:
     """What is no engine, or would let anybody run programs here, is refused with what would be right."""
     with ExitStack() as stack, pytest.raises(BadArgument, match=problem):
-        stack.enter_context(engine_at(address))
+        stack.enter_context(open_engine(address))
 
 
 def test_processes_do_a_task_each() -> None:
     """No more tasks are given to processes than there are processes."""
-    with engine_at("processes:3") as engine:
-        assert engine.width() == 3
+    with open_engine("processes:3") as engine:
+        assert engine.capacity() == 3
 
 
 def test_tls_needs_certificates(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_tls_needs_certificates(tmp_path: Path) -> None:
 
     def refused() -> str:
         with ExitStack() as stack, pytest.raises(BadArgument) as told:
-            stack.enter_context(engine_at("tls://127.0.0.1:8786"))
+            stack.enter_context(open_engine("tls://127.0.0.1:8786"))
         return str(told.value)
 
     def certificates(path: str | None) -> dict[str, Any]:

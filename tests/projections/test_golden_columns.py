@@ -64,5 +64,5 @@ def test_bytes_of_columns_and_sealed_segments(tmp_path: Path, monkeypatch: pytes
             continue
         digest.update(f"{name} {column.typecode} {column.shape}".encode() + bytes(column.load()))
     assert (column_cache.FORMAT, digest.hexdigest()[:16]) == ("6", "69c1543b09314e01")
-    sealed = hashlib.sha256(b"".join(map(bytes, segments.sealed(facts, {})))).hexdigest()
+    sealed = hashlib.sha256(b"".join(map(bytes, segments.encode_segment(facts, {})))).hexdigest()
     assert (segments.FORMAT, sealed[:16]) == ("7", "068f99a6921097c2")

@@ -315,7 +315,7 @@ def test_partial_rebuild_keeps_all_ladders(
 def test_partial_history_is_refused(ledger: Ledger, ratings: Ratings) -> None:
     """Keeping the history of some ladders is refused while the others have none."""
     rebuild(ledger, ticking())
-    with pytest.raises(HistoryMissing, match="first: ratings rebuild --history"):
+    with pytest.raises(HistoryMissing, match="first run: ratings rebuild --history"):
         rebuild(ledger, ticking(), [ALL], RebuildOptions(keep_history=True))
     db = ledger.url.render_as_string(hide_password=False)
     told = ratings("rebuild", ALL, "--history", db=db)
@@ -456,14 +456,14 @@ def test_promotion_during_verify_is_no_finding(rebuilt_ledger: Ledger, monkeypat
     The rebuild takes away the history while it is being compared; then that of the new one is compared.
     """
     more(rebuilt_ledger, club_game("late", "emil anna ben", day=1))
-    differing, rebuilt = sql_history.differing, []
+    differing, rebuilt = sql_history.find_change_difference, []
 
     def and_rebuild(*arguments: Any) -> str | None:
         if not rebuilt:
             rebuilt.append(rebuild(rebuilt_ledger, ticking()))
         return differing(*arguments)
 
-    monkeypatch.setattr(sql_history, "differing", and_rebuild)
+    monkeypatch.setattr(sql_history, "find_change_difference", and_rebuild)
     assert findings(rebuilt_ledger) == []
     assert rebuilt
 

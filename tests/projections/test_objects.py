@@ -11,7 +11,7 @@ import pytest
 from ratings_ledger import StoreUnavailable
 from ratings_ledger.projections.cluster import objects as places
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
-from ratings_ledger.projections.cluster.objects import Bucket, Folder, Objects, objects_at
+from ratings_ledger.projections.cluster.objects import Bucket, Folder, Objects, open_object_store
 from ratings_ledger.projections.cluster.proofs import prove
 
 
@@ -19,10 +19,10 @@ from ratings_ledger.projections.cluster.proofs import prove
 def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Objects]:
     """An empty place of each kind."""
     if request.param == "folder":
-        yield objects_at(f"file://{tmp_path}/objects")
+        yield open_object_store(f"file://{tmp_path}/objects")
         return
     pytest.importorskip("fsspec", reason="the extra cluster is not installed")
-    yield objects_at(f"memory://{uuid4().hex}/objects/")
+    yield open_object_store(f"memory://{uuid4().hex}/objects/")
 
 
 def test_first_object_of_a_name_stays(objects: Objects) -> None:
@@ -71,8 +71,8 @@ def test_store_that_replaces_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
     usual = MemoryFileSystem.pipe_file
     monkeypatch.setattr(MemoryFileSystem, "pipe_file", lambda self, path, value, mode: usual(self, path, value))
-    with pytest.raises(StoreUnavailable, match=r"cannot be used for segments: it replaces what is there$"):
-        prove(objects_at(f"memory://{uuid4().hex}"))
+    with pytest.raises(StoreUnavailable, match=r"cannot be used for segments: it overwrites existing objects$"):
+        prove(open_object_store(f"memory://{uuid4().hex}"))
 
 
 def test_store_that_does_not_answer_is_no_damage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_store_that_does_not_answer_is_no_damage(monkeypatch: pytest.MonkeyPatch
     def closed(*_: Any, **__: Any) -> None:
         raise ConnectionClosed("no answer")
 
-    store = objects_at(f"memory://{uuid4().hex}")
+    store = open_object_store(f"memory://{uuid4().hex}")
     store.create("a", [b"0" * 100])
     monkeypatch.setattr(MemoryFileSystem, "cat_file", closed)
     with pytest.raises(OSError, match=r"^ConnectionClosed: no answer$"):
@@ -100,30 +100,30 @@ def test_addresses_lead_to_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """A path and a file URL are folders, other URLs are stores, and one that nothing knows is refused."""
     monkeypatch.chdir(tmp_path)
     for url in ("objects", f"{tmp_path}/objects", f"file://{tmp_path}/objects", f"local://{tmp_path}/objects"):
-        place = objects_at(url)
+        place = open_object_store(url)
         assert isinstance(place, Folder)
         assert place.url == str(tmp_path / "objects")
     pytest.importorskip("fsspec", reason="the extra cluster is not installed")
-    assert isinstance(objects_at("memory://a/b/"), Bucket)
-    assert objects_at("memory://a/b/").url == "memory://a/b"
+    assert isinstance(open_object_store("memory://a/b/"), Bucket)
+    assert open_object_store("memory://a/b/").url == "memory://a/b"
     with pytest.raises(
         StoreUnavailable, match=r"^nothing://a cannot be used for segments: Protocol not known: nothing"
     ):
-        objects_at("nothing://a")
+        open_object_store("nothing://a")
 
 
 def test_folder_of_another_account_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is written where another account could have put it, and the refusal says why."""
     monkeypatch.setattr(places, "is_own_folder", lambda path: False)
     with pytest.raises(StoreUnavailable, match=r"cannot be used for segments: not a folder of this account$"):
-        prove(objects_at(str(tmp_path)))
+        prove(open_object_store(str(tmp_path)))
     assert os.listdir(tmp_path) == []
 
 
 def test_forked_process_has_a_connection_of_its_own() -> None:
     """What talks to a store is not taken along into another process, where it would wait for answers for ever."""
     fsspec: Any = pytest.importorskip("fsspec", reason="the extra cluster is not installed")
-    store, own = objects_at("memory://a"), fsspec.filesystem("memory", use_listings_cache=False)
+    store, own = open_object_store("memory://a"), fsspec.filesystem("memory", use_listings_cache=False)
     assert isinstance(store, Bucket)
 
     def is_own() -> bool:

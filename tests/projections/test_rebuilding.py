@@ -415,7 +415,7 @@ def test_work_is_split_by_cost():
     """The work is split into parts of about equal cost, with big ladders on their own."""
     sizes = [*range(40), 2_000, 300, *range(40)]
     streams = [SimpleNamespace(ladder=f"league/{number}", row=range(size)) for number, size in enumerate(sizes)]
-    units = computing._units(streams, cores=2)
+    units = computing._split_into_units(streams, cores=2)
     assert [[len(stream.row) for stream in unit] for unit in units[:2]] == [[2_000], [300]]
     costs = [sum(len(stream.row) + computing.LADDER_COST for stream in unit) for unit in units[2:]]
     assert max(costs) < 2 * min(costs[:-1])

@@ -16,16 +16,16 @@ from ratings_ledger.ledger.processes.identity import name_this_process
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.cluster import coordinating, segments, simulating
 from ratings_ledger.projections.cluster.columnar import OpenedObject
-from ratings_ledger.projections.cluster.objects import objects_at
-from ratings_ledger.projections.cluster.segments import all_names, numbers_name
+from ratings_ledger.projections.cluster.objects import open_object_store
+from ratings_ledger.projections.cluster.segments import read_names, to_numbers_name
 
 Ratings = Callable[..., Any]
 # a computation that goes on until it is killed
 KILLED = """
 import sys, time
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.cluster.coordinating import cluster_for
-with cluster_for(open_ledger(sys.argv[1]), "processes:1", sys.argv[2]):
+from ratings_ledger.projections.cluster.coordinating import open_cluster
+with open_cluster(open_ledger(sys.argv[1]), "processes:1", sys.argv[2]):
     print("begun", flush=True)
     time.sleep(60)
 """
@@ -123,7 +123,7 @@ def test_whatif_elsewhere_refuses_before_it_seals(
         assert ratings("whatif", "catan-elo", *asked, *elsewhere, db=ledger) == here, asked
     monkeypatch.setattr(simulating, "is_built_in", lambda rule: False)
     told = ratings("whatif", "catan-elo", *elsewhere, db=ledger)
-    assert "catan-elo runs on the rule of a package" in told.stderr
+    assert "catan-elo uses a rule from a package" in told.stderr
     assert not (tmp_path / "sealed").exists()
 
 
@@ -240,9 +240,9 @@ def test_another_format_is_made_again(
     before = 0
     for path in files(tmp_path):
         if not path.name.endswith("d2061d05"):
-            numbers = OpenedObject(objects_at(str(path.parent)), numbers_name(path.name))
+            numbers = OpenedObject(open_object_store(str(path.parent)), to_numbers_name(path.name))
             assert numbers.about == {"name": numbers.name, "players_before": before}
-            before += len(all_names(numbers))
+            before += len(read_names(numbers))
     assert before > 0
 
 

@@ -184,7 +184,7 @@ def test_years_are_rebuilt_piece_by_piece(ledger_url, seed):
 
 
 @pytest.mark.slow_cases
-@pytest.mark.parametrize("stage", ["copy_rows", "promote", "sweep_generations"])
+@pytest.mark.parametrize("stage", ["copy_ladder_rows", "promote", "sweep_generations"])
 def test_killed_rebuild_leaves_kept_rows(ledger, monkeypatch, stage):
     """A rebuild that is killed before it promotes changes nothing for readers, and the next one keeps the same rows."""
 
