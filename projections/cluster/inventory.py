@@ -145,7 +145,7 @@ def _read_state(objects: Objects, name: SegmentName) -> SegmentState:
 
 
 def seal_all(ledger: Ledger, on: str, url: str | None, tell: ReportProgress) -> AllSegments:
-    """Seal all events that are not sealed, on the workers of an engine. Raises the errors of `open_cluster` and `seal`."""
+    """Seal all unsealed events on the workers of an engine. Raises the errors of `open_cluster` and `seal`."""
     with open_cluster(ledger, on, url, tell) as cluster:
         retry_on_damage(ledger, cluster, lambda connection: seal(connection, cluster, head(connection).position))
         sweep(cluster)

@@ -166,7 +166,7 @@ class Bucket:
 
 
 def open_object_store(url: str) -> Objects:
-    """Open the object store at a URL or in a folder. Raises `StoreUnavailable` if no installed package supports the URL."""
+    """Open the object store at a URL or in a folder. Raises `StoreUnavailable` if no package supports it."""
     scheme, separator, path = url.partition("://")
     if not separator or scheme in ("file", "local"):
         return Folder(Path(path if separator else url).absolute())

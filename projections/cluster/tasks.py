@@ -379,7 +379,7 @@ def _parse_row(fields: Sequence[Any]) -> RankedRow:
 
 
 def parse_comparison(result: bytes) -> list[Any]:
-    """Parse the result of `compare_pack`: ladders, lists, failures, and the names of current and hypothetical ladders."""
+    """Parse the result of `compare_pack`: ladders, lists, failures, and the ladders before and after."""
     compared, published, *others = marshal.loads(result)
     return [from_plain(compared), from_plain(published), *others]
 
