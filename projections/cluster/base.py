@@ -31,10 +31,10 @@ from ratings_ledger.projections.cluster.segments import (
     ROWS,
     Games,
     NamedCell,
+    extract_games,
     find_names,
     list_moments,
     read_games_of_cells,
-    select_games,
     to_numbers_name,
 )
 from ratings_ledger.projections.contract import NUMBERS
@@ -273,7 +273,7 @@ def _drop_changed(games: Games, changed: Array, is_newest: bool) -> Games:
     if is_current.all():
         return games
     chosen = np.flatnonzero(is_current)
-    return select_games(games, chosen, games.cell[chosen])
+    return extract_games(games, chosen, games.cell[chosen])
 
 
 def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:

@@ -207,7 +207,7 @@ def read_games_of_cells(
             inside = at >= (first_at if since is None else since)
             chosen = chosen[inside if until is None else inside & (at < until)]
         cell = np.searchsorted(cell_from, low + chosen, side="right") - 1
-        yield whole._replace(cell=cell) if len(chosen) == high - low else select_games(whole, chosen, cell)
+        yield whole._replace(cell=cell) if len(chosen) == high - low else extract_games(whole, chosen, cell)
 
 
 def list_moments(segment: OpenedObject, wanted: Array) -> Iterator[tuple[int, float]]:
@@ -255,7 +255,7 @@ def _read_part(segment: OpenedObject, number: int, games: int) -> Games:
     return Games(np.empty(0, dtype=np.int64), **part)
 
 
-def select_games(games: Games, chosen: Array, cell: Array) -> Games:
+def extract_games(games: Games, chosen: Array, cell: Array) -> Games:
     """Select games of a part by index."""
     count = games.rows["count"].astype(np.int64)
     start = np.cumsum(count) - count
@@ -289,7 +289,7 @@ class Numbering:
 
     def add_segment(self, numbers: OpenedObject) -> None:
         """Add the numbers object of a segment."""
-        for name in read_names(numbers):
+        for name in read_player_names(numbers):
             self.players.setdefault(name, len(self.players))
         for cell in numbers.lines("cells"):
             self.cells.setdefault(tuple(cell), len(self.cells))
@@ -297,7 +297,7 @@ class Numbering:
     def number(self, segment: OpenedObject) -> Iterator[Bytes]:
         """Number the next segment, and return the bytes of its numbers object."""
         players, cells = len(self.players), len(self.cells)
-        own = read_names(segment), [tuple(cell) for cell in segment.lines("cells")]
+        own = read_player_names(segment), [tuple(cell) for cell in segment.lines("cells")]
         player = [self.players.setdefault(name, len(self.players)) for name in own[0]]
         cell = [self.cells.setdefault(name, len(self.cells)) for name in own[1]]
         pool = [name.encode() for name in [*self.players][players:]]
@@ -331,7 +331,7 @@ def number_head(segment: OpenedObject, earlier: Sequence[OpenedObject]) -> Itera
     return encode_object(columns, {"players_before": players})
 
 
-def read_names(opened: OpenedObject) -> list[str]:
+def read_player_names(opened: OpenedObject) -> list[str]:
     """Return all player names in an object."""
     text, starts = opened.column("names").tobytes(), opened.column("name_from").tolist()
     return [text[first:last].decode() for first, last in pairwise(starts)]

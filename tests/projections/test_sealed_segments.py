@@ -17,7 +17,7 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.cluster import coordinating, segments, simulating
 from ratings_ledger.projections.cluster.columnar import OpenedObject
 from ratings_ledger.projections.cluster.objects import open_object_store
-from ratings_ledger.projections.cluster.segments import read_names, to_numbers_name
+from ratings_ledger.projections.cluster.segments import read_player_names, to_numbers_name
 
 Ratings = Callable[..., Any]
 # a computation that goes on until it is killed
@@ -242,7 +242,7 @@ def test_another_format_is_made_again(
         if not path.name.endswith("d2061d05"):
             numbers = OpenedObject(open_object_store(str(path.parent)), to_numbers_name(path.name))
             assert numbers.about == {"name": numbers.name, "players_before": before}
-            before += len(read_names(numbers))
+            before += len(read_player_names(numbers))
     assert before > 0
 
 
