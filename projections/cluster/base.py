@@ -234,14 +234,14 @@ def _add_games(facts: Facts, sources: Sources, own: dict[int, int], changed: Arr
     """
     last = sources.numbers[-1]
     player_count = last.about["players_before"] + len(last.column("name_from")) - 1
-    named = np.full(
+    fact_cell = np.full(
         max([*own, *(int(segment.column("cell").max(initial=-1)) for segment in sources.numbers)], default=-1) + 1, -1
     )
-    named[list(own)] = list(own.values())
+    fact_cell[list(own)] = list(own.values())
     is_present = np.zeros(player_count, dtype=bool)
     parts, read = list[Games](), 0
     for segment, numbers in zip(sources.segments, sources.numbers, strict=True):
-        cell, player = named[numbers.column("cell")], numbers.column("player")
+        cell, player = fact_cell[numbers.column("cell")], numbers.column("player")
         for games in read_games_of_cells(segment, cell >= 0, *window):
             read += len(games.cell)
             games.slots["player"] = player[games.slots["player"]]
@@ -249,10 +249,10 @@ def _add_games(facts: Facts, sources: Sources, own: dict[int, int], changed: Arr
                 games.slots["club"] = _map_clubs(facts, segment, games.slots["club"])
             parts.append(_drop_changed(games._replace(cell=cell[games.cell]), changed, segment is sources.segments[-1]))
             is_present[parts[-1].slots["player"]] = True
-    of_ledger = np.flatnonzero(is_present)
-    numbers_here = np.zeros(player_count, dtype=np.int32)
-    numbers_here[of_ledger] = [number_player(facts, name) for name in find_names(sources.numbers, of_ledger)]
-    _set_columns(facts, parts, numbers_here)
+    present = np.flatnonzero(is_present)
+    fact_numbers = np.zeros(player_count, dtype=np.int32)
+    fact_numbers[present] = [number_player(facts, name) for name in find_names(sources.numbers, present)]
+    _set_columns(facts, parts, fact_numbers)
     return read
 
 

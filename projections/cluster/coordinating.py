@@ -214,29 +214,29 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
 
     Raises the errors of `run_tasks`, and `DamagedObject`.
     """
-    done = seal(connection, cluster, position)
-    other_names = [
+    sealed_log = seal(connection, cluster, position)
+    other_records = [
         (at, record)
-        for segment in done.segments
+        for segment in sealed_log.segments
         for at, record in zip(segment.column("others_at").tolist(), segment.lines("others"), strict=True)
     ]
-    facts = decode_behind(connection, other_names, done.position, position)
-    gone = [at for at in facts.first_position if at <= done.position]
-    behind = [
+    facts = decode_behind(connection, other_records, sealed_log.position, position)
+    changed_positions = [at for at in facts.first_position if at <= sealed_log.position]
+    recent_events = [
         row
         for name in RELEVANT_TYPES
-        for row in read_where(connection, after=done.position, until=position, type_name=name)
+        for row in read_where(connection, after=sealed_log.position, until=position, type_name=name)
     ]
     games_at = first_positions(connection, facts.recorded.clocks)
-    newest, numbers = _create_head(cluster.objects, facts, done)
-    segments = [*done.segments, newest]
+    newest, numbers = _create_head(cluster.objects, facts, sealed_log)
+    segments = [*sealed_log.segments, newest]
     cluster.own_objects.update((newest.name, to_numbers_name(newest.name)))
     base = create_base(
         cluster.objects,
         facts,
         [segment.name for segment in segments],
-        gone,
-        [*other_names, *sorted(behind)],
+        changed_positions,
+        [*other_records, *sorted(recent_events)],
         {name: at for name, at in games_at.items() if at <= position},
         accounts,
     )
@@ -245,18 +245,20 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
         number_cell(facts, cell[:-2], *cell[-2:]): (number, cell) for number, cell in enumerate(list_cells(numbers))
     }
     counts = _count_games(segments, numbers, [*cells])
-    return PreparedLog(base, facts, cells, counts, done.games + len(facts.first_position) - len(gone))
+    return PreparedLog(
+        base, facts, cells, counts, sealed_log.games + len(facts.first_position) - len(changed_positions)
+    )
 
 
-def _create_head(objects: Objects, facts: Facts, done: SealedLog) -> tuple[OpenedObject, list[OpenedObject]]:
+def _create_head(objects: Objects, facts: Facts, sealed_log: SealedLog) -> tuple[OpenedObject, list[OpenedObject]]:
     """Create the segment of unsealed events and its numbers object; return it, and all numbers objects."""
     # its numbers depend on the segment before it, so its name must, too
-    behind = done.segments[-1].name if done.segments else ""
+    behind = sealed_log.segments[-1].name if sealed_log.segments else ""
     name, content = name_by_content("segment-head", encode_segment(facts, {"behind": behind}))
     objects.create(name, content)
     newest = _open(objects, name)
-    objects.create(to_numbers_name(name), number_head(newest, done.numbers))
-    return newest, [*done.numbers, _open(objects, to_numbers_name(name))]
+    objects.create(to_numbers_name(name), number_head(newest, sealed_log.numbers))
+    return newest, [*sealed_log.numbers, _open(objects, to_numbers_name(name))]
 
 
 def _count_games(
@@ -284,24 +286,24 @@ def run_pack_tasks(
 
     Raises the errors of `run_tasks`.
     """
-    left, mended = {task.output: task for task in tasks}, set[str]()
+    remaining, deleted = {task.output: task for task in tasks}, set[str]()
     while True:
         try:
-            for task in run_tasks(cluster, stage, [*left.values()]):
+            for task in run_tasks(cluster, stage, [*remaining.values()]):
                 result = read_result(cluster.objects, task.output)
-                del left[task.output]
+                del remaining[task.output]
                 yield result
             return
         except DamagedObject as problem:
-            delete_damaged(cluster, problem, mended)
+            delete_damaged(cluster, problem, deleted)
             prepare_with_retries(ledger, cluster, prepared.facts.position, accounts)
 
 
-def delete_damaged(cluster: Cluster, problem: DamagedObject, before: set[str]) -> None:
-    """Log and delete a damaged object, so that it is created again. Raises `StoreDamaged` if it is in `before`."""
-    if problem.name in before:
+def delete_damaged(cluster: Cluster, problem: DamagedObject, already_deleted: set[str]) -> None:
+    """Log and delete a damaged object, so that it is created again. Raises `StoreDamaged` the second time."""
+    if problem.name in already_deleted:
         raise StoreDamaged(f"{problem} in {cluster.objects.url} again, after it was created anew") from None
-    before.add(problem.name)
+    already_deleted.add(problem.name)
     logger.warning("ratings: %s in %s; it is made again", problem, cluster.objects.url)
     open_object.cache_clear()
     load_base.cache_clear()
@@ -310,13 +312,13 @@ def delete_damaged(cluster: Cluster, problem: DamagedObject, before: set[str]) -
 
 def retry_on_damage(ledger: Ledger, cluster: Cluster, make: Callable[[Connection], T]) -> T:
     """Call `make` until it meets no damaged object, and return its result. Raises the errors of `delete_damaged`."""
-    before = set[str]()
+    already_deleted = set[str]()
     while True:
         try:
             with ledger.reading() as connection:
                 return make(connection)
         except DamagedObject as problem:
-            delete_damaged(cluster, problem, before)
+            delete_damaged(cluster, problem, already_deleted)
 
 
 def prepare_with_retries(ledger: Ledger, cluster: Cluster, position: int, accounts: bool = False) -> PreparedLog:
@@ -407,10 +409,14 @@ def open_cluster_work(
                 with ledger.reading() as connection:
                     ladders = Ladders(decode(connection, position, cached=False))
                 build = partial(build_ladder, changes=changes)
-                named = {parse_name(name).ruleset_id for name in requested}
-                own = ComputePlan({}, [], [name for name in isolated if not requested or name in named])
+                requested_rulesets = {parse_name(name).ruleset_id for name in requested}
+                isolated_plan = ComputePlan(
+                    {}, [], [name for name in isolated if not requested or name in requested_rulesets]
+                )
                 guard = isolate(ladders, requested, stored, build, rule_seconds)
-                with closing(compute(ladders, own, build, compute_isolated=guard, changes=changes)) as packages:
+                with closing(
+                    compute(ladders, isolated_plan, build, compute_isolated=guard, changes=changes)
+                ) as packages:
                     yield from packages
 
         def compute_ladders(requested: Collection[str], stored: Collection[str], changes: bool) -> tuple[int, Results]:

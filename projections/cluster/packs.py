@@ -94,26 +94,29 @@ def build_packs(
         budget: the most games in a pack with several families.
     """
     versions = facts.rulesets[ruleset_id]
-    there = group_by_family(versions, stored)
+    stored_by_family = group_by_family(versions, stored)
     adjusted = group_by_family(versions, {adjustment.ladder for adjustment in facts.adjustments})
-    every = _group_cells(facts, versions, games, {*there, *adjusted})
-    named = {} if ruleset_id in requested else group_by_family(versions, requested)
+    cells_by_family = _group_cells(facts, versions, games, {*stored_by_family, *adjusted})
+    requested_by_family = {} if ruleset_id in requested else group_by_family(versions, requested)
     if requested and ruleset_id not in requested:
-        every = {family: cells for family, cells in every.items() if family in named}
-    size = {family: sum(games[cell] for cell in cells) for family, cells in every.items()}
+        cells_by_family = {family: cells for family, cells in cells_by_family.items() if family in requested_by_family}
+    games_by_family = {family: sum(games[cell] for cell in cells) for family, cells in cells_by_family.items()}
 
     def pack(families: list[Family]) -> Pack:
-        cells = {cell for family in families for cell in every[family]}
-        ladders = (sorted(name for family in families for name in names.get(family, ())) for names in (named, there))
+        cells = {cell for family in families for cell in cells_by_family[family]}
+        ladders = (
+            sorted(name for family in families for name in names.get(family, ()))
+            for names in (requested_by_family, stored_by_family)
+        )
         return Pack(ruleset_id, families, sorted(cells), sum(games[cell] for cell in cells), *ladders)
 
     families, cost = list[Family](), 0
-    for family in sorted(every, key=lambda family: (-size[family], family)):
-        if families and cost + size[family] + FAMILY_COST > budget:
+    for family in sorted(cells_by_family, key=lambda family: (-games_by_family[family], family)):
+        if families and cost + games_by_family[family] + FAMILY_COST > budget:
             yield pack(families)
             families, cost = [], 0
         families.append(family)
-        cost += size[family] + FAMILY_COST
+        cost += games_by_family[family] + FAMILY_COST
     if families:
         yield pack(families)
 
@@ -122,19 +125,19 @@ def _group_cells(
     facts: Facts, versions: Sequence[Version], games: Mapping[int, int], more: Collection[Family]
 ) -> dict[Family, set[int]]:
     """Return the cells that each family needs, for its own games and for the lists that it sums; include `more`."""
-    group_by_family: dict[Family, set[int]] = {family: set() for family in more}
-    for some in [versions, *(facts.rulesets[of] for of in _list_summed(versions) if of in facts.rulesets)]:
-        slugs = {facts.text_numbers.get(name) for name in list_games(some)}
+    cells_by_family: dict[Family, set[int]] = {family: set() for family in more}
+    for source_versions in [versions, *(facts.rulesets[of] for of in _list_summed(versions) if of in facts.rulesets)]:
+        slugs = {facts.text_numbers.get(name) for name in list_games(source_versions)}
         scored = [number for number in games if facts.cells[number].game in slugs]
-        own: dict[Family, set[int]] = {family: set() for family in more}
+        source_cells: dict[Family, set[int]] = {family: set() for family in more}
         for number in scored:
-            for values in list_cell_values(facts, facts.cells[number], some[0].ruleset):
-                own.setdefault(find_family(some, values), set()).add(number)
-        if any(version.ruleset.freeze != "none" for version in some):
-            own = _add_league_cells(facts, own, scored)
-        for family, cells in own.items():
-            group_by_family.setdefault(family, set()).update(cells)
-    return group_by_family
+            for values in list_cell_values(facts, facts.cells[number], source_versions[0].ruleset):
+                source_cells.setdefault(find_family(source_versions, values), set()).add(number)
+        if any(version.ruleset.freeze != "none" for version in source_versions):
+            source_cells = _add_league_cells(facts, source_cells, scored)
+        for family, cells in source_cells.items():
+            cells_by_family.setdefault(family, set()).update(cells)
+    return cells_by_family
 
 
 def _add_league_cells(facts: Facts, families: dict[Family, set[int]], scored: Sequence[int]) -> dict[Family, set[int]]:
@@ -142,16 +145,16 @@ def _add_league_cells(facts: Facts, families: dict[Family, set[int]], scored: Se
     leagues: dict[int, set[int]] = {}
     for number in scored:
         leagues.setdefault(facts.cells[number].league, set()).add(number)
-    found = {}
+    extended = {}
     for family, cells in families.items():
-        named = {
+        league_numbers = {
             facts.text_numbers.get(member.removeprefix("league "), NONE) for member in family if member[:7] == "league "
         }
-        own = {facts.cells[number].league for number in cells} | named
-        found[family] = cells.union(*(leagues.get(league, ()) for league in own))
-    return found
+        family_leagues = {facts.cells[number].league for number in cells} | league_numbers
+        extended[family] = cells.union(*(leagues.get(league, ()) for league in family_leagues))
+    return extended
 
 
 def _list_summed(versions: Sequence[Version]) -> set[str]:
     """Return the rulesets whose lists these versions sum."""
-    return {of for version in versions if (of := getattr(version.params, "of", None)) is not None}
+    return {source_id for version in versions if (source_id := getattr(version.params, "of", None)) is not None}

@@ -187,14 +187,14 @@ class Games(NamedTuple):
 
 
 def read_games_of_cells(
-    segment: OpenedObject, wanted: Array, since: int | None = None, until: int | None = None
+    segment: OpenedObject, cell_mask: Array, since: int | None = None, until: int | None = None
 ) -> Iterator[Games]:
-    """Yield the games of the `wanted` cells (one boolean per cell), part by part. Raises `DamagedObject`.
+    """Yield the games of the cells in `cell_mask` (one boolean per cell), part by part. Raises `DamagedObject`.
 
     Only games played from `since` on and before `until` are included.
     """
     cell_from = segment.column("cell_from")
-    runs, size = _find_runs(segment, wanted), segment.about["part_games"]
+    runs, size = _find_runs(segment, cell_mask), segment.about["part_games"]
     for number in _list_parts(runs, size):
         first_at, last_at = (int(segment.column(f"part_{name}_at")[number]) for name in ("first", "last"))
         if (since is not None and last_at < since) or (until is not None and first_at >= until):
@@ -210,19 +210,19 @@ def read_games_of_cells(
         yield whole._replace(cell=cell) if len(chosen) == high - low else extract_games(whole, chosen, cell)
 
 
-def list_moments(segment: OpenedObject, wanted: Array) -> Iterator[tuple[int, float]]:
-    """Yield sample times of the `wanted` cells with the number of games each stands for. Raises `DamagedObject`."""
-    runs, size, moments = _find_runs(segment, wanted), segment.about["part_games"], segment.column("part_moments")
+def list_moments(segment: OpenedObject, cell_mask: Array) -> Iterator[tuple[int, float]]:
+    """Yield sample times of the cells of `cell_mask`, with the number of games that each stands for."""
+    runs, size, moments = _find_runs(segment, cell_mask), segment.about["part_games"], segment.column("part_moments")
     for number in _list_parts(runs, size):
         games = sum(last - first for first, last in _clip_runs(runs, number * size, (number + 1) * size))
         for moment in moments[number].tolist():
             yield moment, games / MOMENTS
 
 
-def _find_runs(segment: OpenedObject, wanted: Array) -> list[tuple[int, int]]:
-    """Return the ranges (first, last) of the games of consecutive wanted cells."""
+def _find_runs(segment: OpenedObject, cell_mask: Array) -> list[tuple[int, int]]:
+    """Return the ranges (first, last) of the games of consecutive cells of `cell_mask`."""
     cell_from = segment.column("cell_from")
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], wanted.astype(np.int8), [0]))))
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], cell_mask.astype(np.int8), [0]))))
     runs = [(int(cell_from[low]), int(cell_from[high])) for low, high in edges.reshape(-1, 2)]
     return [(first, last) for first, last in runs if first < last]
 
@@ -337,13 +337,13 @@ def read_player_names(opened: OpenedObject) -> list[str]:
     return [text[first:last].decode() for first, last in pairwise(starts)]
 
 
-def find_names(numbers: Sequence[OpenedObject], wanted: Array) -> list[str]:
+def find_names(numbers: Sequence[OpenedObject], player_numbers: Array) -> list[str]:
     """Return the names of the players with these numbers, which must ascend."""
     names: list[str] = []
     firsts = [int(part.about["players_before"]) for part in numbers]
-    cuts = [*np.searchsorted(wanted, firsts).tolist(), len(wanted)]
+    cuts = [*np.searchsorted(player_numbers, firsts).tolist(), len(player_numbers)]
     for part, before, (low, high) in zip(numbers, firsts, pairwise(cuts), strict=True):
-        own = wanted[low:high] - before
+        own = player_numbers[low:high] - before
         text, starts = part.column("names"), part.column("name_from")
         spans: Any = zip(starts[own].tolist(), starts[own + 1].tolist(), strict=True)
         whole = text.tobytes() if len(own) * 8 > len(starts) else None

@@ -77,9 +77,9 @@ def simulate_on_cluster(
         _check_question(read_rulesets_at(connection, position), rulesets, ladders, until)
         cluster = stack.enter_context(workers)
         prepared = prepare_with_retries(ledger, cluster, position, accounts=True)
-        question = _SimulationRequest(ledger, connection, cluster, prepared, ladders, until, note)
+        request = _SimulationRequest(ledger, connection, cluster, prepared, ladders, until, note)
         failed = list[str]()
-        variants = tuple(_simulate_variant(question, told, ruleset, failed) for told, ruleset in rulesets)
+        variants = tuple(_simulate_variant(request, settings, ruleset, failed) for settings, ruleset in rulesets)
         sweep(cluster)
         at = Coordinates(until, position, None, tuple(prepared.facts.left_out))
         return Simulation(at, variants, failed=tuple(dict.fromkeys(failed)), times=times)
@@ -97,63 +97,73 @@ def _check_question(
 
 
 def _simulate_variant(
-    question: _SimulationRequest, told: dict[str, str], ruleset: Ruleset, failed: list[str]
+    request: _SimulationRequest, settings: dict[str, str], ruleset: Ruleset, failed: list[str]
 ) -> Variant:
     """Return the effect of a ruleset; failures of replays are appended to `failed`."""
-    _, connection, _, prepared, ladders, as_of, note = question
-    nothing = prepared.facts.only(array("q"))
-    then = apply_ruleset(nothing, ruleset, as_of)
-    failed += [problem.reason for problem in nothing.unusable.values()]
+    _, connection, _, prepared, ladders, as_of, note = request
+    empty_facts = prepared.facts.only(array("q"))
+    hypothetical = apply_ruleset(empty_facts, ruleset, as_of)
+    failed += [problem.reason for problem in empty_facts.unusable.values()]
     simulated, published, own_failed = list[SimulatedLadder](), list[Any](), list[str]()
-    now_there, then_there = set[str](), set[str]()
-    for some, lists, wrong, there, there_then in _compare_packs(question, then, ruleset, ladders):
-        simulated += some
+    all_current, all_hypothetical = set[str](), set[str]()
+    for ladder_results, lists, failures, current_names, hypothetical_names in _compare_packs(
+        request, hypothetical, ruleset, ladders
+    ):
+        simulated += ladder_results
         published += lists
-        own_failed += [_add_game(connection, text) for text in wrong if text not in failed]
-        now_there |= {name for name in there if parse_name(name).ruleset_id == ruleset.id}
-        then_there |= {*there_then}
-    if unknown := [name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in then_there]:
+        own_failed += [_add_game(connection, text) for text in failures if text not in failed]
+        all_current |= {name for name in current_names if parse_name(name).ruleset_id == ruleset.id}
+        all_hypothetical |= {*hypothetical_names}
+    if unknown := [
+        name for name in ladders if parse_name(name).ruleset_id == ruleset.id and name not in all_hypothetical
+    ]:
         # list the ladders that have games; this replays nothing
-        every = _compare_packs(question, then, ruleset, unknown, all_packs=True)
-        raise build_no_games_error(ruleset, unknown[0], {name for *_, there_then in every for name in there_then})
-    if not now_there:
+        comparisons = _compare_packs(request, hypothetical, ruleset, unknown, all_packs=True)
+        raise build_no_games_error(
+            ruleset, unknown[0], {name for *_, hypothetical_names in comparisons for name in hypothetical_names}
+        )
+    if not all_current:
         note(f"no ladder of {ruleset.id} has a game, so there is nothing to compare it with")
     failed += sorted(own_failed)
     return Variant(
         ruleset.name,
-        told,
+        settings,
         tuple(sorted(simulated, key=lambda ladder: ladder.radius.ladder)),
         tuple(sorted(published, key=lambda published_list: published_list.ladder)),
-        list_left_out(simulated, {name for name in then_there if parse_name(name).ruleset_id == ruleset.id}),
+        list_left_out(simulated, {name for name in all_hypothetical if parse_name(name).ruleset_id == ruleset.id}),
     )
 
 
 def _compare_packs(
-    question: _SimulationRequest, then: Ladders, ruleset: Ruleset, ladders: Collection[str], all_packs: bool = False
+    request: _SimulationRequest,
+    hypothetical: Ladders,
+    ruleset: Ruleset,
+    ladders: Collection[str],
+    all_packs: bool = False,
 ) -> Iterator[list[Any]]:
     """Yield the comparisons of the packs whose ladders a ruleset may affect, in the form of `parse_comparison`.
 
     If ladders are named, only these are compared, in their own packs or (with `all_packs`) in all packs of their
     rulesets. Raises the errors of `run_tasks`.
     """
-    ledger, connection, cluster, prepared, *_ = question
-    facts, both = prepared.facts, _merge_versions(prepared.facts, then)
-    planned, tasks = replace(facts, rulesets=both), list[Task]()
+    ledger, connection, cluster, prepared, *_ = request
+    facts, versions_by_ruleset = prepared.facts, _merge_versions(prepared.facts, hypothetical)
+    planned, tasks = replace(facts, rulesets=versions_by_ruleset), list[Task]()
     published = {
         published_list.ladder: published_list
         for published_list in latest_lists(published_lists(connection, facts.position))
     }
-    for ruleset_id, asked in _list_affected(both, ruleset, ladders).items():
-        lists = group_by_family(both[ruleset_id], published)
-        for pack in build_packs(planned, ruleset_id, () if all_packs else asked, (), prepared.counts, PACK_GAMES):
-            own = [published[name] for family in pack.families for name in lists.get(family, ())]
+    for ruleset_id, names in _list_affected(versions_by_ruleset, ruleset, ladders).items():
+        lists = group_by_family(versions_by_ruleset[ruleset_id], published)
+        for pack in build_packs(planned, ruleset_id, () if all_packs else names, (), prepared.counts, PACK_GAMES):
+            pack_lists = [published[name] for family in pack.families for name in lists.get(family, ())]
             options = {
-                "asked": asked,
+                "asked": names,
                 "under": ruleset.model_dump(mode="json", exclude_unset=True),
-                "as_of": question.as_of,
+                "as_of": request.as_of,
                 "lists": [
                     [*published_list, [[*row] for row in as_published(connection, published_list).rows]]
-                    for published_list in own
+                    for published_list in pack_lists
                 ],
             }
             tasks.append(create_pack_task("compare", prepared, pack, **options))
@@ -161,31 +171,33 @@ def _compare_packs(
         yield parse_comparison(result)
 
 
-def _merge_versions(facts: Facts, then: Ladders) -> dict[str, list[Version]]:
+def _merge_versions(facts: Facts, hypothetical: Ladders) -> dict[str, list[Version]]:
     """Return the current versions of all rulesets, together with the hypothetical ones."""
-    both = dict(then.facts.rulesets)
+    merged = dict(hypothetical.facts.rulesets)
     for ruleset_id, versions in facts.rulesets.items():
-        both[ruleset_id] = versions if then.facts.rulesets[ruleset_id] is versions else [*versions, *both[ruleset_id]]
-    return both
+        merged[ruleset_id] = (
+            versions if hypothetical.facts.rulesets[ruleset_id] is versions else [*versions, *merged[ruleset_id]]
+        )
+    return merged
 
 
 def _list_affected(
-    both: Mapping[str, Sequence[Version]], ruleset: Ruleset, ladders: Collection[str]
+    versions_by_ruleset: Mapping[str, Sequence[Version]], ruleset: Ruleset, ladders: Collection[str]
 ) -> dict[str, list[str]]:
     """Return the rulesets that another ruleset may affect, with the named ladders of each.
 
     If ladders are named, only their rulesets are included. Raises `BadArgument` for a rule that workers cannot run.
     """
-    found = {}
-    for ruleset_id, versions in both.items():
+    affected = {}
+    for ruleset_id, versions in versions_by_ruleset.items():
         names = [name for name in ladders if parse_name(name).ruleset_id == ruleset_id]
         if not any(is_affected(version, {f"ruleset:{ruleset.id}"}) for version in versions) or (ladders and not names):
             continue
         if not all(is_built_in(version.rule) for version in versions):
             message = f"{ruleset_id} uses a rule from a package, which only runs on this machine"
             raise BadArgument(f"{message}; leave out --on", "on")
-        found[ruleset_id] = names
-    return found
+        affected[ruleset_id] = names
+    return affected
 
 
 def _add_game(connection: Connection, text: str) -> str:

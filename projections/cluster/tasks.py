@@ -341,25 +341,30 @@ _KINDS: dict[str, Any] = {
 
 def compare_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     """Compare the ladders of a pack with those under another ruleset. Raises `DamagedObject`."""
-    ruleset, as_of, of = Ruleset.model_validate(plan["under"]), plan["as_of"], plan["ruleset"]
-    now = Ladders(base.facts(plan["cells"], plan["games"]), as_of)
-    then, failed = apply_ruleset(now.facts, ruleset, as_of), list[str]()
-    every = [ladders.streams(of) if of in ladders.facts.rulesets else {} for ladders in (now, then)]
-    versions = [version for ladders in (now, then) for version in ladders.facts.rulesets.get(of, ())]
-    here = {
+    ruleset, as_of, ruleset_id = Ruleset.model_validate(plan["under"]), plan["as_of"], plan["ruleset"]
+    current = Ladders(base.facts(plan["cells"], plan["games"]), as_of)
+    hypothetical, failed = apply_ruleset(current.facts, ruleset, as_of), list[str]()
+    streams_by_side = [
+        ladders.streams(ruleset_id) if ruleset_id in ladders.facts.rulesets else {}
+        for ladders in (current, hypothetical)
+    ]
+    versions = [
+        version for ladders in (current, hypothetical) for version in ladders.facts.rulesets.get(ruleset_id, ())
+    ]
+    members = {
         name
-        for streams in every
+        for streams in streams_by_side
         for name in streams
         if find_family(versions, parse_name(name).values) in plan["families"]
     }
-    names = {name for name in here if not plan["asked"] or name in plan["asked"]}
+    names = {name for name in members if not plan["asked"] or name in plan["asked"]}
     compared, published = (
-        compare_simulated_ladders(_build_lookups(plan["lists"]), now, then, ruleset.id, names, failed)
+        compare_simulated_ladders(_build_lookups(plan["lists"]), current, hypothetical, ruleset.id, names, failed)
         if names
         else ([], ())
     )
-    there = [sorted(here & streams.keys()) for streams in every]
-    return marshal.dumps([to_plain(tuple(compared)), to_plain(published), failed, *there], REPEATABLE)
+    members_by_side = [sorted(members & streams.keys()) for streams in streams_by_side]
+    return marshal.dumps([to_plain(tuple(compared)), to_plain(published), failed, *members_by_side], REPEATABLE)
 
 
 def _build_lookups(lists: Sequence[Sequence[Any]]) -> LogLookups:
@@ -380,8 +385,8 @@ def _parse_row(fields: Sequence[Any]) -> RankedRow:
 
 def parse_comparison(result: bytes) -> list[Any]:
     """Parse the result of `compare_pack`: ladders, lists, failures, and the ladders before and after."""
-    compared, published, *others = marshal.loads(result)
-    return [from_plain(compared), from_plain(published), *others]
+    compared, published, *ladder_names = marshal.loads(result)
+    return [from_plain(compared), from_plain(published), *ladder_names]
 
 
 def to_plain(value: Any) -> Any:
