@@ -8,11 +8,11 @@ from typing import Any
 
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.projections import arrays
-from ratings_ledger.projections.cluster.objects import Objects, open_object_store, why
+from ratings_ledger.projections.cluster.objects import Objects, describe_os_error, open_object_store
 from ratings_ledger.projections.facts.column_files import ColumnFile, encode_columns, encode_lines, read_footer
 from ratings_ledger.projections.facts.stored_columns import Bytes, ColumnPlace, StoredColumn
 
-OPENED = 4096
+OPENED_MAX = 4096
 # the type codes of numpy arrays, and the corresponding ones of columns
 CODES = {"u1": "B", "i1": "b", "i2": "h", "i4": "i", "i8": "q"}
 Array = Any  # a numpy array
@@ -52,7 +52,9 @@ class _ObjectBytes:
             raise self.damaged("is missing") from None
         except OSError as problem:
             # not a damaged object: if a store does not answer, its objects must not be deleted and created again
-            raise StoreUnavailable(f"{self._name} in {self._objects.url}: {why(problem)}", "file") from None
+            raise StoreUnavailable(
+                f"{self._name} in {self._objects.url}: {describe_os_error(problem)}", "file"
+            ) from None
 
     def view(self, first: int, length: int) -> memoryview:
         """Return some bytes in memory, and check their number. Raises `DamagedObject`."""
@@ -79,14 +81,14 @@ class OpenedObject(ColumnFile):
         return arrays.as_numpy(self.columns[name].whole())
 
 
-@lru_cache(OPENED)
+@lru_cache(OPENED_MAX)
 def open_object(url: str, name: str) -> OpenedObject:
     """Open an object, from the cache if possible, because objects never change. Raises `DamagedObject`."""
-    return OpenedObject(_place(url), name)
+    return OpenedObject(_open_cached_store(url), name)
 
 
 @lru_cache(8)
-def _place(url: str) -> Objects:
+def _open_cached_store(url: str) -> Objects:
     return open_object_store(url)
 
 

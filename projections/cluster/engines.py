@@ -28,7 +28,7 @@ SCHEDULER_GONE = "the scheduler of the cluster is gone; finished tasks are kept 
 
 
 class UnfitWorker(Exception):
-    """A worker that cannot run any task of this computation."""
+    """The worker cannot run any task of this computation."""
 
 
 class ConflictingOutput(Exception):
@@ -63,7 +63,7 @@ class Engine(Protocol):
         """Cancel a task, which may still finish."""
 
     def capacity(self) -> int:
-        """Return the number of tasks to submit at once at the moment; 0 without workers."""
+        """Return how many tasks the engine can currently take; 0 without workers."""
 
 
 class ProcessEngine:
@@ -77,7 +77,7 @@ class ProcessEngine:
     def submit(self, function: Callable[..., None], *arguments: Any) -> Any:
         """Let a process call a function."""
         process = self._idle.pop() if self._idle else _Process()
-        handle = process.submitted(function, *arguments)
+        handle = process.submit_call(function, *arguments)
         self._busy[handle] = process
         return handle
 
@@ -98,12 +98,12 @@ class ProcessEngine:
         return outcomes
 
     def cancel(self, handle: Any) -> None:
-        """End its process."""
+        """Kill the process of a task."""
         if handle in self._busy:
             self._busy.pop(handle).close()
 
     def capacity(self) -> int:
-        """Return how many processes there may be."""
+        """Return the number of processes."""
         return self._count
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class _Process:
 
     def __init__(self) -> None:
         with ExitStack() as stack:
-            self.submitted, _ = stack.enter_context(open_pool(1, _call, closes_files=True, passed=FORWARDED_ERRORS))
+            self.submit_call, _ = stack.enter_context(open_pool(1, _call, closes_files=True, passed=FORWARDED_ERRORS))
             self.close = stack.pop_all().close
 
 
@@ -130,23 +130,23 @@ class DaskEngine:
 
     def __init__(self, client: Any) -> None:
         self._client = client
-        self._ended: SimpleQueue[Any] = SimpleQueue()
+        self._finished_handles: SimpleQueue[Any] = SimpleQueue()
 
     def submit(self, function: Callable[..., None], *arguments: Any) -> Any:
         """Let a worker of the cluster call a function."""
         with _translate_gone_scheduler():
             handle = self._client.submit(_call_with_plain_errors, function, *arguments, pure=False, retries=0)
         # a queue, because waiting for all handles after each finished task would take as long as a small task
-        handle.add_done_callback(self._ended.put)
+        handle.add_done_callback(self._finished_handles.put)
         return handle
 
     def wait(self, handles: Collection[Any], seconds: float) -> dict[Any, Exception | None]:
         """Return the tasks that are done. Raises `StoreUnavailable` if the scheduler is gone."""
         ended = []
         with suppress(Empty):
-            ended.append(self._ended.get(timeout=seconds))
+            ended.append(self._finished_handles.get(timeout=seconds))
             while True:
-                ended.append(self._ended.get_nowait())
+                ended.append(self._finished_handles.get_nowait())
         self._check_scheduler()
         return {handle: _find_error(handle) for handle in ended if handle in handles}
 
@@ -173,10 +173,10 @@ def _call_with_plain_errors(function: Callable[..., None], *arguments: Any) -> N
         function(*arguments)
         return
     except FORWARDED_ERRORS as error:
-        raised: Exception = error
+        plain_error: Exception = error
     except Exception as error:
-        raised = TaskFailed(f"{type(error).__name__}: {error}")
-    raise raised.with_traceback(None)
+        plain_error = TaskFailed(f"{type(error).__name__}: {error}")
+    raise plain_error.with_traceback(None)
 
 
 def _import_dask() -> Any:

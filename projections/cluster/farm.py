@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.errors import LedgerError, StoreDamaged, WorkerLost
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
 from ratings_ledger.projections.cluster.engines import ConflictingOutput, Engine, TaskFailed, TaskLost, UnfitWorker
-from ratings_ledger.projections.cluster.objects import Objects, why
+from ratings_ledger.projections.cluster.objects import Objects, describe_os_error
 from ratings_ledger.projections.cluster.proofs import Proof
 from ratings_ledger.projections.cluster.tasks import ONE_PLACE, locate_plans, perform
 
@@ -213,7 +213,7 @@ def _describe_error(error: Exception | None) -> str:
     if isinstance(error, MemoryError):
         return "its worker ran out of memory"
     if isinstance(error, OSError):
-        return f"{error.filename}: {why(error)}" if error.filename else why(error)
+        return f"{error.filename}: {describe_os_error(error)}" if error.filename else describe_os_error(error)
     return (
         str(error) if isinstance(error, TaskLost | TaskFailed | DamagedObject) else f"{type(error).__name__}: {error}"
     )

@@ -176,6 +176,6 @@ def open_object_store(url: str) -> Objects:
         raise StoreUnavailable(f"{url} cannot be used for segments: {problem}", "file") from None
 
 
-def why(problem: OSError) -> str:
+def describe_os_error(problem: OSError) -> str:
     """Describe an error about an object."""
     return problem.strerror or str(problem) or type(problem).__name__

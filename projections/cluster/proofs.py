@@ -12,7 +12,7 @@ from ratings_ledger.ledger.processes.identity import name_this_process
 from ratings_ledger.projections.cluster.engines import UnfitWorker
 from ratings_ledger.projections.cluster.objects import (
     Objects,
-    why,
+    describe_os_error,
 )
 from ratings_ledger.projections.program import program_digest
 from ratings_ledger.projections.replay.ladders import Stream
@@ -92,7 +92,9 @@ def prove(objects: Objects) -> str:
         first, second = (objects.create(name, [content]) for content in (written, b"another"))
         stored = bytes(objects.read(name, 0, len(written)))
     except OSError as problem:
-        raise StoreUnavailable(f"{objects.url} cannot be used for segments: {why(problem)}", "file") from None
+        raise StoreUnavailable(
+            f"{objects.url} cannot be used for segments: {describe_os_error(problem)}", "file"
+        ) from None
     if not first or second or stored != written:
         raise StoreUnavailable(f"{objects.url} cannot be used for segments: it overwrites existing objects", "file")
     return name

@@ -52,12 +52,12 @@ def compute_other_result(survey: Survey, game_id: str, places: Sequence[int]) ->
 
     Raises `Unknown` (game-unknown), and `BadArgument` for places that no result of the game can have.
     """
-    story = game_story(survey, game_id)
+    timeline = game_story(survey, game_id)
     survey.failures = []  # the loop below collects them again
-    if story.voided:
+    if timeline.voided:
         raise BadArgument(f"{game_id} is voided, so no result changes any points", "place")
-    corrected = _build_correction(story.data, places)
-    after, *_ = apply_drafts(survey.connection, survey.everything, [corrected])
+    correction = _build_correction(timeline.data, places)
+    after, *_ = apply_drafts(survey.connection, survey.everything, [correction])
     row = row_of_game(survey.connection, survey.facts, game_id)
     rows = list[HypotheticalResult]()
     for ladder in ladders_of_game(after.facts, row):
@@ -68,8 +68,8 @@ def compute_other_result(survey: Survey, game_id: str, places: Sequence[int]) ->
         survey.coordinates,
         tuple(places),
         tuple(rows),
-        data=story.data,
-        last=story.last,
+        data=timeline.data,
+        last=timeline.last,
         failed=tuple(dict.fromkeys(survey.failures)),
         times=survey.times,
     )

@@ -50,15 +50,15 @@ def find_changed_ladders(connection: Connection, facts: Facts, position: int) ->
     states = list(_load_game_states(connection, facts, position))
     if "all" in affected or len(states) > GAMES_MAX:
         return None
-    played = {state.name for state in states}
+    changed_games = {state.name for state in states}
     changed = {*facts.unusable, *list_package_rulesets(facts)}
     for ruleset_id, versions in facts.rulesets.items():
-        summed = [facts.rulesets.get(getattr(version.params, "of", None) or "", []) for version in versions]
-        games = list_games([*versions, *(version for versions in summed for version in versions)])
+        source_versions = [facts.rulesets.get(getattr(version.params, "of", None) or "", []) for version in versions]
+        games = list_games([*versions, *(version for source in source_versions for version in source)])
         # any new event may close a rating period, because time has passed
         if versions[0].ruleset.period != "game" or any(is_affected(version, affected) for version in versions):
             changed.add(ruleset_id)
-        elif played & games:
+        elif changed_games & games:
             changed |= _list_ladders(versions, states) if _is_independent(facts, versions) else {ruleset_id}
     return changed
 
@@ -69,8 +69,8 @@ def _find_affected_since(connection: Connection, facts: Facts, position: int) ->
     affected = set[str]()
     for event in read_types(connection, types, until=facts.position, after=position):
         if event.position not in facts.left_out:
-            by_clock = event.type in CLOCK_TYPES
-            affected |= _list_clock_rulesets(facts) if by_clock else describe_affected(event.type, event.data, ())
+            is_clock_event = event.type in CLOCK_TYPES
+            affected |= _list_clock_rulesets(facts) if is_clock_event else describe_affected(event.type, event.data, ())
     return affected
 
 
@@ -88,15 +88,15 @@ def _load_game_states(connection: Connection, facts: Facts, position: int) -> It
 
     With more than `GAMES_MAX` games, only yield enough states to exceed that number.
     """
-    new = bisect_right(facts.first_position, position)
-    for row in range(new, min(len(facts.first_position), new + GAMES_MAX + 1)):
+    first_new_row = bisect_right(facts.first_position, position)
+    for row in range(first_new_row, min(len(facts.first_position), first_new_row + GAMES_MAX + 1)):
         yield GameState(facts, row)
-    before = Log(connection, position)
+    earlier_log = Log(connection, position)
     for subject in sorted(changed_games(connection, position))[: GAMES_MAX + 1]:
-        row = facts.rows.get(subject.removeprefix("game:"), new)
-        if row < new:
+        row = facts.rows.get(subject.removeprefix("game:"), first_new_row)
+        if row < first_new_row:
             yield GameState(facts, row)
-            if (game := live_game(before.about(subject))) is not None:
+            if (game := live_game(earlier_log.about(subject))) is not None:
                 yield GameState(one_game(game.occurred_at, game.data), 0)
 
 

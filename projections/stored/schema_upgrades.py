@@ -43,11 +43,11 @@ def upgrade_ledger(name: str, *, dry_run: bool = False) -> LedgerUpgrade:
 
     Raises `AlreadyRunning`, `NotALedger`, `StoreUnavailable`.
     """
-    from ratings_ledger.ledger.store.upgrading import plan_upgrade, recreate_views, upgrade  # alembic, which few need
+    from ratings_ledger.ledger.store.upgrading import plan_upgrade, recreate_views, upgrade  # loads alembic
 
     plan = plan_upgrade(name)
-    upgrades = bool(plan.steps or plan.views) and plan.may and not dry_run
-    if upgrades:
+    should_upgrade = bool(plan.steps or plan.views) and plan.may and not dry_run
+    if should_upgrade:
         with hold_rebuild_lock(plan.ledger):
             upgrade(name)
             recreate_views(plan.ledger)
@@ -61,6 +61,6 @@ def upgrade_ledger(name: str, *, dry_run: bool = False) -> LedgerUpgrade:
         owner=plan.owner,
         may=plan.may,
         dry_run=dry_run,
-        upgraded=upgrades,
+        upgraded=should_upgrade,
         has_roles=plan.ledger.dialect.grant_statements("", PREFIX) is not None,
     )
