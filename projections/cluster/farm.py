@@ -69,32 +69,32 @@ def run_tasks(
     Raises `TasksFailed` after all other tasks are done, `WorkerLost` if there are no workers or they are unfit,
     `StoreDamaged` if two workers created different outputs.
     """
-    work = _TaskQueue(cluster, tasks, prepare)
+    queue = _TaskQueue(cluster, tasks, prepare)
     for task in tasks:
         if _is_intact(cluster.objects, task.output):
-            work.done.add(task)
+            queue.done.add(task)
             yield task
-    work.create_plans()
+    queue.create_plans()
     turns, ended = 0, dict[Any, Exception | None]()
     try:
-        while len(work.done) + len(work.given_up) < len(tasks):
+        while len(queue.done) + len(queue.given_up) < len(tasks):
             # not on every turn, because reading the capacity is a request to the scheduler
             if not ended or turns % CAPACITY_TURNS == 0:
                 capacity = cluster.engine.capacity()
             turns += 1
-            work.submit_waiting(capacity)
-            cluster.report_progress(stage, work.progress())
-            ended = work.wait()
+            queue.submit_waiting(capacity)
+            cluster.report_progress(stage, queue.progress())
+            ended = queue.wait()
             for handle, error in ended.items():
-                done = work.finish(handle, error)
-                if done is not None:
-                    yield done
-            work.resubmit_slow()
+                finished = queue.finish(handle, error)
+                if finished is not None:
+                    yield finished
+            queue.resubmit_slow()
     finally:
-        for handle in work.running:
+        for handle in queue.running:
             cluster.engine.cancel(handle)
-    cluster.report_progress(stage, work.progress())
-    work.raise_given_up()
+    cluster.report_progress(stage, queue.progress())
+    queue.raise_given_up()
 
 
 class _TaskQueue:
@@ -201,10 +201,10 @@ class _TaskQueue:
         """Raise `TasksFailed` if a task was given up."""
         if not self.given_up:
             return
-        named = "; ".join(f"{task.label} ({self._failures[task][-1]})" for task in self.given_up[:TRIES])
+        labels = "; ".join(f"{task.label} ({self._failures[task][-1]})" for task in self.given_up[:TRIES])
         more = len(self.given_up) - TRIES
         raise TasksFailed(
-            f"{TRIES} tries were not enough for {named}{f' and {more:,} more' if more > 0 else ''}; the others are "
+            f"{TRIES} tries were not enough for {labels}{f' and {more:,} more' if more > 0 else ''}; the others are "
             "done and kept for the next try"
         )
 

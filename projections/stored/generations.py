@@ -93,11 +93,11 @@ def write_ladders(ledger: Ledger, facts: Facts, generation: int, built: Sequence
         (generation, ladder.ladder, ordinal, *row) for ladder in built for ordinal, row in enumerate(ladder.rows, 1)
     )
     # the ladder rows are stored with the first standings, so that a sweep finds these if the process is killed
-    while (part := list(islice(rows, TRANSACTION_ROWS))) or ladder_rows:
+    while (batch := list(islice(rows, TRANSACTION_ROWS))) or ladder_rows:
         check_free_space(ledger)
         with ledger.writing() as connection:
             insert_rows(connection, generation_ladders, ladder_rows)
-            for _, alike in groupby(part, key=len):
+            for _, alike in groupby(batch, key=len):
                 insert_rows(connection, generation_standings, list(alike))
         ladder_rows = []
 
@@ -127,25 +127,25 @@ def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]
 def copy_ladder_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]], **renewed: Any) -> None:
     """Reference another generation's ladders with their builds; the columns in `renewed` get new values."""
     part_rows = (tuple((row._asdict() | {"generation": generation} | renewed).values()) for row in rows)
-    while part := list(islice(part_rows, TRANSACTION_ROWS)):
+    while batch := list(islice(part_rows, TRANSACTION_ROWS)):
         with ledger.writing() as connection:
-            insert_rows(connection, generation_ladders, part)
+            insert_rows(connection, generation_ladders, batch)
 
 
 def promote(
     lock: RebuildLock,
     generation: int,
     clock: Clock,
-    before: int | None,
+    previous: int | None,
     and_then: Callable[[Connection], None] = lambda connection: None,
 ) -> None:
     """Make a complete generation visible to readers, and call `and_then` in the same transaction.
 
-    `before` is the generation that was live when the rebuild began. Raises `LockLost` if another rebuild has begun
+    `previous` is the generation that was live when the rebuild began. Raises `LockLost` if another rebuild has begun
     since, another generation is live, or rows are missing.
     """
     with lock.fenced_transaction() as connection:
-        _check_promotable(connection, generation, before)
+        _check_promotable(connection, generation, previous)
         finished = update(generations).where(generations.c.generation == generation).values(finished_at=clock())
         connection.execute(finished)
         connection.execute(delete(live_generation))
@@ -218,12 +218,12 @@ def roll_back(ledger: Ledger) -> Rollback:
             if len(newest) < 2:
                 available = f"generation {newest[0].generation} is the only one that is" if newest else "nothing is"
                 raise NoEarlierGeneration(f"there is no earlier generation to go back to: {available} stored")
-            given_up, before = newest[0].generation, newest[1]
-            connection.execute(update(live_generation).values(generation=before.generation))
+            given_up, previous = newest[0].generation, newest[1]
+            connection.execute(update(live_generation).values(generation=previous.generation))
             _mark_unfinished(connection, [given_up])
             last = connection.execute(select(func.max(generations.c.generation))).scalar_one()
         sweep_generations(lock, last)
-    return Rollback(before.generation, before.position, given_up, bytes(before.chain_hash).hex())
+    return Rollback(previous.generation, previous.position, given_up, bytes(previous.chain_hash).hex())
 
 
 def sweep_generations(lock: RebuildLock, until: int, keep: int | None = None, is_building: bool = False) -> None:
@@ -256,8 +256,8 @@ def _mark_unfinished(connection: Connection, numbers: list[int]) -> None:
 def _list_finished(connection: Connection) -> list[Row[Any]]:
     """Return the rows of the live generation and the finished ones before it, newest first."""
     number, newest = generations.c.generation, select(live_generation.c.generation).scalar_subquery()
-    before = (number < newest) & generations.c.finished_at.is_not(None)
-    return list(connection.execute(select(generations).where((number == newest) | before).order_by(number.desc())))
+    is_earlier = (number < newest) & generations.c.finished_at.is_not(None)
+    return list(connection.execute(select(generations).where((number == newest) | is_earlier).order_by(number.desc())))
 
 
 def _list_builds(connection: Connection, numbers: Iterable[int]) -> set[tuple[int, str]]:
@@ -286,32 +286,32 @@ def _delete_generation(
             with ledger.writing() as connection:
                 last = (standings.build == build) & (standings.ladder == ladder) & (standings.ordinal > ordinal)
                 connection.execute(delete(generation_standings).where(last))
-    for part in _batch_ladders([(row.build, row.ladder, row.players) for row in rows], batch_rows):
+    for batch in _batch_ladders([(row.build, row.ladder, row.players) for row in rows], batch_rows):
         with ledger.writing() as connection:
-            for build in {build for build, _, _ in part}:
+            for build in {build for build, _, _ in batch}:
                 names = [
                     ladder
-                    for stored_build, ladder, _ in part
+                    for stored_build, ladder, _ in batch
                     if stored_build == build and (build, ladder) not in builds_in_use
                 ]
                 unnamed = (standings.build == build) & standings.ladder.in_(names)
                 connection.execute(delete(generation_standings).where(unnamed))
-            ladders = table.c.ladder.in_([ladder for _, ladder, _ in part])
+            ladders = table.c.ladder.in_([ladder for _, ladder, _ in batch])
             connection.execute(delete(table).where(table.c.generation == generation, ladders))
 
 
 def _batch_ladders(ladders: list[tuple[int, str, int]], batch_rows: int) -> Iterator[list[tuple[int, str, int]]]:
     """Yield the entries (build, ladder, players) in batches of at most `batch_rows` rows."""
-    part: list[tuple[int, str, int]] = []
+    batch: list[tuple[int, str, int]] = []
     rows = 0
     for entry in ladders:
-        if part and (rows + entry[2] > batch_rows or len(part) == NAMES_MAX):
-            yield part
-            part, rows = [], 0
-        part.append(entry)
+        if batch and (rows + entry[2] > batch_rows or len(batch) == NAMES_MAX):
+            yield batch
+            batch, rows = [], 0
+        batch.append(entry)
         rows += entry[2] + 1
-    if part:
-        yield part
+    if batch:
+        yield batch
 
 
 def _delete_orphans(ledger: Ledger) -> None:

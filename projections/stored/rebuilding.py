@@ -179,7 +179,7 @@ def rebuild(
             numbers = {"position": facts.position, "games": plan.work.games}
             report_progress("planning", {"generation": generation.number} | numbers)
             failures = _write_ladders(generation, plan, report_progress)
-            left = _take_over_ladders(generation, plan, failures)
+            stale_ladders = _take_over_ladders(generation, plan, failures)
             if generation.history_writer is not None and not requested:
                 report_progress("games", {"games": plan.work.games})
                 _write_games(ledger, generation.history_writer, plan)
@@ -187,7 +187,7 @@ def rebuild(
             if not differing:
                 report_progress("promoting", {"generation": generation.number})
                 generation.promote(None if live is None else live.generation)
-        result = _build_result(ledger, generation, plan, failures, left, differing)
+        result = _build_result(ledger, generation, plan, failures, stale_ladders, differing)
         _record_outcome(run, result, is_whole=not requested)
     return result
 
@@ -208,15 +208,15 @@ def _plan_rebuild(
         history = HistoryPlan(
             is_kept and (source is not None or not requested), source, options.check, pointer if is_kept else None
         )
-        elsewhere = None if work_at is None else stack.enter_context(work_at(connection, position))
-        facts = decode_to_store(connection) if elsewhere is None else elsewhere.facts
+        remote_work = None if work_at is None else stack.enter_context(work_at(connection, position))
+        facts = decode_to_store(connection) if remote_work is None else remote_work.facts
         stored = [] if live is None else generations.list_ladder_rows(connection, live.generation)
         changed = None
-        if not requested and elsewhere is None and live is not None and not (history.is_kept and source is None):
+        if not requested and remote_work is None and live is not None and not (history.is_kept and source is None):
             changed = _find_changed_names(ledger, connection, facts, live, stored)
     unchanged = [] if changed is None else [row for row in stored if not is_named(row.ladder, changed)]
     # with a check, replay from the first game, without cached traces
-    work = elsewhere or create_local_work(
+    work = remote_work or create_local_work(
         replace(facts, cache=None) if options.check else facts, options.rule_seconds, options.cores
     )
     changed = None if options.check else changed
@@ -231,8 +231,8 @@ def _find_changed_names(
     It is known only if this version of the program built the live generation from the history of this log.
     """
     runs = all_runs(ledger, connection, now=0)  # only finished runs have details
-    built_by = [run for run in runs if run.kind == "rebuild" and run.details.get("generation") == live.generation]
-    if not built_by or built_by[0].details.get("program") != program_digest():
+    builds = [run for run in runs if run.kind == "rebuild" and run.details.get("generation") == live.generation]
+    if not builds or builds[0].details.get("program") != program_digest():
         return None
     try:
         chain_hash, _ = generations.read_stored_head(live)
@@ -244,22 +244,22 @@ def _find_changed_names(
     if changed is None:
         return None
     # also rebuild ladders that are empty, have lost rows, or failed before and may work now
-    again = {*generations.find_incomplete_ladders(connection, live.generation)}
-    again |= {row.ladder for row in stored if row.position != live.position}
-    return changed | again | {failure["ladder"] for failure in built_by[0].details.get("failed", [])}
+    to_rebuild = {*generations.find_incomplete_ladders(connection, live.generation)}
+    to_rebuild |= {row.ladder for row in stored if row.position != live.position}
+    return changed | to_rebuild | {failure["ladder"] for failure in builds[0].details.get("failed", [])}
 
 
 def _write_ladders(
     generation: NewGeneration, plan: _RebuildPlan, report_progress: ReportProgress
 ) -> list[LadderFailure]:
     """Compute and store the requested ladders, or those that may have changed; return the failures."""
-    known, results = 0, (result for result in list[BuiltLadder | LadderFailure]())
+    expected_count, results = 0, (result for result in list[BuiltLadder | LadderFailure]())
     if plan.changed != set():
         names = plan.requested or plan.changed or ()
-        known, results = plan.work.compute(names, plan.requested_stored, plan.history.is_kept)
+        expected_count, results = plan.work.compute(names, plan.requested_stored, plan.history.is_kept)
     failures: list[LadderFailure] = []
 
-    def report(ladders: int = known) -> None:
+    def report(ladders: int = expected_count) -> None:
         numbers = {"ladders_done": len(generation.ladders), "ladders": ladders, "standings": generation.rows}
         report_progress("building", numbers | {"failures": len(failures)})
 
@@ -271,7 +271,7 @@ def _write_ladders(
             elif generation.write(result):
                 report()
     generation.flush()
-    report(max(known, len(generation.ladders) + len(failures)))
+    report(max(expected_count, len(generation.ladders) + len(failures)))
     return sorted(failures)
 
 
@@ -280,15 +280,15 @@ def _take_over_ladders(generation: NewGeneration, plan: _RebuildPlan, failures: 
     if plan.changed is not None:
         generation.take_over_unchanged(plan.unchanged)
     failed = {failure.ladder for failure in failures}
-    left = [
+    stale_rows = [
         row
         for row in plan.stored
         if row.ladder not in generation.ladders
         and (is_named(row.ladder, failed) or (plan.requested and not is_named(row.ladder, plan.requested)))
     ]
     # the stored games, like the position of a generation, are those of the last full rebuild
-    generation.take_over_stale(left, games=bool(plan.requested))
-    return [row.ladder for row in left]
+    generation.take_over_stale(stale_rows, games=bool(plan.requested))
+    return [row.ladder for row in stale_rows]
 
 
 def _write_games(ledger: Ledger, writer: sql_history.HistoryWriter, plan: _RebuildPlan) -> None:
@@ -314,12 +314,14 @@ def _check_by_replay(
     facts, requested, changes = plan.facts, plan.requested, generation.history_writer is not None
     report_progress("checking", {"ladders_done": 0, "ladders": len(generation.ladders)})
     with compiling.interpreting():
-        plain = _decode_uncached(ledger, facts.position)
-        again = create_local_work(plain, plan.options.rule_seconds, plan.options.cores, _digest_by_definition)
-        _, results = again.compute(requested, plan.requested_stored, changes)
+        uncached_facts = _decode_uncached(ledger, facts.position)
+        second_work = create_local_work(
+            uncached_facts, plan.options.rule_seconds, plan.options.cores, _digest_by_definition
+        )
+        _, results = second_work.compute(requested, plan.requested_stored, changes)
         failed = {failure.ladder for failure in failures}
-        differing = _find_differing(ledger, generation, plan, plain, results, failed, report_progress)
-    for ladder, path in find_wrong_traces(facts, plain):
+        differing = _find_differing(ledger, generation, plan, uncached_facts, results, failed, report_progress)
+    for ladder, path in find_wrong_traces(facts, uncached_facts):
         logger.warning("ratings: %s differs from a replay of %s; it is deleted", path, ladder)
     if differing and facts.cache is not None:
         logger.warning(
@@ -339,8 +341,8 @@ def _find_differing(
     report_progress: ReportProgress,
 ) -> list[str]:
     """Return the ladders of a generation whose stored rows differ from another replay."""
-    again, differing, failed_again = set[str](), set[str](), set[str]()
-    before = {row.ladder: row for row in plan.unchanged}
+    replayed, differing, failed_again = set[str](), set[str](), set[str]()
+    reused_rows = {row.ladder: row for row in plan.unchanged}
     with closing(results), ledger.reading() as connection:
         stored = {row.ladder: row for row in generations.list_ladder_rows(connection, generation.number)}
         parts = sql_history.list_parts(connection, generation.number) if generation.history_writer else {}
@@ -348,8 +350,8 @@ def _find_differing(
             if isinstance(result, LadderFailure):
                 failed_again.add(result.ladder)
                 continue
-            again.add(result.ladder)
-            if (row := before.get(result.ladder)) and any(
+            replayed.add(result.ladder)
+            if (row := reused_rows.get(result.ladder)) and any(
                 generations.describe_standing_differences(connection, row, result)
             ):
                 logger.warning("ratings: the stored %s differs from a replay; it is replaced", result.ladder)
@@ -365,7 +367,7 @@ def _find_differing(
                 report_progress("checking", {"ladders_done": number, "ladders": len(generation.ladders)})
         if sql_history.GAMES in parts and sql_history.find_game_difference(connection, parts[sql_history.GAMES], facts):
             differing.add("live_games")
-    return sorted(differing | (generation.ladders ^ again) | (failed ^ failed_again))
+    return sorted(differing | (generation.ladders ^ replayed) | (failed ^ failed_again))
 
 
 def _build_result(
@@ -373,10 +375,13 @@ def _build_result(
     generation: NewGeneration,
     plan: _RebuildPlan,
     failures: list[LadderFailure],
-    left: list[str],
+    stale_ladders: list[str],
     differing: list[str],
 ) -> RebuildResult:
-    facts, stored = plan.facts, {name for ladder in left for name in (ladder, parse_name(ladder).ruleset_id)}
+    facts, stored_names = (
+        plan.facts,
+        {name for ladder in stale_ladders for name in (ladder, parse_name(ladder).ruleset_id)},
+    )
     return RebuildResult(
         generation=generation.number,
         position=facts.position,
@@ -385,7 +390,7 @@ def _build_result(
         rows=generation.rows,
         games=plan.work.games,
         failures=failures,
-        unchanged=len(left),
+        unchanged=len(stale_ladders),
         differing=differing,
         promoted=generation.is_promoted,
         changes=ABSENT if generation.history_writer is None else generation.changes,
@@ -393,7 +398,7 @@ def _build_result(
         history=generation.history_writer is not None,
         why_left_out=facts.left_out,
         failed_games=_find_games(ledger, [failure.position for failure in failures]) if failures else {},
-        not_stored=frozenset({failure.ladder for failure in failures} - stored),
+        not_stored=frozenset({failure.ladder for failure in failures} - stored_names),
     )
 
 
@@ -433,8 +438,8 @@ def _check_names(connection: Connection, position: int, requested: Collection[st
     """Raise `UnknownLadder` for a name that is neither a ruleset nor a possible ladder of one."""
     facts = read_rulesets_at(connection, position)
     for name in requested:
-        known = facts.rulesets.keys() | facts.unusable.keys()
-        if name not in known and parse_name(name).ruleset_id not in facts.unusable:
+        ruleset_ids = facts.rulesets.keys() | facts.unusable.keys()
+        if name not in ruleset_ids and parse_name(name).ruleset_id not in facts.unusable:
             find_versions(facts, name)
 
 
