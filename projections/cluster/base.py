@@ -75,19 +75,20 @@ def create_base(
     segments: list[str],
     changed: list[int],
     records: Iterable[tuple[int, str]],
-    games_at: dict[str, int],
-    accounts: bool,
+    clock_game_positions: dict[str, int],
+    needs_accounts: bool,
 ) -> str:
     """Create a base, and return its name.
 
-    facts:    the settled facts of unsealed games
-    segments: the names of all segments, the one of these facts last
-    changed:  the first positions of the sealed games that a later event changed
-    records:  all events that are not about games
-    games_at: the first positions of the games that have a clock
-    accounts: whether accounts are needed even if no recorded ruleset reads them
+    Args:
+        facts: the settled facts of unsealed games.
+        segments: the names of all segments, the one of these facts last.
+        changed: the first positions of the sealed games that a later event changed.
+        records: all events that are not about games.
+        clock_game_positions: the first positions of the games that have a clock, by game id.
+        needs_accounts: whether accounts are needed even if no recorded ruleset reads them.
     """
-    reads_accounts = accounts or any(
+    reads_accounts = needs_accounts or any(
         version.ruleset.scope.exclude_accounts or getattr(version.params, "account", None) is not None
         for versions in facts.rulesets.values()
         for version in versions
@@ -107,7 +108,7 @@ def create_base(
         "position": facts.position,
         "chain_hash": facts.chain_hash.hex(),
         "segments": segments,
-        "games_at": games_at,
+        "games_at": clock_game_positions,
         "recorded_until": facts.recorded_until,
     }
     name, content = name_by_content("base", encode_object(columns, about))
@@ -116,7 +117,7 @@ def create_base(
 
 
 def _find_subject(position: int, record: str, reads_accounts: bool) -> list[str] | None:
-    """Return the subject of an event: an account's player, a clock's game, or none; None if no ladder depends on it."""
+    """Return an event's subject (["player", ID], ["game", ID] or []), or None if no ladder depends on the event."""
     try:
         event = read_known_event(position, record)
     except (Refused, LookupError):
@@ -129,7 +130,7 @@ def _find_subject(position: int, record: str, reads_accounts: bool) -> list[str]
 
 
 class SharedBase:
-    """A base, as workers read it."""
+    """A base that a worker has loaded."""
 
     def __init__(self, url: str, name: str) -> None:
         """Read the base. Raises `DamagedObject`."""
@@ -150,9 +151,9 @@ class SharedBase:
         )
 
     def facts(self, cells: Sequence[tuple[int, NamedCell]], games: int) -> Facts:
-        """Return the facts of the games of some cells, given by number; the segments must have `games` of them.
+        """Load the facts of the games in the cells.
 
-        Raises `DamagedObject`, also if there are more or fewer.
+        Raises `DamagedObject`, also if the segments do not have exactly `games` games in these cells.
         """
         facts, count = self.load_facts_within(cells)
         if count != games:

@@ -38,20 +38,20 @@ CODE = program_digest()
 def compute_golden_digest() -> str:
     """Return a digest of the points of a small ladder; it differs on a processor that rounds differently.
 
-    Raises `UnfitWorker` if these two differ.
+    Raises `UnfitWorker` if compiled and interpreted code give different points.
     """
     ruleset, _ = read_toml(read_shipped_elo("golden"))
     assert ruleset is not None
     version, _ = bind(ruleset)
     assert version is not None
-    stream = _golden_stream(version)
-    compiled, plain = replay_compiled(stream, {}), replay_interpreted(stream, {})
-    if compiled is None or [*compiled.points] != [*plain.points]:
+    stream = _build_golden_stream(version)
+    compiled, interpreted = replay_compiled(stream, {}), replay_interpreted(stream, {})
+    if compiled is None or [*compiled.points] != [*interpreted.points]:
         raise UnfitWorker("compiled code computes other points than the interpreter")
-    return hashlib.sha256(repr([*plain.points]).encode()).hexdigest()
+    return hashlib.sha256(repr([*interpreted.points]).encode()).hexdigest()
 
 
-def _golden_stream(version: Version) -> Stream:
+def _build_golden_stream(version: Version) -> Stream:
     """Build a ladder of four-player games with pseudo-random players and a tie in every third game."""
     from array import array
 

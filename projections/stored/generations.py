@@ -36,7 +36,7 @@ from ratings_ledger.projections.stored.schema import (
     live_generation,
 )
 
-TRANSACTION_ROWS, GIVEN_UP_ROWS = 5_000, 200
+TRANSACTION_ROWS, CLEANUP_ROWS = 5_000, 200
 # a rebuild leaves this much of the disk free for appends
 ROOM_BYTES = 1 << 20
 # the most names in one statement
@@ -97,8 +97,8 @@ def write_ladders(ledger: Ledger, facts: Facts, generation: int, built: Sequence
         check_free_space(ledger)
         with ledger.writing() as connection:
             insert_rows(connection, generation_ladders, ladder_rows)
-            for _, alike in groupby(batch, key=len):
-                insert_rows(connection, generation_standings, list(alike))
+            for _, equal_length in groupby(batch, key=len):
+                insert_rows(connection, generation_standings, list(equal_length))
         ladder_rows = []
 
 
@@ -126,8 +126,8 @@ def insert_rows(connection: Connection, table: Table, rows: list[tuple[Any, ...]
 
 def copy_ladder_rows(ledger: Ledger, generation: int, rows: Iterable[Row[Any]], **renewed: Any) -> None:
     """Reference another generation's ladders with their builds; the columns in `renewed` get new values."""
-    part_rows = (tuple((row._asdict() | {"generation": generation} | renewed).values()) for row in rows)
-    while batch := list(islice(part_rows, TRANSACTION_ROWS)):
+    ladder_rows = (tuple((row._asdict() | {"generation": generation} | renewed).values()) for row in rows)
+    while batch := list(islice(ladder_rows, TRANSACTION_ROWS)):
         with ledger.writing() as connection:
             insert_rows(connection, generation_ladders, batch)
 
@@ -194,7 +194,7 @@ def forget_generation(ledger: Ledger, generation: int) -> None:
             return
         other_generations = select(generations.c.generation).where(generations.c.generation != generation)
         builds_in_use = _list_builds(connection, connection.execute(other_generations).scalars())
-    _delete_generation(ledger, generation, builds_in_use, GIVEN_UP_ROWS)
+    _delete_generation(ledger, generation, builds_in_use, CLEANUP_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
