@@ -150,7 +150,7 @@ class SharedBase:
             [open_object(url, to_numbers_name(segment)) for segment in names],
         )
 
-    def facts(self, cells: Sequence[tuple[int, NamedCell]], games: int) -> Facts:
+    def load_facts(self, cells: Sequence[tuple[int, NamedCell]], games: int) -> Facts:
         """Load the facts of the games in the cells.
 
         Raises `DamagedObject`, also if the segments do not have exactly `games` games in these cells.
@@ -175,7 +175,7 @@ class SharedBase:
         self._add_other_events(facts)
         return facts, count
 
-    def moments(self, cells: Iterable[tuple[int, NamedCell]]) -> Iterator[tuple[int, float]]:
+    def list_moments(self, cells: Iterable[tuple[int, NamedCell]]) -> Iterator[tuple[int, float]]:
         """Yield the results of `list_moments` for the games of some cells, in all segments."""
         cell_numbers = [number for number, _ in cells]
         for segment, numbers in zip(*self.sources, strict=True):
@@ -279,9 +279,9 @@ def _drop_changed(games: Games, changed: Array, is_newest: bool) -> Games:
 
 def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
     """Set all columns of the facts, rows ordered by first position; `mine` maps the ledger's players to the facts."""
-    rows = {name: _joined([games.rows[name] for games in parts], "i8") for name in ROWS}
+    rows = {name: _concatenate([games.rows[name] for games in parts], "i8") for name in ROWS}
     live = [games.rows.get("live_position", games.rows["first_position"]) for games in parts]
-    rows |= {"live_position": _joined(live, "i8"), "cell": _joined([games.cell for games in parts], "i8")}
+    rows |= {"live_position": _concatenate(live, "i8"), "cell": _concatenate([games.cell for games in parts], "i8")}
     rows["start"] = np.cumsum(rows["count"]) - rows["count"]
     order = np.argsort(rows["first_position"], kind="stable")
     for name, column in rows.items():
@@ -290,27 +290,27 @@ def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
 
     custom = sorted({name for games in parts for name in games.slots if name.startswith(NUMBERS)})
 
-    def of_slots(name: str, code: str) -> arrays.Column:
+    def join_slots(name: str, code: str) -> arrays.Column:
         """Return a column of participants, with its default value for parts without it."""
         usual = find_optional_column(name).usual if name in custom else MORE_SLOTS.get(name, ("", 0))[1]
         columns = [
             games.slots[name] if name in games.slots else np.full(len(games.slots["place"]), usual) for games in parts
         ]
-        return arrays.as_column(_joined(columns, code))
+        return arrays.as_column(_concatenate(columns, code))
 
-    facts.player = arrays.take(arrays.as_column(mine), of_slots("player", "i4"))
+    facts.player = arrays.take(arrays.as_column(mine), join_slots("player", "i4"))
     for name, code in (("place", "i4"), ("status", "i1"), ("replaced", "i1")):
-        setattr(facts, name, of_slots(name, code))
+        setattr(facts, name, join_slots(name, code))
     for name in OPTIONAL:
         if any(name in games.slots for games in parts):
-            facts.optional[name] = of_slots(name, MORE_SLOTS[name][0])
-    facts.optional |= {name: of_slots(name, "i8") for name in custom}
+            facts.optional[name] = join_slots(name, MORE_SLOTS[name][0])
+    facts.optional |= {name: join_slots(name, "i8") for name in custom}
     kinds = {facts.texts[cell.kind] for cell in facts.cells}
     for name in {name for kind in kinds for name in COLUMNS_OF.get(kind, ())}:
-        facts.of_kind[name] = of_slots(name, "i8")
+        facts.of_kind[name] = join_slots(name, "i8")
 
 
-def _joined(columns: list[Array], code: str) -> Array:
+def _concatenate(columns: list[Array], code: str) -> Array:
     return np.concatenate([np.empty(0, dtype=code), *columns]).astype(code, copy=False)
 
 

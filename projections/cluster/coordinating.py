@@ -42,8 +42,8 @@ from ratings_ledger.projections.cluster.segments import (
 )
 from ratings_ledger.projections.cluster.tasks import (
     create_or_compare,
-    output_name,
-    raw_content,
+    encode_records,
+    name_output,
     read_result,
     write_pack_plan,
 )
@@ -159,7 +159,7 @@ def _copy_records(connection: Connection, objects: Objects, task: Task) -> None:
     plan, name = json.loads(task.plan), parse_segment_name(task.output)
     assert name is not None
     if objects.size(plan["records"]) is None:
-        objects.create(plan["records"], raw_content(read_segment_records(connection, name)))
+        objects.create(plan["records"], encode_records(read_segment_records(connection, name)))
 
 
 def read_segment_records(connection: Connection, name: SegmentName) -> Iterator[bytes]:
@@ -276,7 +276,7 @@ def create_pack_task(task: str, prepared: PreparedLog, pack: Pack, **options: An
     plan = write_pack_plan(task, prepared.base, pack, [prepared.cells[cell] for cell in pack.cells], **options)
     label = "/".join([pack.ruleset_id, *(member.partition(" ")[2] for member in pack.families[0])])
     more = len(pack.families) - 1
-    return Task(plan, output_name(plan), f"{label} and {more:,} more" if more else label)
+    return Task(plan, name_output(plan), f"{label} and {more:,} more" if more else label)
 
 
 def run_pack_tasks(

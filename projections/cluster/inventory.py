@@ -35,7 +35,7 @@ from ratings_ledger.projections.cluster.segments import (
     to_numbers_name,
     to_segment_name,
 )
-from ratings_ledger.projections.cluster.tasks import build_segment, differs
+from ratings_ledger.projections.cluster.tasks import build_segment, has_different_bytes
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.queries.results import Result
 
@@ -94,13 +94,15 @@ def check_segments(ledger: Ledger, url: str | None) -> AllSegments:
                 chain_hash_at(connection, name.first) or b"",
                 b"".join(read_segment_records(connection, name)),
             )
-            if differs(objects, str(name), _join(build_segment(records, behind, name, ledger_id(connection)))):
+            if has_different_bytes(
+                objects, str(name), _join(build_segment(records, behind, name, ledger_id(connection)))
+            ):
                 return replace(state, state=DAMAGED, problem="says something else than the log")
             numbers = to_numbers_name(str(name))
             # the numbers of a segment continue those of the previous one, so check them only without a gap
             if numbered == name.first and objects.size(numbers) is not None:
                 numbered = name.last
-                if differs(objects, numbers, _join(numbering.number(OpenedObject(objects, str(name))))):
+                if has_different_bytes(objects, numbers, _join(numbering.number(OpenedObject(objects, str(name))))):
                     objects.delete(numbers)
                     return replace(state, state=DAMAGED, problem="has numbers that lead to other names")
             return state

@@ -108,7 +108,7 @@ def perform(url: str, proof: Proof, place: PlanRange) -> None:
     _check_fitness(url, Proof(*proof))
     objects = open_object_store(url)
     text = read_plan(objects, PlanRange(*place))
-    plan, name = json.loads(text), output_name(text)
+    plan, name = json.loads(text), name_output(text)
     if plan["task"] == "seal":
         create_or_compare(objects, plan["makes"], _seal(objects, plan))
         return
@@ -138,7 +138,7 @@ def read_plan(objects: Objects, place: PlanRange) -> str:
     return text.decode()
 
 
-def output_name(plan_text: str) -> str:
+def name_output(plan_text: str) -> str:
     """Return the name of the object that a plan creates."""
     return f"out-{hashlib.sha256(plan_text.encode()).hexdigest()}"
 
@@ -159,18 +159,18 @@ def create_or_compare(objects: Objects, name: str, parts: Iterable[Bytes]) -> No
         except DamagedObject:
             objects.delete(name)
             continue
-        if differs(objects, name, content):
+        if has_different_bytes(objects, name, content):
             raise ConflictingOutput(f"{name} was created twice with different bytes")
         return
     raise DamagedObject(name, "cannot be created again")
 
 
-def differs(objects: Objects, name: str, content: bytes) -> bool:
+def has_different_bytes(objects: Objects, name: str, content: bytes) -> bool:
     """Tell whether an existing object has other bytes than these."""
     return bool(objects.size(name) != len(content) or objects.read(name, 0, len(content)) != content)
 
 
-def raw_content(texts: Iterable[bytes]) -> Iterator[Bytes]:
+def encode_records(texts: Iterable[bytes]) -> Iterator[Bytes]:
     """Yield the bytes of an object with the records of a range, one per line, followed by a checksum."""
     crc = 0
     for text in texts:
@@ -223,7 +223,7 @@ def replay_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     if plan["streamed"] is not None:
         ladder = stream_ladder(base, plan["cells"], plan["games"], plan["ruleset"], tuple(plan["streamed"]))
         return pack([] if ladder is None else [ladder])
-    ladders = Ladders(base.facts(plan["cells"], plan["games"]))
+    ladders = Ladders(base.load_facts(plan["cells"], plan["games"]))
     planned, versions = (
         plan_ladders(ladders, [plan["ruleset"]], plan["stored"]),
         ladders.facts.rulesets[plan["ruleset"]],
@@ -246,7 +246,7 @@ WINDOW_GAMES = 1_000_000
 def split_into_windows(base: SharedBase, cells: Sequence[tuple[int, NamedCell]], games: int) -> Iterator[Window]:
     """Yield windows of time that each contain about `games` games of the cells, from the first game to the last."""
     size, cuts = 0.0, list[int | None]([None])
-    for moment, count in sorted(base.moments(cells)):
+    for moment, count in sorted(base.list_moments(cells)):
         if size >= games and moment != cuts[-1]:
             cuts.append(moment)
             size = 0.0
@@ -342,7 +342,7 @@ _KINDS: dict[str, Any] = {
 def compare_pack(base: SharedBase, plan: dict[str, Any]) -> bytes:
     """Compare the ladders of a pack with those under another ruleset. Raises `DamagedObject`."""
     ruleset, as_of, ruleset_id = Ruleset.model_validate(plan["under"]), plan["as_of"], plan["ruleset"]
-    current = Ladders(base.facts(plan["cells"], plan["games"]), as_of)
+    current = Ladders(base.load_facts(plan["cells"], plan["games"]), as_of)
     hypothetical, failed = apply_ruleset(current.facts, ruleset, as_of), list[str]()
     streams_by_side = [
         ladders.streams(ruleset_id) if ruleset_id in ladders.facts.rulesets else {}

@@ -190,10 +190,10 @@ class RankedState(NamedTuple):
 
     def points_by_player(self) -> dict[str, RankedPoints]:
         """Return every player's points and rank, by player."""
-        return {} if self.ranking is None else points_of_rows(self.ranking.rows, self.ranking.scale)
+        return {} if self.ranking is None else index_points(self.ranking.rows, self.ranking.scale)
 
 
-def points_of_rows(rows: Iterable[RankedRow], scale: int) -> dict[str, RankedPoints]:
+def index_points(rows: Iterable[RankedRow], scale: int) -> dict[str, RankedPoints]:
     """Return the points and rank in every row, by player."""
     ranked = {}
     for rank, player, points, _, _, divisor, gold, *_ in rows:
@@ -520,8 +520,8 @@ def _pair_columns(old: RankedColumns, new: RankedColumns, scale: int, ranks: boo
     departed = np.delete(np.arange(len(old)), old_indices)
     arrived = np.delete(np.arange(len(new)), new_indices)
     return PairedPoints(
-        points_of_rows(old.of(np.append(old_indices[differs], departed)), scale),
-        points_of_rows(new.of(np.append(new_indices[differs], arrived)), scale),
+        index_points(old.of(np.append(old_indices[differs], departed)), scale),
+        index_points(new.of(np.append(new_indices[differs], arrived)), scale),
         moved=int((moved & ~differs).sum()),
         swapped=_count_swapped_ranks(old_ranks[are_ranked], new_ranks[are_ranked]),
     )

@@ -109,7 +109,7 @@ def plan(
     """
     facts = ladders.facts
     streams, failures, later = dict[str, Stream](), list[LadderFailure](), list[str]()
-    for ruleset_id in sorted(_rulesets(requested) or facts.rulesets.keys() | facts.unusable.keys()):
+    for ruleset_id in sorted(_list_ruleset_ids(requested) or facts.rulesets.keys() | facts.unusable.keys()):
         if unusable := facts.unusable.get(ruleset_id):
             failures.append(LadderFailure(ruleset_id, unusable.position, unusable.reason))
         elif ruleset_id in isolated:
@@ -123,7 +123,7 @@ def plan(
             }
             for version in facts.rulesets[ruleset_id]:
                 _load_summed_streams(ladders, version)
-    failed = _rulesets(failure.ladder for failure in failures)
+    failed = _list_ruleset_ids(failure.ladder for failure in failures)
     for name in stored:
         if name not in streams and parse_name(name).ruleset_id in facts.rulesets.keys() - failed - {*later}:
             with suppress(UnknownLadder):
@@ -131,7 +131,7 @@ def plan(
     return ComputePlan(dict(sorted(streams.items())), failures, later)
 
 
-def _rulesets(names: Iterable[str]) -> set[str]:
+def _list_ruleset_ids(names: Iterable[str]) -> set[str]:
     return {parse_name(name).ruleset_id for name in names}
 
 

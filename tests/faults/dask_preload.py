@@ -27,7 +27,7 @@ _plan = ""
 def reach(stage: str) -> str | None:
     """Tell that a stage is reached; what is to happen here happens, unless it is for the caller to do."""
     with open(FOLDER / "journal", "a") as journal:
-        journal.write(f"{stage} {os.getpid()} {tasks.output_name(_plan)}\n")
+        journal.write(f"{stage} {os.getpid()} {tasks.name_output(_plan)}\n")
     for number, fault in enumerate(json.loads((FOLDER / "faults.json").read_text())):
         if fault["at"] == stage and fault["says"] in _plan:
             turn = _turn(f"turn-{number}")
