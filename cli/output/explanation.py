@@ -1,6 +1,7 @@
 """Print explanations: a game term by term, and how a player's place on a ladder comes about; as tables and CSV."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from textwrap import fill
 
@@ -52,6 +53,8 @@ def print_game(found: GameExplanation) -> None:
         since, to = (found.times.minute(instant) for instant in (found.period.since, found.period.to))
         early = "" if found.period.closed_now is ABSENT else ", as if that closed now"
         render.print_hanging(f"Scored with its rating period, from {since} to {to}{early}.", 2)
+    if sentence := _describe_duel(found.players):
+        render.print_hanging(render.plain(sentence), 2)
     for player in found.players:
         _print_explained(player, found.game_id)
     # on summed lists every game creates points
@@ -63,6 +66,32 @@ def print_game(found: GameExplanation) -> None:
         ]
         render.echo(f"\nNot zero-sum: {', '.join(nonzero)}.")
     _print_assumed(found.assumed)
+
+
+# what rules of Elo say of a game against one opponent
+_ELO_TERM = re.compile(r"K (?P<k>\d+), expected (?P<expected>[01]\.?\d*), scored (?P<scored>0|0\.5|1)", re.ASCII)
+_VERBS = {"1": "won", "0.5": "drew", "0": "lost"}
+
+
+def _describe_duel(players: Sequence[Explained]) -> str:
+    """Return a game of two under a rule of Elo in one sentence, for members who read no terms; empty for any other.
+
+    >>> term = ExplainedTerm("vs ben", Fraction(16), "K 32, expected 0.5, scored 1")
+    >>> anna = Explained("anna", Fraction(1000), Fraction(16), Fraction(1016), (term,), ABSENT, 1)
+    >>> ben = Explained("ben", Fraction(1000), Fraction(-16), Fraction(984), (term,), ABSENT, 2)
+    >>> _describe_duel([anna, ben])
+    'anna was expected to score 50 % and won: 32 x (1 - 0.5) = +16; ben -16.'
+    """
+    if len(players) != 2 or any(len(one.terms) != 1 or one.why_not is not ABSENT for one in players):
+        return ""
+    first, second = players
+    if (match := _ELO_TERM.fullmatch(first.terms[0].detail)) is None or first.change != first.terms[0].amount:
+        return ""
+    k, expected, scored = match["k"], match["expected"], match["scored"]
+    percent = render.format_decimal(Fraction(expected) * 100, 0)
+    gain, other = (render.format_decimal(one.change, signed=True) for one in players)
+    result = f"{first.player} was expected to score {percent} % and {_VERBS[scored]}"
+    return f"{result}: {k} x ({scored} - {expected}) = {gain}; {second.player} {other}."
 
 
 def _print_assumed(assumed: dict[str, str] | Absent) -> None:
