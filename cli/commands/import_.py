@@ -21,6 +21,7 @@ from ratings_ledger.cli.output.appended import note_games
 from ratings_ledger.cli.output.progress import create_bar
 from ratings_ledger.cli.output.ways_on import note_ways_on
 from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
+from ratings_ledger.ledger.events.batches import batch_name
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
 from ratings_ledger.ledger.intake.intake import Imported, Reject
 from ratings_ledger.ledger.intake.tables.aliases import own_names
@@ -30,6 +31,7 @@ from ratings_ledger.ledger.processes.forking import available_cores
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.store.exports import Place
 from ratings_ledger.ledger.store.log import head
+from ratings_ledger.ledger.validation.batches import recorded_batches
 from ratings_ledger.ledger.validation.names import find_close_names
 from ratings_ledger.ledger.validation.new_names import CloseName
 from ratings_ledger.ledger.validation.published_lists import published_lists
@@ -145,8 +147,15 @@ def import_(  # its parameters are its options, one a line
     note_games(result)
     code = how.report(result, impact, only_lists=impact is not None and not how.dry_run)
     if not how.dry_run:
-        note_ways_on(result, files, options, is_kept=table_files.is_used, keeps_going=keep_going)
+        is_kept = table_files.is_used or _was_imported(how, files[0])
+        note_ways_on(result, files, options, is_kept=is_kept, keeps_going=keep_going)
     return code
+
+
+def _was_imported(how: WriteContext, file: str) -> bool:
+    """Tell whether a file had been imported before this import, which then printed the advice about profiles."""
+    with how.ledger.reading() as connection:
+        return len(recorded_batches(connection, batch_name(file))) > 1
 
 
 def _refuse_sync(files: tuple[str, ...], syncing: bool, has_other_mode: bool, has_sync_options: bool) -> None:

@@ -17,7 +17,7 @@ def note_ways_on(
     """Note which option helps next, if one does.
 
     Args:
-        is_kept: whether a profile has what the options say of the table.
+        is_kept: whether a profile has what the options say of the table, or an earlier import advised one.
         keeps_going: whether the import records what has no fault.
     """
     if result.rejected_count:

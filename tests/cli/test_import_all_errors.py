@@ -72,6 +72,9 @@ def test_answers_may_be_kept_and_are_not_told_again(one_db: str, ratings: Rating
     options = ("--dates", "dmy", "--map", "Bemerkung=")
     first = ratings("import", table, *options, db=one_db)
     assert "note: --save-profile club.toml keeps these options" in first.stderr
+    rows = ("05/06/2026;Anna;Ben;3:0;gut", "06/06/2026;Anna;Ben;3:1;gut")
+    grown = ratings("import", written(tmp_path, *rows, header=f"{HEADER};Bemerkung"), *options, db=one_db)
+    assert (grown.stdout[:10], "--save-profile" in grown.stderr) == ("1 appended", False)
     kept = ratings("import", table, *options, "--save-profile", tmp_path / "club.toml", db=one_db)
     assert "--save-profile" not in kept.stderr
     again = ratings("import", table, "--profile", tmp_path / "club.toml", db=one_db)
