@@ -46,7 +46,7 @@ from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejectio
 from ratings_ledger.ledger.store.log import first_positions
 from ratings_ledger.ledger.validation.batches import find_imported_name, recorded_batches
 from ratings_ledger.ledger.validation.identities import Identities, identities
-from ratings_ledger.ledger.validation.repeated_games import describe_result
+from ratings_ledger.ledger.validation.repeated_games import describe_both
 
 # if most games of an import of at least this size have vanished, the sheet may be another one
 IMPORT_GAMES = 10
@@ -362,8 +362,10 @@ class _ChangeCollector:
 
     def _refuse(self, game: ImportedGame, row: SheetGame | None) -> None:
         """Refuse a game that ledger and sheet have changed differently."""
-        there = "voided" if game.now.voided else describe_result(self.people.present(game.now.data))
-        here = "not there any more" if row is None else describe_result(self.people.present(row.data))
+        recorded = self.people.present(game.now.data)
+        there, here = describe_both(recorded, recorded if row is None else self.people.present(row.data))
+        there = "voided" if game.now.voided else there
+        here = "not there any more" if row is None else here
         message = (
             f"{quote(game.game_id)} was changed in the ledger at position {game.now.last.position} ({there}), and "
             f"since in the sheet ({here}); make one say what the other does: ratings correct, void, reinstate, or edit "

@@ -126,6 +126,12 @@ def describe_result(game: dict[str, Any], has_scores: bool = False) -> str:
     return ", ".join([*told, *sets])
 
 
+def describe_both(first: dict[str, Any], second: dict[str, Any]) -> tuple[str, str]:
+    """Describe two results of one game, with scores and sets where nothing else of them differs."""
+    told = describe_result(first), describe_result(second)
+    return told if told[0] != told[1] else (describe_result(first, True), describe_result(second, True))
+
+
 SETS = "scores"  # the member of `extra` with the sets of a game, the participants in their order
 _SET = re.compile(r"(\d{1,3}):(\d{1,3})(\(\d{1,2}\))?", re.ASCII)
 
@@ -203,10 +209,8 @@ def _describe_difference(recorded: dict[str, Any], recorded_at: int, repeated: d
     if recorded_at != repeated_at:
         format_time = _format_day if _format_day(recorded_at) != _format_day(repeated_at) else format_instant
         played = [f"played {format_time(recorded_at)}", f"played {format_time(repeated_at)}"]
-    for has_scores in (False, True):  # scores and sets are told only where nothing else of the result differs
-        told = [describe_result(game, has_scores) for game in (recorded, repeated)]
-        if told[0] == told[1]:
-            continue
+    told = describe_both(recorded, repeated)
+    if told[0] != told[1]:
         results = zip(told, played, strict=True)
         return "there {}; here {}".format(*(f"{result}, {when}" if when else result for result, when in results))
     if recorded_at != repeated_at:
