@@ -237,8 +237,9 @@ def longest_first(there: Iterable[LadderRow], names: Sequence[str]) -> list[Ladd
 
 def _latest_first(seen: Survey, rows: Iterable[LadderRow], player: str) -> list[LadderRow]:
     """Return the rows of a player's ladders with the player's own games, the latest first."""
-    streams = {stream.ladder: stream for _, stream in seen.streams(seen.usable)}
-    own = [_count_own_games(seen.facts, streams[row.ladder], row, player) for row in rows]
+    # a ladder of clubs has facts of its own
+    streams = {stream.ladder: (ladders.facts, stream) for ladders, stream in seen.streams(seen.usable)}
+    own = [_count_own_games(*streams[row.ladder], row, player) for row in rows]
     return sorted(own, key=lambda row: (row.last_game is None, -(row.last_game.timestamp() if row.last_game else 0)))
 
 
