@@ -244,14 +244,12 @@ def explain_game(
     else:
         effect = GameEffect({}, 0, 0, None, {})
     recorded = {} if connection is None else _read_recorded(connection, facts, game_id)
-    if reason == NOT_RATED and (forfeit := (recorded.get("extra") or {}).get(FORFEIT)):
-        reason = f"{reason}, because it was a forfeit ({forfeit})"
     return GameExplanation(
         game_id,
         ladder,
         version.ruleset.name if version else None,
         reason is None,
-        reason,
+        _name_forfeit(reason, recorded),
         effect.remark or ABSENT,
         moment(facts.occurred_at[row]),
         _explain_participants(facts, states, row, version, effects=effect.by_participant, games=games),
@@ -271,6 +269,12 @@ def _list_accounts(effect: GameEffect, scale: int) -> tuple[Account, Account]:
         Account("minted", ExactNumber(-effect.minted, scale)),
         Account("burned", ExactNumber(effect.burned, scale)),
     )
+
+
+def _name_forfeit(reason: str | None, recorded: Mapping[str, Any]) -> str | None:
+    """Return why a game does not count, with the forfeit that made it unrated."""
+    forfeit = (recorded.get("extra") or {}).get(FORFEIT)
+    return f"{reason}, because it was a forfeit ({forfeit})" if reason == NOT_RATED and forfeit else reason
 
 
 def _read_recorded(connection: Connection, facts: Facts, game_id: str) -> dict[str, Any]:
