@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby, islice
+from operator import itemgetter
 from typing import Any
 
 from ratings_ledger.ledger.intake.tables.columns import (
@@ -266,6 +267,12 @@ def _long_game(
     return event
 
 
+@lru_cache(maxsize=1)
+def _pick(names: tuple[str, ...]) -> Callable[[Cells], tuple[str, ...]]:
+    """Return the function that gives the cells of a row in some columns, several times as fast as one by one."""
+    return itemgetter(*names) if len(names) > 1 else lambda cells: tuple(cells[name] for name in names)
+
+
 def _share_numbers(game: dict[str, Any]) -> None:
     """Give the game the numbers that are the same in all of its rows."""
     first, *others = (participant.get("numbers", {}) for participant in game["participants"])
@@ -280,7 +287,10 @@ def _share_numbers(game: dict[str, Any]) -> None:
 
 def _shared(rows: list[Cells], columns: CsvColumns) -> Cells:
     """Return what some or all rows of a game say about the whole game. Raises `Refused` if they disagree."""
-    values = [list(map(row.get, columns.game)) for row in rows]
+    try:
+        values: list[tuple[str | None, ...]] = [*map(_pick(columns.game), rows)]
+    except KeyError:  # a row says nothing in one of them
+        values = [tuple(map(row.get, columns.game)) for row in rows]
     if values.count(values[0]) == len(values):
         return {name: value for name, value in zip(columns.game, values[0], strict=True) if value is not None}
     parts = [{name: row[name] for name in columns.game if name in row} for row in rows]
