@@ -103,7 +103,7 @@ class FileIntake(Intake):
         self._numbers = DayNumbers(self._connection)
         for block in self._blocks:
             # raises MemoryError in time: the library that checks events ends the process where it gets none
-            bytes(ROOM_BYTES)
+            bytearray(ROOM_BYTES)
             self._check_block(block)
             if self.result.rejected_count >= REJECTIONS_MAX and not self.policy.keep_going:
                 break
