@@ -22,7 +22,7 @@ from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.records import ZERO, build_record
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, KnownEvent
 from ratings_ledger.ledger.events.types import TYPES, Draft, Ruleset
-from ratings_ledger.ledger.processes.memory import trim_heap
+from ratings_ledger.ledger.processes.memory import collect_rarely, trim_heap
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import (
     chain_hash_at,
@@ -301,7 +301,8 @@ def take_drafts(facts: Facts, drafts: Iterable[Draft], take: Callable[[Facts, in
             # who records them, and when, does not matter to the facts
             yield "".join(f"{build_record(draft, at, 0, '-')}\n" for at, draft in some.items()).encode()
 
-    bulk.take_contents(facts, write_pages(), facts.position, lambda facts, at, record: take(facts, at, page[at]))
+    with collect_rarely():
+        bulk.take_contents(facts, write_pages(), facts.position, lambda facts, at, record: take(facts, at, page[at]))
 
 
 def decode_behind(connection: Connection, earlier: Sequence[tuple[int, str]], position: int, until: int) -> Facts:
