@@ -25,7 +25,7 @@ from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.admission.events import Admission
-from ratings_ledger.projections.diff.affected import with_drafts
+from ratings_ledger.projections.diff.affected import apply_drafts
 from ratings_ledger.projections.facts import bulk, column_cache, decoding
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.decoding import decode
@@ -190,7 +190,7 @@ def test_drafts_are_taken_alike_scanned_or_one_by_one(tmp_path: Path, monkeypatc
             monkeypatch.setattr(bulk, "PAGE_EVENTS", 7)
             with ledger.reading() as connection:
                 before = Ladders(decode(connection, cached=False))
-                after, affected, renames = with_drafts(connection, before, intake.drafts())
+                after, affected, renames = apply_drafts(connection, before, intake.drafts())
                 found.append((told(after.facts), digests(after.facts), affected, renames))
         assert found[0] == found[1]
         intake.append()
