@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.survey import describe_due
 from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.projections.stored.generations import Generation
 from ratings_ledger.projections.stored.status import LedgerStatus
@@ -65,7 +66,7 @@ def _status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | in
         if live is None
         else (f"generation {live.generation}, {render.count(live.behind, 'event')} behind"),
     )
-    for schedule in state.scheduled:
+    for schedule in () if state.schedules is ABSENT else state.schedules:
         due = f"{describe_due(schedule.due)} due"
         remedy = ": ratings publish --due" if schedule.due else ""
         yield "scheduled", f"{short_name(schedule.ladder)} every {schedule.every}, {due}{remedy}"

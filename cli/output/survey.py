@@ -8,7 +8,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import AXES, print_heading
 from ratings_ledger.projections.queries.players import PlayerStatistics
 from ratings_ledger.projections.queries.published import Schedule
-from ratings_ledger.projections.queries.results import members
+from ratings_ledger.projections.queries.results import ABSENT, members
 from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow, describe_no_games
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 
@@ -48,20 +48,21 @@ def print_ladders(found: AllLadders) -> None:
 
 def print_all_lists(found: AllLists) -> None:
     """Print the lists, and whether they are open."""
+    schedules = () if found.schedules is ABSENT else found.schedules
     if found.rows:
         _print_heading(found, render.count(len(found.rows), "list"), [row.as_of for row in found.rows])
         rows = [(row.list, row.state, row.players, row.ranked, row.games) for row in found.rows]
         render.print_table(("list", "state", "players", "ranked", "games"), rows, right=("players", "ranked", "games"))
-    elif not (found.has_timed or found.published or found.scheduled):
+    elif not (found.has_timed or found.published or schedules):
         note_no_timed()
-    elif found.has_timed and not (found.published or found.scheduled):
+    elif found.has_timed and not (found.published or schedules):
         during = f"during {found.period} " if found.period else ""
         render.note(f"No list of a month or year has a game {during}yet.")
     if found.published:
         _print_published(found)
-    if found.scheduled:
+    if schedules:
         render.echo("\n" * bool(found.rows or found.published), nl=False)
-        _print_schedules(found.scheduled)
+        _print_schedules(schedules)
 
 
 def _print_schedules(scheduled: Sequence[Schedule]) -> None:

@@ -29,7 +29,7 @@ from ratings_ledger.projections.queries.ladders_at import (
     Memo,
 )
 from ratings_ledger.projections.queries.published import PublicationRow, Schedule
-from ratings_ledger.projections.queries.results import HIDDEN, Answer, Failed, Result, RowSequence
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Failed, Result, RowSequence
 from ratings_ledger.projections.queries.standings import Standings, build_standings, describe_open_period
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, short_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time
@@ -133,7 +133,8 @@ class AllLists(ManyAnswers, RowSequence[ListRow]):
     """The lists of months and years, and the published lists, including those of ladders.
 
     `period` is the requested one, None for all. `has_timed` says whether any ruleset makes lists of months or years.
-    `scheduled` has the ladders that are published every month, for tables alone: what is due depends on the time.
+    `schedules` has the ladders that are published every month, with what is due now; none if the question is of
+    another time or of one period.
     """
 
     at: Coordinates
@@ -141,7 +142,7 @@ class AllLists(ManyAnswers, RowSequence[ListRow]):
     published: tuple[PublicationRow, ...]
     period: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
     has_timed: bool = field(default=True, metadata=HIDDEN, kw_only=True)
-    scheduled: tuple[Schedule, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+    schedules: tuple[Schedule, ...] | Absent = field(default=ABSENT, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +383,7 @@ def all_lists(survey: Survey, period: str | None) -> AllLists:
         published,
         period=period,
         has_timed=bool(timed),
-        scheduled=find_schedules(survey, clock.now()) if period is None and _is_present(survey) else (),
+        schedules=(find_schedules(survey, clock.now()) if period is None and _is_present(survey) else ()) or ABSENT,
         **survey.shared_members(),
     )
 

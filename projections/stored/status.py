@@ -142,7 +142,7 @@ class LedgerStatus(Answer):
     """The status of a ledger; generations come newest first.
 
     `age_seconds` and `behind` are those of the oldest stored standings, None if nothing is stored. `problems` are the
-    results of a health check, if requested. `scheduled` has the ladders that are published every month.
+    results of a health check, if requested. `schedules` has the ladders that are published every month, if any is.
     """
 
     ledger: str
@@ -162,7 +162,7 @@ class LedgerStatus(Answer):
     runs: dict[str, LastRuns]
     dated_ahead: tuple[DatedAhead, ...]
     problems: tuple[HealthProblem, ...] | Absent = ABSENT
-    scheduled: tuple[Schedule, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
+    schedules: tuple[Schedule, ...] | Absent = ABSENT
 
 
 def find_last_comparison(ledger: Ledger, connection: Connection) -> str | None:
@@ -216,7 +216,7 @@ def read_ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
             for kind, last_runs in latest_runs(runs).items()
         },
         tuple(_find_dated_ahead(runs, generations, stale, now)),
-        scheduled=_load_schedules(connection, latest.position, times, now),
+        schedules=_load_schedules(connection, latest.position, times, now) or ABSENT,
         times=times,
     )
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import LISTS
@@ -15,7 +16,8 @@ def lists_page(visit: Visit) -> Page:
     lasts = [visit.last_event(row.list).position for row in found.rows]
     # only a decision can take a list away
     last = max([*lasts, visit.decided, *(row.position for row in found.published)], default=0)
-    found = replace(found, at=found.at._replace(known_at=last))
+    # pages are kept until the next event, but what is due changes with the time
+    found = replace(found, at=found.at._replace(known_at=last), schedules=ABSENT)
     shown = {
         "found": found, "published": [row for row in found.published if row.ladder in visit.published],
         "failed": (*found.unusable, *found.failed), "last": last,

@@ -95,12 +95,16 @@ def test_schedules_and_what_is_due_are_shown(db: str, ratings: Ratings) -> None:
     """`lists` and `status` show each schedule, with the months that are due until they are published."""
     assert "scheduled  " not in ratings("status", db=db).stdout
     assert "1 schedule" not in ratings("lists", db=db).stdout
+    assert all("schedules" not in read(ratings, db, command) for command in ("lists", "status"))
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     lists, status = (ratings(command, db=db).stdout for command in ("lists", "status"))
     assert lists.startswith("1 schedule\n\n")
     assert lists.endswith("\nPublish what is due: ratings publish --due\n")
     for shown in (lists, status):
         assert " months, 2024-03 to 2" in shown, shown
+    for command in ("lists", "status"):
+        (schedule,) = read(ratings, db, command)["schedules"]
+        assert (schedule["ladder"], schedule["every"], schedule["due"][0]) == ("elo-chess/all", "month", "2024-03")
     assert ratings("publish", "--due", db=db).exit_code == 0
     lists, status = (ratings(command, db=db).stdout for command in ("lists", "status"))
     assert " published lists\n" in lists.partition("\n")[0] + "\n"
@@ -114,6 +118,7 @@ def test_due_months_are_those_of_the_present(db: str, ratings: Ratings) -> None:
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     for options in (["--period", "2024"], ["--known-at", "3"], ["--as-of", "2024-03-31"]):
         assert "schedule" not in ratings("lists", *options, db=db).stdout, options
+        assert "schedules" not in read(ratings, db, "lists", *options), options
 
 
 @pytest.mark.ledger(make=chess, store="sqlite")
