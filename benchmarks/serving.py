@@ -31,7 +31,7 @@ from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.web.page import Site
-from ratings_ledger.web.server import Answers, Pages
+from ratings_ledger.web.server import Pages, ResponseCache
 
 Found = dict[str, Any]
 
@@ -96,7 +96,7 @@ def answers(url: str, kind: str, count: int, games: int) -> Found:
             "player": f"/players/{player_id(number % CLUB_PLAYERS)}/{CLUB}",
             "game": f"/games/{game_id(number * 7_919 % games)}",
         }
-        pages._answers = Answers()
+        pages._cache = ResponseCache()
         started = perf_counter()
         status = asyncio.run(asked(pages, addresses[kind]))
         times.append(perf_counter() - started)

@@ -1,4 +1,4 @@
-"""The ratings ledger for programs: the questions that the command line asks, with exact results.
+"""Use the ratings ledger from Python: the queries of the command line, with exact results.
 
     import ratings_ledger as rl
 
@@ -7,11 +7,11 @@
         for row in view.standings("club-catan-elo").rows:
             print(row.rank, row.player, float(row.points))
 
-This package is the public interface; what is behind it may change. A result is frozen, its points are fractions, and
-`model_dump()` gives what the command prints with `--format json`. Failures are a few exceptions, each with `.reason`, a
-word that is never renamed, and `.exit_code`, that of the command.
+This package is the public interface; the modules behind it may change. Results are frozen, points are fractions, and
+`model_dump()` returns the data that the command prints with `--format json`. Errors have `.reason`, a stable code, and
+`.exit_code`, that of the command.
 
-The interface is loaded when one of its names is first used: commands come through this package too, and many need none.
+The interface is loaded on first use, because commands import this package too, and many need none of it.
 """
 
 from importlib import import_module
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LIBRARY = "ratings_ledger.library"
 
-# a type checker knows the names from the library above; with this function, it would take any name for one
+# hidden from type checkers, which would otherwise accept any name
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
@@ -35,6 +35,6 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, and nothing that they are made of."""
+    """Return the public names only."""
     names: list[str] = import_module(_LIBRARY).__all__
     return ["__all__", "__doc__", "__file__", "__name__", "__path__", *names]

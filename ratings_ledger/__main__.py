@@ -1,4 +1,4 @@
-"""Run the program as `python -m ratings_ledger`, also where no command is installed."""
+"""Run the program as `python -m ratings_ledger`, even if the command is not installed."""
 
 from ratings_ledger.cli.start import run
 

@@ -1,9 +1,8 @@
-"""What a program asks with, looked at before anything is asked: each argument by the type that its question declares.
+"""Check the arguments of queries against the types they declare, before a query runs.
 
-    view.standings("elo-catan/all", players="mira")    # BadArgument: players is a list, such as ['mira'], not ...
+    view.standings("elo-catan/all", players="mira")    # BadArgument: players must be a list, such as ['mira'], not ...
 
-So whatever is given by mistake is one exception that names the argument. Types that are not listed here are left to the
-question.
+So every mistake raises one exception, which names the argument. Types that are not listed here are left to the query.
 """
 
 import inspect
@@ -21,96 +20,99 @@ from ratings_ledger.swapped_arguments import explain_mixup
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# numbers of rows or positions; 0 is none before, or no limit
-COUNTS = ("limit", "after", "last")
-NUMBER_MAX = 2**63 - 1  # the largest that a store can be asked about
+COUNTS = ("limit", "after", "last")  # numbers of rows or positions; 0 means none or no limit
+NUMBER_MAX = 2**63 - 1  # the largest number that a store can query
 MODULES = re.compile(r"(?:\w+\.)+")
 
 
-def checked(question: Callable[P, T]) -> Callable[P, T]:
-    """Return the question with its arguments checked first. Raises `BadArgument` besides what it raises itself."""
+def check_arguments(query: Callable[P, T]) -> Callable[P, T]:
+    """Return the query with a check of its arguments, which raises `BadArgument`."""
 
-    @wraps(question)
-    def ask(*arguments: P.args, **options: P.kwargs) -> T:
-        signature, wanted = _declared(question)
+    @wraps(query)
+    def run_query(*arguments: P.args, **options: P.kwargs) -> T:
+        signature, types_by_name = _read_signature(query)
         for name, value in signature.bind(*arguments, **options).arguments.items():
-            if name in wanted:
-                _look_at(name, value, wanted[name])
+            if name in types_by_name:
+                _check_argument(name, value, types_by_name[name])
         try:
-            return question(*arguments, **options)
-        except LedgerError as problem:
-            given = signature.bind(*arguments, **options).arguments
-            explained = explain_mixup(given.get("self"), question.__name__, given, problem)
-            if explained is problem:
+            return query(*arguments, **options)
+        except LedgerError as error:
+            bound = signature.bind(*arguments, **options).arguments
+            explained = explain_mixup(bound.get("self"), query.__name__, bound, error)
+            if explained is error:
                 raise
             raise explained from None
 
-    return ask
+    return run_query
 
 
 class CheckedSnapshot(Snapshot):
-    """A view whose questions look at their arguments."""
+    """A view whose queries check their arguments."""
 
 
 for _name in dir(Snapshot):
     if not _name.startswith("_") and inspect.isfunction(getattr(Snapshot, _name)):
-        setattr(CheckedSnapshot, _name, checked(getattr(Snapshot, _name)))
+        setattr(CheckedSnapshot, _name, check_arguments(getattr(Snapshot, _name)))
 
 
 @cache
-def _declared(question: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, list[str]]]:
-    """Return a question's signature, and by argument the types that it takes, where all of them are listed here."""
-    signature, found = inspect.signature(question), {}
-    for name, one in signature.parameters.items():
-        kinds = MODULES.sub("", inspect.formatannotation(one.annotation).strip("'")).split(" | ")
+def _read_signature(query: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, list[str]]]:
+    """Return a query's signature, and the types of each argument if all of them are listed here."""
+    signature, types_by_name = inspect.signature(query), {}
+    for name, parameter in signature.parameters.items():
+        kinds = MODULES.sub("", inspect.formatannotation(parameter.annotation).strip("'")).split(" | ")
         if all(kind in KINDS for kind in kinds):
-            found[name] = kinds
-    return signature, found
+            types_by_name[name] = kinds
+    return signature, types_by_name
 
 
-def _look_at(name: str, value: object, kinds: Sequence[str]) -> None:
-    """Raises `BadArgument` for a value of none of these types, and for one that nothing in a ledger can be."""
+def _check_argument(name: str, value: object, kinds: Sequence[str]) -> None:
+    """Refuse a value of another type, or one that no ledger can contain. Raises `BadArgument`."""
     if not any(KINDS[kind][0](value) for kind in kinds):
         if isinstance(value, str) and any("[str]" in kind for kind in kinds):
-            raise BadArgument(f"{name} is a list, such as [{value[:80]!r}], not the text {quote(value)}", name)
-        told = " or ".join(KINDS[kind][1] for kind in kinds if kind != "None")
+            raise BadArgument(f"{name} must be a list, such as [{value[:80]!r}], not the string {quote(value)}", name)
+        expected = " or ".join(KINDS[kind][1] for kind in kinds if kind != "None")
         if isinstance(value, date):
-            told += f", such as {value.isoformat()!r}"
-        given = f"the text {quote(value)}" if isinstance(value, str) else _named(value)
-        raise BadArgument(f"{name} is {told}, not {given}", name)
+            expected += f", such as {value.isoformat()!r}"
+        actual = f"the string {quote(value)}" if isinstance(value, str) else _describe(value)
+        raise BadArgument(f"{name} must be {expected}, not {actual}", name)
     if isinstance(value, int) and value < 0 and name in COUNTS:
-        raise BadArgument(f"{name} is 0 or more, not {value}", name)
+        raise BadArgument(f"{name} must be 0 or more, not {value}", name)
     if isinstance(value, int) and abs(value) > NUMBER_MAX:
-        raise BadArgument(f"{name} is beyond every number in a ledger", name)
+        raise BadArgument(f"{name} is too large; the largest number is {NUMBER_MAX:,}", name)
     for text in (value,) if isinstance(value, str) else value if isinstance(value, Collection) else ():
         if isinstance(text, str) and not is_storable(text):
-            raise BadArgument(f"{name}: no text in a ledger holds a lone surrogate or a null character", name)
+            raise BadArgument(f"{name} cannot contain a lone surrogate or a null character", name)
 
 
-def in_text(name: str, moment: T | date) -> T | str:
-    """Return a date or time of Python's as text; anything else as it is. Raises `BadArgument` for a time without a
-    zone.
+def format_date(name: str, moment: T | date) -> T | str:
+    """Convert a Python date or time to text; return other values unchanged.
+
+    Raises `BadArgument` for a time without a zone.
     """
     if not isinstance(moment, date):
         return moment
     if isinstance(moment, datetime) and moment.utcoffset() is None:
-        raise BadArgument(f"{name} has no zone: {moment}; such as datetime(2024, 12, 31, 20, tzinfo=UTC)", name)
+        raise BadArgument(
+            f"{name} has no time zone: {moment}; write it like datetime(2024, 12, 31, 20, tzinfo=UTC)", name
+        )
     return moment.isoformat()
 
 
 def is_storable(text: str) -> bool:
-    """Tell whether a store can be asked about a text at all."""
+    """Tell whether a store can query a text."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _named(value: object) -> str:
-    """Return what was given instead: of a list also what is in it."""
-    inside = sorted({type(one).__name__ for one in value}) if isinstance(value, list | tuple | set | frozenset) else []
-    return type(value).__name__ + (f" with {', '.join(inside)}" if inside else "")
+def _describe(value: object) -> str:
+    """Return the type of a value, and of its items if it is a list."""
+    items = value if isinstance(value, list | tuple | set | frozenset) else ()
+    item_types = sorted({type(item).__name__ for item in items})
+    return type(value).__name__ + (f" with {', '.join(item_types)}" if item_types else "")
 
 
-def _is_list(value: object, of: Callable[[object], bool]) -> bool:
-    return isinstance(value, Collection) and not isinstance(value, str | bytes) and all(map(of, value))
+def _is_list(value: object, is_item: Callable[[object], bool]) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes) and all(map(is_item, value))
 
 
 def _is_text(value: object) -> bool:
@@ -127,20 +129,22 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-# by the name of a type: whether a value is one, and what it is called
+# by the name of a type: its check, and its description
 KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "None": (lambda value: value is None, ""),
-    "str": (_is_text, "text"),
+    "str": (_is_text, "a string"),
     "bool": (lambda value: isinstance(value, bool), "True or False"),
     "int": (_is_number, "a whole number"),
     "float": (lambda value: isinstance(value, float) or _is_number(value), "a number"),
     "date": (lambda value: isinstance(value, date), "a date"),
-    "Collection[str]": (lambda value: _is_list(value, _is_text), "a list of texts"),
+    "Collection[str]": (lambda value: _is_list(value, _is_text), "a list of strings"),
     "Collection[tuple[str, str]]": (lambda value: _is_list(value, _is_pair), "a list of pairs of players"),
-    "Sequence[str]": (lambda value: isinstance(value, Sequence) and _is_list(value, _is_text), "a list of texts"),
-    "Sequence[int]": (lambda value: isinstance(value, Sequence) and _is_list(value, _is_number),
-                      "a list of whole numbers"),
+    "Sequence[str]": (lambda value: isinstance(value, Sequence) and _is_list(value, _is_text), "a list of strings"),
+    "Sequence[int]": (
+        lambda value: isinstance(value, Sequence) and _is_list(value, _is_number),
+        "a list of whole numbers",
+    ),
     "Mapping[str, object]": (lambda value: isinstance(value, Mapping), "a dictionary"),
     "Snapshot": (lambda value: isinstance(value, Snapshot), "a view"),
-    "CoordinateSpec": (lambda value: isinstance(value, CoordinateSpec), "what `published` gives"),
-}  # fmt: skip
+    "CoordinateSpec": (lambda value: isinstance(value, CoordinateSpec), "the result of `published`"),
+}

@@ -1,6 +1,6 @@
-"""The example ledger: what an invented club played, decided and corrected, made from the files of the examples.
+"""Build the example ledger of an invented club from the example files.
 
-The answers are the same each time; only the times at which events were recorded are those of the call.
+The answers are the same each time, except for the times at which events are recorded.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,14 +20,15 @@ from ratings_ledger.projections.admission.new_ledgers import create_ledger, publ
 from ratings_ledger.projections.admission.proposals import Known, propose, propose_files
 from ratings_ledger.projections.admission.publishing_lists import publication
 from ratings_ledger.projections.queries.ladders_at import LadderCache
+from ratings_ledger.projections.queries.leagues import LeagueGame
 from ratings_ledger.projections.snapshot import Snapshot
 
-Take = Callable[[Iterable[dict[str, Any]]], None]
+Append = Callable[[Iterable[dict[str, Any]]], None]
 EXAMPLES = Path(__file__).parent / "examples"
 ZONE, SECRETARY = "Europe/Berlin", "mira"
-RULESETS, OF_LEAGUES = ("elo-catan", "galactic-points", "b5-league"), "youplay-league"
+RULESETS, LEAGUE_RULESET = ("elo-catan", "galactic-points", "b5-league"), "youplay-league"
 LADDER, END_OF_YEAR = "elo-catan/all", "2024-12-31"
-# the league's players, the strongest first
+# the league's players, strongest first
 LEAGUE, PLAYERS = "spring", ("Ольга", "Jürgen", "mira", "anouk", "美咲", "yusuf", "María José", "Łukasz")
 LEAGUE_BEGINS, LEAGUE_PLAYED, LEAGUE_GAMES = "2025-05-05T18:00:00Z", "2025-05-{:02}T19:30:00Z", 4
 CORRECTED: dict[str, Any] = {
@@ -48,7 +49,7 @@ def fill_example() -> Ledger:
     cache = LadderCache()
     policy = ImportPolicy(SECRETARY)
 
-    def take(events: Iterable[dict[str, Any]]) -> None:
+    def append(events: Iterable[dict[str, Any]]) -> None:
         propose(ledger, events, policy, Known(False, cache.load_newest)).commit()
 
     def import_file(name: str, options: TableOptions) -> None:
@@ -59,17 +60,17 @@ def fill_example() -> Ledger:
         import_file("winter-league.csv", TableOptions(zone=ZONE, fixed={"game": "catan"}))
         for name in ("late-game.jsonl", "magnate-night.jsonl", "b5-season.jsonl"):
             import_file(name, TableOptions())
-        _correct(ledger, cache, take)
-        _publish(ledger, cache, take)
-        _play_league(ledger, cache, take)
-        take([ADJUSTED])
+        _correct(ledger, cache, append)
+        _publish(ledger, cache, append)
+        _play_league(ledger, cache, append)
+        append([ADJUSTED])
     except BaseException:
         ledger.close()
         raise
     return ledger
 
 
-def _publish(ledger: Ledger, cache: LadderCache, take: Take) -> None:
+def _publish(ledger: Ledger, cache: LadderCache, append: Append) -> None:
     """Publish the standings of New Year's Eve."""
     view = Snapshot(ledger, END_OF_YEAR, cache=cache)
     with view.query(LADDER) as query:
@@ -77,36 +78,41 @@ def _publish(ledger: Ledger, cache: LadderCache, take: Take) -> None:
         now = clock.now()
         events = publication(ladders, ladders.standings(LADDER), now, query.times)
     at = format_instant(now)
-    take({"type": name, "occurred_at": at, "data": data} for name, data in events)
+    append({"type": name, "occurred_at": at, "data": data} for name, data in events)
 
 
-def _correct(ledger: Ledger, cache: LadderCache, take: Take) -> None:
-    """Exchange the two players who stand at each other's place in the sheet."""
+def _correct(ledger: Ledger, cache: LadderCache, append: Append) -> None:
+    """Swap two players whose places were confused in the sheet."""
     game = Snapshot(ledger, cache=cache).games("gm-4").rows[0].data
-    other = {"Åke": "Ada", "Ada": "Åke"}
-    seats = [{**seat, "player": other.get(seat["player"], seat["player"])} for seat in game["participants"]]
-    take([{**CORRECTED, "data": {**CORRECTED["data"], "game": {**game, "participants": seats}}}])
+    swapped = {"Åke": "Ada", "Ada": "Åke"}
+    seats = [{**seat, "player": swapped.get(seat["player"], seat["player"])} for seat in game["participants"]]
+    append([{**CORRECTED, "data": {**CORRECTED["data"], "game": {**game, "participants": seats}}}])
 
 
-def _play_league(ledger: Ledger, cache: LadderCache, take: Take) -> None:
-    """Let eight players subscribe to a league, and play the first of its games."""
-    publish_source(ledger, OF_LEAGUES, ZONE, SECRETARY)
+def _play_league(ledger: Ledger, cache: LadderCache, append: Append) -> None:
+    """Subscribe eight players to a league and record its first games."""
+    publish_source(ledger, LEAGUE_RULESET, ZONE, SECRETARY)
     data = {"league": LEAGUE, "game": "cartagena", "players_per_game": 4}
-    take([{"type": "league.created", "occurred_at": LEAGUE_BEGINS, "data": data}])
+    append([{"type": "league.created", "occurred_at": LEAGUE_BEGINS, "data": data}])
     with ledger.reading() as connection:
         league = require_league(Log(connection), LEAGUE)
-    joined = [
+    join_events = [
         {"type": "league.joined", "occurred_at": LEAGUE_BEGINS, "data": {"league": LEAGUE, "player": player}}
         for player in PLAYERS
     ]
     league.players += PLAYERS
-    take([*joined, schedule_event(league, LEAGUE_BEGINS, LEAGUE)])
+    append([*join_events, schedule_event(league, LEAGUE_BEGINS, LEAGUE)])
     games = Snapshot(ledger, cache=cache).league(LEAGUE).games[:LEAGUE_GAMES]
-    take(
-        {"type": "game.recorded", "occurred_at": LEAGUE_PLAYED.format(6 + number), "data": {
-            "game_id": game.game_id, "game": "cartagena", "league": LEAGUE,
-            "participants": [{"player": player, "place": place}
-                             for place, player in enumerate(sorted(game.seats, key=PLAYERS.index), 1)],
-        }}
-        for number, game in enumerate(games)
-    )  # fmt: skip
+    append(_league_game(game, number) for number, game in enumerate(games))
+
+
+def _league_game(game: LeagueGame, number: int) -> dict[str, Any]:
+    """Return the event of a league game, won by the strongest player."""
+    seats = sorted(game.seats, key=PLAYERS.index)
+    data = {
+        "game_id": game.game_id,
+        "game": "cartagena",
+        "league": LEAGUE,
+        "participants": [{"player": player, "place": place} for place, player in enumerate(seats, 1)],
+    }
+    return {"type": "game.recorded", "occurred_at": LEAGUE_PLAYED.format(6 + number), "data": data}

@@ -1,4 +1,4 @@
-"""The public interface, whose names `ratings_ledger` has: a ledger that is open, and its results."""
+"""Define the public interface, which `ratings_ledger` exports: an open ledger and its results."""
 
 import json
 import os
@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import Any, Literal
 
 from ratings_ledger.arguments import CheckedSnapshot as _CheckedSnapshot
-from ratings_ledger.arguments import checked as _checked
-from ratings_ledger.arguments import in_text as _in_text
+from ratings_ledger.arguments import check_arguments as _check_arguments
+from ratings_ledger.arguments import format_date as _format_date
 from ratings_ledger.arguments import is_storable as _is_storable
 from ratings_ledger.ledger import clock as _clock
 from ratings_ledger.ledger.errors import (
@@ -35,10 +35,10 @@ from ratings_ledger.ledger.events.fields import read_by as _read_by
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Precondition
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
-from ratings_ledger.ledger.rejections import quote as _shown
+from ratings_ledger.ledger.rejections import quote as _quote
 from ratings_ledger.ledger.store import log as _log
 from ratings_ledger.ledger.store import opening as _opening
-from ratings_ledger.ledger.store.locations import redact_password as _hidden
+from ratings_ledger.ledger.store.locations import redact_password as _redact_password
 from ratings_ledger.ledger.store.log import Head
 from ratings_ledger.ledger.validation.new_names import CloseName, Refusing
 from ratings_ledger.projections.admission.leagues import subscribe as _subscribe
@@ -256,11 +256,9 @@ __all__ = [
     "upgrade",
 ]
 
-# the name that programs know it by
-View = Snapshot
-# as many events as `Ledger.follow` reads at once
-FOLLOWED_EVENTS = 1_000
-# who records the first events of a ledger if nobody is named
+View = Snapshot  # its public name
+FOLLOWED_EVENTS = 1_000  # events that `Ledger.follow` reads at once
+# the default recorder of a ledger's first events
 CREATOR = "ratings-ledger"
 
 
@@ -276,16 +274,16 @@ class Ledger:
 
     @property
     def location(self) -> str:
-        """Return where it is, without anything secret."""
+        """Return the path or URL, without the password."""
         return self._store.location
 
     @property
     def head(self) -> Head:
-        """Return the last position of the log with its chain hash and its time in microseconds since 1970."""
+        """Return the last position of the log, its chain hash, and its time in microseconds since 1970."""
         with self._store.reading() as connection:
             return _log.head(connection)
 
-    @_checked
+    @_check_arguments
     def at(
         self,
         as_of: str | date | None = None,
@@ -294,18 +292,18 @@ class Ledger:
         *,
         close_now: bool = False,
     ) -> Snapshot:
-        """Return the ledger at coordinates: what was played up to `as_of`, as known at `known_at`, under `rules`.
+        """Return a view of the ledger: games played up to `as_of`, as known at `known_at`, under `rules`.
 
-        `as_of` and `known_at` are dates, which mean their ends, or times, as text or Python's own, which need a zone;
-        `known_at` may be a position. `rules` is a version, ID@VERSION, that scores all games of its ruleset. None means
-        now, or the rulesets' own timelines. With `close_now`, games that wait in open rating periods are scored as if
-        these closed now; what was published, compared, simulated or decided stays as it is. Wrong ones are told when
-        something is asked: `BadArgument`.
+        `as_of` and `known_at` are dates, which mean their ends, or times, as text or Python objects with a time zone;
+        `known_at` may also be a position. `rules` is a version, ID@VERSION, that scores all games of its ruleset. None
+        means now, or the rulesets' own timelines. With `close_now`, open rating periods are scored as if they closed
+        now; publications, comparisons, simulations and decisions are unaffected. Invalid coordinates raise
+        `BadArgument` on the first query.
         """
-        played, known = _in_text("as_of", as_of), _in_text("known_at", known_at)
+        played, known = _format_date("as_of", as_of), _format_date("known_at", known_at)
         return _CheckedSnapshot(self._store, played, known, rules, close_now=close_now, cache=self._cache)
 
-    @_checked
+    @_check_arguments
     def propose(
         self,
         events: Mapping[str, object] | Iterable[Mapping[str, object]],
@@ -317,94 +315,96 @@ class Ledger:
         allow_uncounted: bool = False,
         based_on: Mapping[str, str | int] | None = None,
     ) -> Proposal:
-        """Check events of any kind, which `by` records, and write nothing yet: see `Proposal.commit`.
+        """Check events of any kind without writing them; `Proposal.commit` writes.
 
-        An event is a dictionary as a line of JSON has it: `type`, `data` and `occurred_at`, by default now; a game
-        alone will do, with `occurred_at` or without. The options are those of `ratings record`. What is wrong with
-        events is in `rejections`; of several events the `line` of each is the number of its event, from 1.
+        An event is a dictionary like a line of JSON: `type`, `data` and `occurred_at`, by default now. A game alone is
+        accepted too, with or without `occurred_at`. The options are those of `ratings record`. Errors in the events
+        are in `rejections`; with several events, the `line` of an error is the number of the event, from 1.
 
         Args:
-            events: one or several of them.
+            events: one or several events.
             by: who records them.
-            new_names: whether names that are close to known ones are refused.
-            based_on: by subject, such as game:wl-09, the id or position of the last event about it when somebody
-                looked, as `Snapshot.story` has them; what was changed since is refused.
+            new_names: whether to refuse names that are close to known ones.
+            based_on: the id or position of the last event seen, by subject, such as game:wl-09; see `Snapshot.story`.
+                The events are refused if a subject has changed since.
 
         Raises:
-            BadArgument: also for a subject of `based_on` that none of the events is about.
+            BadArgument: also if no event is about a subject of `based_on`.
             ClockBehind, StoreUnavailable.
         """
-        given = [events] if isinstance(events, Mapping) else events
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-            raise BadArgument(f"events are dictionaries, not {type(events).__name__}", "events")
+        event_list = [events] if isinstance(events, Mapping) else events
+        if isinstance(event_list, str | bytes) or not isinstance(event_list, Iterable):
+            raise BadArgument(f"events must be dictionaries, not {type(events).__name__}", "events")
         if new_names not in ("refuse", "accept"):
-            raise BadArgument(f"new_names is refuse or accept, not {_shown(new_names)}", "new_names")
+            raise BadArgument(f"new_names must be refuse or accept, not {_quote(new_names)}", "new_names")
         if based_on is not None and not isinstance(based_on, Mapping):
-            raise BadArgument(f"based_on is a dictionary, not {type(based_on).__name__}", "based_on")
+            raise BadArgument(f"based_on must be a dictionary, not {type(based_on).__name__}", "based_on")
         for subject, last in (based_on or {}).items():
             if isinstance(last, bool) or not isinstance(last, str | int):
-                raise BadArgument(f"based_on[{subject!r}] is an event's id or position, not {last!r}", "based_on")
-        by = _name(by)
+                raise BadArgument(f"based_on[{subject!r}] must be an event's id or position, not {last!r}", "based_on")
+        by = _read_recorder(by)
         refusing: Refusing = "all" if strict or new_names == "refuse" else ""
         policy = ImportPolicy(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
-        whole = [_whole_event(_as_json(event)) for event in given]
+        whole = [_whole_event(_to_json(event)) for event in event_list]
         numbered = not isinstance(events, Mapping)
         known = _Known(strict, self._cache.load_newest)
         plan = _propose(self._store, whole, policy, known, based_on=based_on, numbered=numbered)
         is_new = not plan.is_refused and not plan.result.existing
         if based_on and is_new and (unknown := based_on.keys() - {draft.subject for draft in plan.drafts()}):
             plan.close()
-            told = f"no event is about {_shown(min(unknown))}, which based_on names; a subject is like game:wl-09"
-            raise BadArgument(told, "based_on")
+            subject = _quote(min(unknown))
+            raise BadArgument(
+                f"based_on names {subject}, but no event is about it; write subjects like game:wl-09", "based_on"
+            )
         return plan
 
-    @_checked
+    @_check_arguments
     def publish(self, ruleset: RulesetSource, by: str) -> list[str]:
-        """Publish a ruleset now; return the versions that are new, such as `["elo-chess@1"]`.
+        """Publish a ruleset now; return the new versions, such as `["elo-chess@1"]`.
 
-        It is TOML, the path of a file of it (.toml, .json), its tables as a dictionary, a `Ruleset`, or the name of a
-        shipped one, with the game where that is open: "b5-league", "elo-chess", "glicko-darts". A version scores games
-        from its `effective_from` on. What is published already, with the same content, is left alone. Raises
-        `BadArgument`, `Refused` where a version does not fit the others, `ClockBehind`, `StoreUnavailable`.
+        `ruleset` is TOML text, the path of a file (.toml, .json), its tables as a dictionary, a `Ruleset`, or the name
+        of a shipped one, with the game if that is open: "b5-league", "elo-chess", "glicko-darts". A version scores
+        games from its `effective_from` on. Versions published before with the same content are skipped. Raises
+        `BadArgument`, `Refused` if a version conflicts with the others, `ClockBehind`, `StoreUnavailable`.
         """
-        return _publish_source(self._store, ruleset, self._zone(), _name(by))
+        return _publish_source(self._store, ruleset, self._zone(), _read_recorder(by))
 
     def _zone(self) -> str:
         with self._store.reading() as connection:
             return _log.home_zone(connection) or "UTC"
 
-    @_checked
+    @_check_arguments
     def publish_shipped(
         self, by: str, wanted: str = "all", games: Collection[str] = (), *, zone: str | None = None
     ) -> list[str]:
-        """Publish the shipped rulesets that the ledger lacks, or those of one id; or with `games` Elo for each of them.
+        """Publish the shipped rulesets that the ledger lacks, or those of one id; with `games`, Elo for each game.
 
-        With an id that leaves the game open, such as glicko, it is published for each of the `games`, in the time
-        zone `zone`, by default the home zone. Returns the versions that are new. Raises `BadArgument`, `Refused` for
-        what cannot be a game's name, `StoreUnavailable`, `NotALedger` if one does not fit what the ledger holds.
+        An id that leaves the game open, such as glicko, is published for each of the `games`, in the time zone `zone`,
+        by default the home zone. Returns the new versions. Raises `BadArgument`, `Refused` for an invalid game name,
+        `StoreUnavailable`, `NotALedger` if a ruleset conflicts with the ledger.
         """
-        return _publish_missing(self._store, _name(by), _shipped_texts(self._store, wanted, games, zone))
+        return _publish_missing(self._store, _read_recorder(by), _shipped_texts(self._store, wanted, games, zone))
 
-    @_checked
+    @_check_arguments
     def join_league(self, league: str, player: str, by: str, *, seed: str | None = None) -> Head:
-        """Subscribe a player to a league now, also while others do. The eighth draws the schedule, by the seed.
+        """Subscribe a player to a league now, concurrently with others; the eighth player triggers the seeded draw.
 
-        Returns the new head. Raises `BadArgument`, `Refused` for a league that is unknown or full, and so on,
+        Returns the new head. Raises `BadArgument`, `Refused` (for example if the league is unknown or full),
         `ClockBehind`, `StoreUnavailable`.
         """
-        policy, at = ImportPolicy(_name(by)), _format_instant(_clock.now())
+        policy, at = ImportPolicy(_read_recorder(by)), _format_instant(_clock.now())
 
-        def take(events: list[dict[str, Any]], precondition: Precondition) -> Imported:
+        def append(events: list[dict[str, Any]], precondition: Precondition) -> Imported:
             return _propose(self._store, events, policy, precondition=precondition).append()
 
-        return _head_after(_subscribe(self._store, league, player, at, seed, take).result)
+        return _head_after(_subscribe(self._store, league, player, at, seed, append).result)
 
-    @_checked
+    @_check_arguments
     def published(self, as_of: str | None = None, known_at: str | int | None = None) -> CoordinateSpec:
-        """Return what published lists hold, of all times or of one `as_of`, as a side of `compare` and `attribute`."""
+        """Return a side for `compare` and `attribute`: the published lists, of all times or of one `as_of`."""
         return CoordinateSpec("published", True, as_of, known_at)
 
-    @_checked
+    @_check_arguments
     def compare(
         self,
         before: Snapshot | CoordinateSpec,
@@ -413,48 +413,48 @@ class Ledger:
         *,
         predictions: bool = False,
     ) -> Differences:
-        """Return how the ladders that are named differ between two places on the axes, or all that do.
+        """Return the differences of ladders between two coordinates: of the named ones, or of all that differ.
 
-        With `predictions` each says how well the points at both predicted who was placed better. Raises `BadArgument`,
-        `Unknown` where nothing is published, `RulesetUnusable`.
+        With `predictions`, each difference also says how well both sides predict who places better. Raises
+        `BadArgument`, `Unknown` if nothing is published, `RulesetUnusable`.
         """
-        view = Snapshot(self._store, note=_note(after, before), cache=self._cache)
-        named = [*map(view.full_name, ladders)]
+        view = Snapshot(self._store, note=_note_handler(after, before), cache=self._cache)
+        names = [*map(view.full_name, ladders)]
         with view.sides() as loader:
-            return compare_ladders(loader, _asked(before), _asked(after), named, predictions)
+            return compare_ladders(loader, _to_spec(before), _to_spec(after), names, predictions)
 
-    @_checked
+    @_check_arguments
     def attribute(
         self, ladder: str, player: str, before: Snapshot | CoordinateSpec, after: Snapshot | CoordinateSpec
     ) -> PointsAttributed:
-        """Return what changed a player's points on a ladder between two places on the axes; the causes add up exactly.
+        """Return the causes of the change of a player's points between two coordinates; they add up exactly.
 
-        Raises `BadArgument`, `Unknown` for somebody not recorded and where nothing is published, `RuleFailed`.
+        Raises `BadArgument`, `Unknown` for an unknown player or if nothing is published, `RuleFailed`.
         """
-        view = Snapshot(self._store, note=_note(after, before), cache=self._cache)
+        view = Snapshot(self._store, note=_note_handler(after, before), cache=self._cache)
         ladder = view.full_name(ladder)
         with view.sides() as loader:
-            return attribute_points(loader, ladder, player, _asked(before), _asked(after))
+            return attribute_points(loader, ladder, player, _to_spec(before), _to_spec(after))
 
-    @_checked
+    @_check_arguments
     def simulate(self, ruleset: RulesetSource, view: Snapshot, ladders: Collection[str] = ()) -> Simulation:
-        """What if a ruleset, named as for `publish`, had scored its games from the start? On some ladders.
+        """Score all games of a ruleset with a candidate version, given as for `publish`, on some or all ladders.
 
-        Raises `BadArgument`, also for a ruleset that is wrong, `RulesetRefused` for one that fits no other version.
+        Raises `BadArgument`, also for an invalid ruleset, `RulesetRefused` for one that conflicts with other versions.
         """
         return view.simulate([({}, _read_source(ruleset, self._zone())[-1].ruleset)], ladders)
 
-    @_checked
+    @_check_arguments
     def log(self, after: int = 0, limit: int = 0, *, types: Collection[str] = ()) -> RecordedEvents:
-        """Return the events behind a position as they were written, oldest first, at most `limit` of them (0: all).
+        """Return the events after a position as they were written, oldest first, at most `limit` of them (0: all).
 
-        The next page begins behind `rows[-1].event["position"]`. `types` leaves out events of other types. Events that
-        were voided later are there, as is the event that voids them. Raises `BadArgument`, `StoreUnavailable`.
+        The next page begins after `rows[-1].event["position"]`. `types` selects events of these types. Voided events
+        are included, and so are the events that void them. Raises `BadArgument`, `StoreUnavailable`.
         """
         with self._store.reading() as connection:
             return _read_forward(connection, after, limit, types)
 
-    @_checked
+    @_check_arguments
     def follow(
         self,
         after: int | None = None,
@@ -463,14 +463,14 @@ class Ledger:
         poll_seconds: float = 1.0,
         timeout_seconds: float | None = None,
     ) -> Iterator[RecordedEvent]:
-        """Yield the events behind a position, by default the head, and then each new one once it is committed.
+        """Yield the events after a position, by default the head, and then each new event once it is committed.
 
-        It asks every `poll_seconds` and never ends by itself, but for a `timeout_seconds` in which nothing came, or
-        when the ledger is closed. No event is missed or yielded twice: their positions have no gaps. To go on later,
-        keep the position of the last one. Raises `BadArgument` and `StoreUnavailable` from the iterator.
+        It polls every `poll_seconds` and ends only after `timeout_seconds` without an event, or when the ledger is
+        closed. No event is missed or yielded twice, because positions have no gaps. To resume later, store the
+        position of the last event. The iterator raises `BadArgument` and `StoreUnavailable`.
         """
         if not 0 < poll_seconds <= 3_600:
-            raise BadArgument(f"poll_seconds is more than 0 and at most 3600, not {poll_seconds}", "poll_seconds")
+            raise BadArgument(f"poll_seconds must be more than 0 and at most 3600, not {poll_seconds}", "poll_seconds")
         _refuse_unknown_types(types)
         start = self.head.position if after is None else after
         return self._follow(start, frozenset(types), poll_seconds, timeout_seconds)
@@ -478,7 +478,7 @@ class Ledger:
     def _follow(
         self, after: int, types: frozenset[str], poll_seconds: float, timeout_seconds: float | None
     ) -> Iterator[RecordedEvent]:
-        silent = 0.0  # seconds that were waited since an event came
+        idle_seconds = 0.0  # since the last event
         while True:
             try:
                 page = self.log(after, FOLLOWED_EVENTS)
@@ -491,17 +491,17 @@ class Ledger:
                 if not types or row.event["type"] in types:
                     yield row
             if page.rows:
-                silent = 0.0
+                idle_seconds = 0.0
                 continue
-            if timeout_seconds is not None and silent >= timeout_seconds:
+            if timeout_seconds is not None and idle_seconds >= timeout_seconds:
                 return
-            wait = poll_seconds if timeout_seconds is None else min(poll_seconds, timeout_seconds - silent)
+            wait = poll_seconds if timeout_seconds is None else min(poll_seconds, timeout_seconds - idle_seconds)
             if self._store.wait_closed(wait):
                 return
-            silent += wait
+            idle_seconds += wait
 
     def status(self) -> LedgerStatus:
-        """Return the state of the ledger now: its head, how old stored standings are, how the last runs of jobs ended.
+        """Return the current state of the ledger: its head, the age of stored standings, and the last runs of jobs.
 
         Raises `StoreDamaged`, `StoreUnavailable`.
         """
@@ -509,8 +509,9 @@ class Ledger:
             return _ledger_status(self._store, connection)
 
     def close(self) -> None:
-        """Give back the connections. What is asked of the ledger or a view of it afterwards is refused; closing again
-        does nothing. A ledger in memory is gone then.
+        """Close the connections. Later queries of the ledger or its views fail; closing twice is harmless.
+
+        A ledger in memory is deleted.
         """
         self._store.close()
 
@@ -523,50 +524,52 @@ class Ledger:
         self.close()
 
 
-def _as_json(event: object) -> dict[str, Any]:
-    """Return an event as JSON would have it; times may be `datetime`s. Raises `BadArgument`."""
+def _to_json(event: object) -> dict[str, Any]:
+    """Convert an event to plain JSON data; times may be `datetime` objects. Raises `BadArgument`."""
     if not isinstance(event, Mapping):
-        raise BadArgument(f"an event is a dictionary, not {type(event).__name__}", "events")
+        raise BadArgument(f"an event must be a dictionary, not {type(event).__name__}", "events")
     try:
-        return _parse_object(json.dumps(dict(event), default=_time).encode())
-    except (Refused, TypeError, ValueError, RecursionError) as problem:
-        raise BadArgument(f"an event holds what JSON has: {problem}", "events") from None
+        return _parse_object(json.dumps(dict(event), default=_encode_time).encode())
+    except (Refused, TypeError, ValueError, RecursionError) as error:
+        raise BadArgument(f"an event must be valid JSON: {error}", "events") from None
 
 
-def _name(by: str) -> str:
-    """Return who records something. Raises `BadArgument`."""
+def _read_recorder(by: str) -> str:
+    """Return the normalized name of the recorder. Raises `BadArgument`."""
     try:
         return _read_by(by)
-    except Refused as problem:
-        raise BadArgument(problem.message, "by") from None
+    except Refused as error:
+        raise BadArgument(error.message, "by") from None
 
 
-def _time(value: object) -> str:
+def _encode_time(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat()
-    raise TypeError(f"{type(value).__name__} is none of it")
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-def _asked(side: Snapshot | CoordinateSpec) -> CoordinateSpec:
+def _to_spec(side: Snapshot | CoordinateSpec) -> CoordinateSpec:
     if isinstance(side, CoordinateSpec):
         return side
     if side.close_now:
-        raise BadArgument("what is compared has no close_now: open rating periods stay open", "close_now")
+        raise BadArgument(
+            "a comparison ignores close_now, because open rating periods stay open; use views without it", "close_now"
+        )
     return CoordinateSpec("", False, side.as_of, side.known_at, side.rules)
 
 
-def _note(*sides: Snapshot | CoordinateSpec) -> Callable[[str], None]:
-    """Return what is odd goes to the notes of the first view."""
+def _note_handler(*sides: Snapshot | CoordinateSpec) -> Callable[[str], None]:
+    """Return the callback that adds notes to the first view."""
     return next((side.note for side in sides if isinstance(side, Snapshot)), lambda _: None)
 
 
 def open(name: str | os.PathLike[str], *, create: bool = False) -> Ledger:  # noqa: A001
-    """Return a ledger: a file path, sqlite:///ratings.db or postgresql://...
+    """Open a ledger: a file path, sqlite:///ratings.db or postgresql://...
 
-    With `create`, an empty one is made where there is none. Raises `BadArgument`, `OldSchema` for a ledger that
-    `upgrade` brings up first, `NotALedger`, `NoLedger` where there is none, `StoreUnavailable`.
+    With `create`, create an empty ledger if there is none. Raises `BadArgument`, `OldSchema` for a ledger that needs
+    `upgrade`, `NotALedger`, `NoLedger` if there is none, `StoreUnavailable`.
     """
-    path = _place(name)
+    path = _read_location(name)
     if create:
         try:
             return Ledger(_create_ledger(path, None, (), CREATOR))
@@ -576,15 +579,17 @@ def open(name: str | os.PathLike[str], *, create: bool = False) -> Ledger:  # no
 
 
 def _open_store(path: str) -> _opening.Ledger:
-    """Open a ledger; where there is none, or one of an older schema, name the call beside the command."""
+    """Open a ledger. Errors name the Python call that helps, besides the command."""
     if path == _opening.IN_MEMORY:
-        raise NoLedger("nothing in memory opens again; ratings_ledger.create(':memory:') makes a new ledger")
+        raise NoLedger(
+            "a ledger in memory cannot be opened again; create a new one with ratings_ledger.create(':memory:')"
+        )
     try:
         return _opening.open_ledger(path)
-    except OldSchema as problem:
-        raise OldSchema(f"{problem}; or from Python: ratings_ledger.upgrade({_hidden(path)!r})") from None
-    except NoLedger as problem:
-        raise NoLedger(f"{problem}; or from Python: ratings_ledger.create({_hidden(path)!r})") from None
+    except OldSchema as error:
+        raise OldSchema(f"{error}; or from Python: ratings_ledger.upgrade({_redact_password(path)!r})") from None
+    except NoLedger as error:
+        raise NoLedger(f"{error}; or from Python: ratings_ledger.create({_redact_password(path)!r})") from None
 
 
 def create(
@@ -594,56 +599,56 @@ def create(
     rulesets: Collection[RulesetSource] = (),
     by: str = CREATOR,
 ) -> Ledger:
-    """Make a ledger, and return it.
+    """Create a ledger and return it.
 
     Args:
-        name: a path, a URL as for `open`, or ":memory:" for a ledger that is gone when it is closed.
-        zone: its home zone, such as "Europe/Berlin": times are shown there, and dates and times are read there.
-        rulesets: what scores its games; each as for `Ledger.publish`.
+        name: a path, a URL as for `open`, or ":memory:" for a ledger that exists until it is closed.
+        zone: the home time zone, such as "Europe/Berlin", in which times are shown and read.
+        rulesets: the rulesets that score its games; each as for `Ledger.publish`.
         by: who records the zone and the rulesets.
 
     Raises:
         LedgerExists: there is one already.
-        BadArgument: a zone or a ruleset is wrong; then nothing is made.
-        Refused: the rulesets do not fit each other; then no file is left.
+        BadArgument: the zone or a ruleset is invalid; nothing is created.
+        Refused: the rulesets conflict with each other; no file is left.
         NotALedger, StoreUnavailable: as for `open`.
     """
     if zone is not None and not isinstance(zone, str):
-        raise BadArgument(f"zone is text, such as 'Europe/Berlin', not {type(zone).__name__}", "zone")
-    return Ledger(_create_ledger(_place(name), zone, rulesets, _name(by)))
+        raise BadArgument(f"zone must be a string, such as 'Europe/Berlin', not {type(zone).__name__}", "zone")
+    return Ledger(_create_ledger(_read_location(name), zone, rulesets, _read_recorder(by)))
 
 
 def example() -> Ledger:
-    """Return a ledger in memory with a season to try things on: invented people of a club in Berlin.
+    """Return a ledger in memory with the sample season of an invented club in Berlin.
 
     It has 90 games of Catan (elo-catan), an evening of Galactic Magnate (galactic-points) with a corrected game and an
-    adjustment, a Babylon 5 season (b5-league), a league of Cartagena that is under way (youplay-league), and a list
-    that was published; mira recorded all of it. Its answers are the same each time.
+    adjustment, a Babylon 5 season (b5-league), a running league of Cartagena (youplay-league), and a published list,
+    all recorded by mira. Its answers are the same each time.
     """
-    from ratings_ledger.example_club import fill_example  # which few programs need
+    from ratings_ledger.example_club import fill_example  # imported late, because few programs need it
 
     return Ledger(fill_example())
 
 
 def upgrade(name: str | os.PathLike[str]) -> Ledger:
-    """Bring a ledger that an older program made to the schema of this one, and return it; nothing else upgrades one.
+    """Upgrade a ledger from an older program to the current schema, and return it. Nothing upgrades implicitly.
 
-    Make a copy before. Raises `AlreadyRunning` while a rebuild runs, `BadArgument`, `NoLedger`, `NotALedger` for one
-    that a newer program made, `StoreUnavailable`, also (reason `no-right`) if somebody else must do it.
+    Make a backup first. Raises `AlreadyRunning` while a rebuild runs, `BadArgument`, `NoLedger`, `NotALedger` for a
+    ledger from a newer program, `StoreUnavailable`, with reason `no-right` if another user must do it.
     """
-    path = _place(name)
+    path = _read_location(name)
     result = _upgrade_ledger(path)
     if result.is_needed and not result.may:
-        told = f"{result.ledger} must be upgraded by {result.owner}; you are {result.user}, who may not"
-        raise StoreUnavailable(told, "no-right")
+        message = f"{result.user} may not upgrade {result.ledger}; run the upgrade as {result.owner}"
+        raise StoreUnavailable(message, "no-right")
     return Ledger(_open_store(path))
 
 
-def _place(name: str | os.PathLike[str]) -> str:
+def _read_location(name: str | os.PathLike[str]) -> str:
     """Return the path or URL of a ledger. Raises `BadArgument`."""
     path = os.fspath(name) if isinstance(name, os.PathLike) else name
     if not isinstance(path, str):
-        raise BadArgument(f"a ledger is named by a path or a URL, not by {type(name).__name__}", "name")
+        raise BadArgument(f"a ledger must be a path or a URL, not {type(name).__name__}", "name")
     if not _is_storable(path):
-        raise BadArgument("a path or a URL of a ledger has no lone surrogate and no null character", "name")
+        raise BadArgument("the path or URL of a ledger cannot contain a lone surrogate or a null character", "name")
     return path

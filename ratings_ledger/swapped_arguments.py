@@ -1,9 +1,9 @@
-"""Names that a program gave in the wrong places: each kind of name is known, so the right call can be shown.
+"""Detect names passed in the wrong places, and show the right call.
 
     view.explain("wl-04", "elo-catan/all")
     # BadArgument: 'wl-04' is a game and 'elo-catan/all' a ladder; write explain('elo-catan/all', 'wl-04')
 
-Only a question that failed is looked at, so one that is asked rightly waits for nothing.
+Only failed queries are examined, so a correct query costs nothing.
 """
 
 from __future__ import annotations
@@ -16,89 +16,91 @@ from ratings_ledger.ledger.errors import BadArgument, LedgerError, Unknown
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.snapshot import Snapshot
 
-# by the name of an argument the kinds of name that it takes
-TAKES = {
-    "ladder": ("ladder",), "player": ("player",), "game_id": ("game",), "league": ("league",),
-}  # fmt: skip
-# by question what else it takes, or calls a name
-ALSO = {("unmet", "ladder"): ("ladder", "league"), ("league", "name"): ("league",)}
-# what answers about a ladder and a name of another kind than the one that was asked for
-INSTEAD = {
-    ("explain", "player"): "account", ("account", "game"): "explain", ("history", "game"): "explain",
-    ("ranks", "game"): "explain", ("profile", "game"): "explain", ("statement", "game"): "explain",
-}  # fmt: skip
+# the kinds of name that an argument takes
+ARGUMENT_KINDS = {"ladder": ("ladder",), "player": ("player",), "game_id": ("game",), "league": ("league",)}
+# exceptions by query and argument
+SPECIAL_KINDS = {("unmet", "ladder"): ("ladder", "league"), ("league", "name"): ("league",)}
+# the query that answers for the kind of name that was passed
+ALTERNATIVES = {
+    ("explain", "player"): "account",
+    ("account", "game"): "explain",
+    ("history", "game"): "explain",
+    ("ranks", "game"): "explain",
+    ("profile", "game"): "explain",
+    ("statement", "game"): "explain",
+}
 
 
-def explain_mixup(subject: Any, question: str, arguments: Mapping[str, object], problem: LedgerError) -> LedgerError:
-    """Return what a question failed with, or what says which of its names is of another kind than it takes.
+def explain_mixup(subject: Any, query: str, arguments: Mapping[str, object], error: LedgerError) -> LedgerError:
+    """Return the error of a query, or one that says which of its names is of the wrong kind.
 
     Args:
-        subject: the view that was asked, or the ledger.
-        question: the name of the method.
+        subject: the view or the ledger.
+        query: the name of the method.
         arguments: its arguments by name.
-        problem: what it failed with.
+        error: the error that it raised.
     """
-    wanted = {
-        name: ALSO.get((question, name)) or TAKES[name]
+    expected = {
+        name: SPECIAL_KINDS.get((query, name)) or ARGUMENT_KINDS[name]
         for name, value in arguments.items()
-        if isinstance(value, str) and (name in TAKES or (question, name) in ALSO)
+        if isinstance(value, str) and (name in ARGUMENT_KINDS or (query, name) in SPECIAL_KINDS)
     }
-    if not wanted or not (isinstance(problem, BadArgument | Unknown) or problem.reason == "league-unknown"):
-        return problem
-    given = {name: str(arguments[name]) for name in wanted}
+    if not expected or not (isinstance(error, BadArgument | Unknown) or error.reason == "league-unknown"):
+        return error
+    values = {name: str(arguments[name]) for name in expected}
     try:
         view = subject if isinstance(subject, Snapshot) else subject.at()
-        kinds = {value: view.kinds_of(value) for value in given.values()}
-    except LedgerError:  # the coordinates are what is wrong, perhaps
-        return problem
-    misplaced = [name for name in wanted if not kinds[given[name]] & {*wanted[name]}]
-    if not misplaced or not kinds[given[misplaced[0]]]:
-        return problem
-    more = "" if len(arguments) <= len(wanted) + 1 else ", …"
-    for order in permutations(given.values()):
-        if all(kinds[value] & {*wanted[name]} for name, value in zip(wanted, order, strict=True)):
-            told = " and ".join(f"{quote(value)} is a {_first(kinds[value])}" for value in given.values())
-            return BadArgument(f"{told}; write {_call(question, order, more)}", misplaced[0])
+        kinds = {value: view.kinds_of(value) for value in values.values()}
+    except LedgerError:  # perhaps the coordinates are wrong
+        return error
+    misplaced = [name for name in expected if not kinds[values[name]] & {*expected[name]}]
+    if not misplaced or not kinds[values[misplaced[0]]]:
+        return error
+    ellipsis = "" if len(arguments) <= len(expected) + 1 else ", …"
+    for order in permutations(values.values()):
+        if all(kinds[value] & {*expected[name]} for name, value in zip(expected, order, strict=True)):
+            facts = " and ".join(f"{quote(value)} is a {_first(kinds[value])}" for value in values.values())
+            return BadArgument(f"{facts}; write {_format_call(query, order, ellipsis)}", misplaced[0])
     name = misplaced[0]
-    message = f"{quote(given[name])} is a {_first(kinds[given[name]])}, not a {wanted[name][0]}"
+    message = f"{quote(values[name])} is a {_first(kinds[values[name]])}, not a {expected[name][0]}"
     if name == "ladder":
-        message += _with_ladder(view, question, wanted, kinds, more)
-    elif instead := INSTEAD.get((question, _first(kinds[given[name]]))):
-        message += f"; write {_call(instead, [given['ladder'], given[name]])}"
-    if isinstance(problem, BadArgument):
+        message += _suggest_ladder(view, query, expected, kinds, ellipsis)
+    elif alternative := ALTERNATIVES.get((query, _first(kinds[values[name]]))):
+        message += f"; write {_format_call(alternative, [values['ladder'], values[name]])}"
+    if isinstance(error, BadArgument):
         return BadArgument(message, name)
-    return Unknown(problem.reason, message) if isinstance(problem, Unknown) else LedgerError(message, problem.reason)
+    return Unknown(error.reason, message) if isinstance(error, Unknown) else LedgerError(message, error.reason)
 
 
-def _with_ladder(
+def _suggest_ladder(
     view: Snapshot,
-    question: str,
-    wanted: Mapping[str, tuple[str, ...]],
+    query: str,
+    expected: Mapping[str, tuple[str, ...]],
     kinds: Mapping[str, Collection[str]],
-    more: str,
+    ellipsis: str,
 ) -> str:
-    """Return the end of a message that shows the question with a ladder on which the player is, or the game counts."""
-    places = [name for name in wanted if name != "ladder"]
-    names = [next((value for value in kinds if {*kinds[value]} & {*wanted[name]}), None) for name in places]
+    """Suggest the query with a ladder of the player or the game; empty if there is none."""
+    others = [name for name in expected if name != "ladder"]
+    names = [next((value for value in kinds if {*kinds[value]} & {*expected[name]}), None) for name in others]
     subject = names[0] if names else next(iter(kinds))
     ladders = [] if subject is None else _ladders_of(view, subject)
-    return f"; write {_call(question, [ladders[0], *map(str, names)], more)}" if ladders else ""
+    return f"; write {_format_call(query, [ladders[0], *map(str, names)], ellipsis)}" if ladders else ""
 
 
 def _ladders_of(view: Snapshot, name: str) -> list[str]:
-    """Return the ladders on which a game counts or a player is, if it is one of these."""
+    """Return the ladders of a game or a player; empty for other names."""
     try:
         if "game" in view.kinds_of(name):
-            return [one.ladder for one in view.story(name).ladders if one.counted]
+            return [ladder.ladder for ladder in view.story(name).ladders if ladder.counted]
         return [row.ladder for row in sorted(view.person(name).rows, key=lambda row: -row.games)]
     except LedgerError:
         return []
 
 
 def _first(kinds: Collection[str]) -> str:
-    """Return what a name is, of several kinds the first of the alphabet."""
+    """Return the alphabetically first kind of a name."""
     return min(kinds)
 
 
-def _call(question: str, names: Collection[str], more: str = "") -> str:
-    return f"{question}({', '.join(map(repr, names))}{more})"
+def _format_call(query: str, names: Collection[str], ellipsis: str = "") -> str:
+    return f"{query}({', '.join(map(repr, names))}{ellipsis})"

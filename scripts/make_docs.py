@@ -32,7 +32,7 @@ from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.registry import rule as find_rule
 from ratings_ledger.projections.rulesets.templates import values_of
 from ratings_ledger.projections.stored.views import MEANINGS
-from ratings_ledger.web.openapi import as_openapi
+from ratings_ledger.web.openapi import render_openapi
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "docs"
@@ -297,7 +297,7 @@ def with_views(text: str) -> str:
 
 def openapi() -> str:
     """docs/openapi.json: what programs can ask of the pages."""
-    return as_openapi().decode()
+    return render_openapi().decode()
 
 
 def api() -> str:

@@ -35,17 +35,17 @@ THRESHOLDS = {
     "retry_seconds": ["cli.commands.nightly.RETRY_SECONDS"],
     # pages
     "head_us": ["web.server.HEAD_US"],
-    "answers_bytes": ["web.server.KEPT_BYTES"],
+    "answers_bytes": ["web.server.CACHE_BYTES"],
     "answer_seconds": ["web.server.SECONDS"],
     "lock_seconds": ["web.server.LOCK_SECONDS"],
-    "files_at_once": ["web.server.FILES_AT_ONCE"],
+    "files_at_once": ["web.server.DOWNLOADS_MAX"],
     "header_seconds": ["web.connections.HEADER_SECONDS"],
     "stalled_seconds": ["web.connections.STALLED_SECONDS"],
-    "page_rows": ["web.ladders.ROWS"],
-    "spread_players": ["web.ladders.SPREAD_MIN"],
+    "page_rows": ["web.ladders.PAGE_ROWS"],
+    "spread_players": ["web.ladders.DISTRIBUTION_MIN"],
     "page_events": ["web.log.PAGE_EVENTS", "web.routes.PAGE_EVENTS"],
-    "page_lines": ["web.players.LINES", "web.routes.LINES"],
-    "lines_together": ["web.games.LINES_TOGETHER"],
+    "page_lines": ["web.players.ACCOUNT_LINES", "web.routes.ACCOUNT_LINES"],
+    "lines_together": ["web.games.LINES_PER_CHUNK"],
 }
 
 

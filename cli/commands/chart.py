@@ -20,9 +20,17 @@ from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.shown_states import mark_rating
 from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.projections.snapshot import Snapshot
-from ratings_ledger.web.axes import number_of
-from ratings_ledger.web.charts import SERIES_MAX, Mark, Point, Series, steps
-from ratings_ledger.web.courses import By, describe_band, points_line, rank_line, revisions, shown_otherwise, span_of
+from ratings_ledger.web.axes import to_number
+from ratings_ledger.web.charts import SERIES_MAX, Mark, Point, Series, draw_steps
+from ratings_ledger.web.courses import (
+    By,
+    course_span,
+    describe_band,
+    points_line,
+    published_points,
+    rank_line,
+    revision_marks,
+)
 
 
 def _read_output(context: click.Context, parameter: click.Parameter, value: str) -> Path:
@@ -82,12 +90,12 @@ def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: By) ->
             raise Unknown(None, f"{quote(player)} has no game or adjustment on {short_name(ladder)}")
         published = list[Point]()
         if len(histories) == 1:
-            published = shown_otherwise(history.steps, lambda value: f"published: {render.format_decimal(value)}")
-            marks = revisions(history.steps, by, lambda row: f"{row.game_id} was corrected later")
+            published = published_points(history.steps, lambda value: f"published: {render.format_decimal(value)}")
+            marks = revision_marks(history.steps, by, lambda row: f"{row.game_id} was corrected later")
         lines.append(
             points_line(player, history.steps, by, partial(_describe_step, history.times), published=published)
         )
-    return steps(
+    return draw_steps(
         lines,
         title=_build_title("Points", histories, ladder),
         description=_describe_ends(histories, lines, _describe_spread(histories)),
@@ -111,15 +119,15 @@ def _draw_ranks(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> 
             raise Unknown(None, f"{quote(player)} never had a rank on {short_name(ladder)}")
     # the axis of ranks extends as far as that of points, even where the ranks changed last before that
     spans = [
-        span for player in ranks_by_player if (span := span_of(view.history(ladder, player).steps, by)) is not None
+        span for player in ranks_by_player if (span := course_span(view.history(ladder, player).steps, by)) is not None
     ]
-    return steps(
+    return draw_steps(
         lines,
         title=_build_title("Ranks", ranks_by_player, ladder),
         description=_describe_ends(ranks_by_player, lines),
         prefix="ranks",
         ranks=True,
-        span=max(spans, key=lambda span: number_of(span[1]), default=None),
+        span=max(spans, key=lambda span: to_number(span[1]), default=None),
         standalone=True,
     )
 

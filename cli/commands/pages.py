@@ -76,9 +76,9 @@ def site_(db: str, folder: Path, title: str | None, names: Path | None, game_pag
     """
     site = build_site(title or "", names, ".html")
     from ratings_ledger import open as open_pages
-    from ratings_ledger.web.site import title_of, write_site
+    from ratings_ledger.web.site import read_title, write_site
 
-    site = site._replace(title=title or title_of(folder))
+    site = site._replace(title=title or read_title(folder))
     with open_pages(db) as ledger:
         done = write_site(ledger, folder, site, game_pages)
     render.echo(

@@ -95,7 +95,7 @@ def report_player(
     """
     site = build_site("", names, "")
     from ratings_ledger import open as open_pages
-    from ratings_ledger.web.page import as_file
+    from ratings_ledger.web.page import render_file
     from ratings_ledger.web.report import report_page
     from ratings_ledger.web.visits import Visit
 
@@ -108,9 +108,9 @@ def report_player(
         finally:
             for note in dict.fromkeys([*then.view.notes, *now.view.notes]):
                 print_note(note)
-        content = as_file(page, site)
+        content = render_file(page, site)
     note_left_out(page.answer.left_out)
     with output_file(str(output)) as file:
         file.write(content)
-    games = render.count(len(page.shown["games"]), "game")
+    games = render.count(len(page.variables["games"]), "game")
     render.note(f"{games} in {output}, SHA-256 {sha256(content).hexdigest()}")

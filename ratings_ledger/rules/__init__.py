@@ -1,4 +1,4 @@
-"""What rules import: the contract that a rule fulfils, and its kit for exact arithmetic.
+"""Import the contract of a rule and its exact arithmetic from here.
 
     from ratings_ledger.rules import Params, Rule, Term, rounded
 

@@ -1,4 +1,4 @@
-"""The addresses of all pages, on a server and in a folder.
+"""Paths and links of all pages, on a server and in a folder.
 
     /                                 index.html
     /ladders/club-catan-elo/all       ladders/club-catan-elo/all.html
@@ -6,9 +6,9 @@
     /games/wl-17.json                 games/wl-17.json
 
 A path is a tuple of segments. Every id, and every part of a ladder's name, is one segment: lower-case letters, digits
-and hyphens as they are, every other byte of its UTF-8 as ~ and two hex digits. What would be long is cut, and ends in
-~~ and a part of its SHA-256. So segments are legal names of files everywhere, no two ids share one, and no id is
-mistaken for a word of the pages themselves, which begins with _.
+and hyphens stay, every other byte of its UTF-8 becomes ~ and two hex digits. A long segment is truncated and ends in ~~
+plus a prefix of its SHA-256. So segments are legal file names everywhere, no two ids share one, and no id collides with
+the site's own path words, which begin with _.
 """
 
 import re
@@ -18,140 +18,144 @@ from urllib.parse import urlencode
 
 Path = tuple[str, ...]
 
-AS_THEY_ARE = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
-SEGMENT_MAX, KEPT = 120, 80  # characters; of a longer segment so many are kept
-HASHED = 32  # hex digits
-# names that Windows gives to devices, whatever follows behind a dot
+UNESCAPED = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
+SEGMENT_MAX = 120  # characters
+TRUNCATED_LENGTH = 80  # characters kept of a longer segment
+HASH_DIGITS = 32
+# device names reserved by Windows, with any extension
 DEVICES = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.ASCII)
-CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")  # which no id has, and PostgreSQL cannot even be asked about
+CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")  # no id contains these, and PostgreSQL rejects them in queries
 PLAIN = re.compile(r"[a-z0-9-]+", re.ASCII)
 SEGMENT = re.compile(r"(?:[a-z0-9-]|~[0-9a-f]{2})+", re.ASCII)
 
-# up to so many games, each has a page of its own in a folder, unless somebody wants it otherwise
+# default limit: an exported folder has a page per game up to this many games
 GAME_PAGES = 20_000
-# of processor time for a rule of a package and a page of a server, which gives up any answer after ten
+# CPU seconds a third-party rule may use for one page; the server times out after ten
 RULE_SECONDS = 8
 
 INDEX: Path = ()
 LISTS, LOG, STATUS = ("lists",), ("log",), ("status",)
 
 
-def segment(text: str) -> str:
-    """Return an id as a segment of a path.
+def encode_segment(text: str) -> str:
+    """Return an id as a path segment.
 
-    >>> segment("anna"), segment("Łukasz"), segment("con"), segment("2024-03")
+    >>> encode_segment("anna"), encode_segment("Łukasz"), encode_segment("con"), encode_segment("2024-03")
     ('anna', '~c5~81ukasz', '~63on', '2024-03')
     """
     if len(text) <= SEGMENT_MAX and PLAIN.fullmatch(text) and not DEVICES.fullmatch(text):
         return text
     content = text.encode()
-    found = "".join(chr(byte) if byte in AS_THEY_ARE else f"~{byte:02x}" for byte in content)
-    if DEVICES.fullmatch(found):
-        found = f"~{content[0]:02x}{found[1:]}"
-    if len(found) <= SEGMENT_MAX:
-        return found
-    kept = found[:KEPT].rpartition("~")[0] if "~" in found[KEPT - 2 : KEPT] else found[:KEPT]
-    return f"{kept}~~{sha256(content).hexdigest()[:HASHED]}"
+    escaped = "".join(chr(byte) if byte in UNESCAPED else f"~{byte:02x}" for byte in content)
+    if DEVICES.fullmatch(escaped):
+        escaped = f"~{content[0]:02x}{escaped[1:]}"
+    if len(escaped) <= SEGMENT_MAX:
+        return escaped
+    start = escaped[:TRUNCATED_LENGTH]
+    if "~" in start[-2:]:  # never split an escape
+        start = start.rpartition("~")[0]
+    return f"{start}~~{sha256(content).hexdigest()[:HASH_DIGITS]}"
 
 
-def text_of(found: str) -> str | None:
-    """Return the id of a segment; None if it is none, or was cut.
+def decode_segment(segment: str) -> str | None:
+    """Return the id that a segment encodes; None if it is invalid or truncated.
 
-    >>> text_of("~c5~81ukasz"), text_of("Łukasz"), text_of("~41~~" + "0" * 32)
+    >>> decode_segment("~c5~81ukasz"), decode_segment("Łukasz"), decode_segment("~41~~" + "0" * 32)
     ('Łukasz', None, None)
     """
-    if not SEGMENT.fullmatch(found):
+    if not SEGMENT.fullmatch(segment):
         return None
-    content = re.sub(rb"~([0-9a-f]{2})", lambda escaped: bytes([int(escaped[1], 16)]), found.encode())
+    content = re.sub(rb"~([0-9a-f]{2})", lambda escape: bytes([int(escape[1], 16)]), segment.encode())
     try:
         text = content.decode()
     except UnicodeDecodeError:
         return None
-    return text if segment(text) == found and not CONTROL.search(text) else None
+    return text if encode_segment(text) == segment and not CONTROL.search(text) else None
 
 
-def is_cut(found: str) -> bool:
-    """Tell whether a segment may be that of an id that was too long: only those who know all ids can tell which."""
-    return "~~" in found and len(found) <= SEGMENT_MAX
+def is_truncated(segment: str) -> bool:
+    """Tell whether a segment may be truncated; resolving it needs the full list of ids."""
+    return "~~" in segment and len(segment) <= SEGMENT_MAX
 
 
-def among(found: str, ids: Iterable[str]) -> str | None:
-    """Return the id of a segment that was cut, among those that there are."""
-    return next((one for one in ids if segment(one) == found), None)
+def resolve_truncated(segment: str, ids: Iterable[str]) -> str | None:
+    """Return the id whose segment is `segment`, or None."""
+    return next((name for name in ids if encode_segment(name) == segment), None)
 
 
 def ladder(name: str, number: int = 1) -> Path:
-    """Of a ladder, such as club-catan-elo/all; of a long one the first page, or another."""
-    return ("ladders", *_ladder(name), *([] if number == 1 else [f"_{number}"]))
+    """Return the path of a ladder, or of one page of a long ladder."""
+    return ("ladders", *_ladder_segments(name), *([] if number == 1 else [f"_{number}"]))
 
 
 def player(name: str) -> Path:
-    """Of a person, with all their ladders."""
-    return ("players", segment(name))
+    """Return the path of a player's page."""
+    return ("players", encode_segment(name))
 
 
-def player_on(name: str, on: str) -> Path:
-    """Of a person on a ladder."""
-    return ("players", segment(name), *_ladder(on))
+def player_ladder(name: str, ladder: str) -> Path:
+    """Return the path of a player's page on one ladder."""
+    return ("players", encode_segment(name), *_ladder_segments(ladder))
 
 
-def ranks(name: str, on: str) -> Path:
-    """Of a person's rank on a ladder over time."""
-    return (*player_on(name, on), "_ranks")
+def player_ranks(name: str, ladder: str) -> Path:
+    """Return the path of a player's rank over time."""
+    return (*player_ladder(name, ladder), "_ranks")
 
 
-def games_of(name: str, on: str) -> Path:
-    """Of all games of a person on a ladder."""
-    return (*player_on(name, on), "_games")
+def player_games(name: str, ladder: str) -> Path:
+    """Return the path of a player's games on a ladder."""
+    return (*player_ladder(name, ladder), "_games")
 
 
 def game(game_id: str) -> Path:
-    """Of a game."""
-    return ("games", segment(game_id))
+    """Return the path of a game's page."""
+    return ("games", encode_segment(game_id))
 
 
-def otherwise(game_id: str) -> Path:
-    """Of a game as it would be with another result."""
+def what_if(game_id: str) -> Path:
+    """Return the path of a game's what-if page."""
     return (*game(game_id), "_otherwise")
 
 
 def ruleset(ruleset_id: str, version: str | None = None) -> Path:
-    """Of a ruleset, or of a version of it."""
-    return ("rules", segment(ruleset_id), *([] if version is None else [segment(version)]))
+    """Return the path of a ruleset, or of one of its versions."""
+    return ("rules", encode_segment(ruleset_id), *([] if version is None else [encode_segment(version)]))
 
 
 def published(name: str, position: int | None = None) -> Path:
-    """Of the list of a ladder published at a position, or of the last one."""
-    return ("lists", *_ladder(name), *([] if position is None else [f"_{position}"]))
+    """Return the path of the list of a ladder published at a position; by default the latest one."""
+    return ("lists", *_ladder_segments(name), *([] if position is None else [f"_{position}"]))
 
 
 def change(position: int) -> Path:
-    """Of what an event did."""
+    """Return the path of the impact of one event."""
     return ("changes", str(position))
 
 
 def log_page(number: int) -> Path:
-    """Of a part of the log, counted from its beginning."""
+    """Return the path of a page of the log; page 1 has the oldest events."""
     return ("log", str(number))
 
 
 def league(name: str) -> Path:
-    """Of a league."""
-    return ("leagues", segment(name))
+    """Return the path of a league's page."""
+    return ("leagues", encode_segment(name))
 
 
 def clock(game_id: str) -> Path:
-    """Of the clock of a game."""
+    """Return the path of a game's clock."""
     return (*game(game_id), "_clock")
 
 
-def _ladder(name: str) -> Path:
-    return tuple(segment(part) for part in name.split("/"))
+def _ladder_segments(name: str) -> Path:
+    return tuple(encode_segment(part) for part in name.split("/"))
 
 
 def relative(start: Path, target: Path, ending: str, **query: object) -> str:
-    """Return a link from one page to another; a page's address ends in `ending`: on a server in nothing, in a folder in
-    .html.
+    """Return a relative link from one page to another.
+
+    `ending` is the file extension: empty on a server, .html in a folder.
 
     >>> relative(("ladders", "elo", "all"), ("games", "g-1"), ".html")
     '../../games/g-1.html'
@@ -162,15 +166,13 @@ def relative(start: Path, target: Path, ending: str, **query: object) -> str:
     shared = 0
     while shared < min(len(folder), len(target) - 1) and folder[shared] == target[shared]:
         shared += 1
-    there = "../" * (len(folder) - shared) + file_of(target, ending, shared)
-    members = {name: value for name, value in query.items() if value is not None} if query else {}
-    return (there or "./") + (f"?{urlencode(members, doseq=True)}" if members else "")
+    relative_path = "../" * (len(folder) - shared) + file_of(target, ending, skip=shared)
+    parameters = {name: value for name, value in query.items() if value is not None} if query else {}
+    return (relative_path or "./") + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
 
 
-def file_of(path: Path, ending: str, after: int = 0) -> str:
-    """Return a page's file in a folder, or its address on a server without the first slash; behind the first few
-    segments.
-    """
+def file_of(path: Path, ending: str, skip: int = 0) -> str:
+    """Return a page's file in a folder, or its URL path without the leading slash; skip the first `skip` segments."""
     if not path:
         return f"index{ending}" if ending else ""
-    return "/".join(path[after:]) + ending
+    return "/".join(path[skip:]) + ending

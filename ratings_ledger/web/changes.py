@@ -1,4 +1,4 @@
-"""The pages of changes: what one event did to everybody's points."""
+"""Build the page that shows one event's impact on ratings."""
 
 from dataclasses import replace
 
@@ -7,24 +7,35 @@ from ratings_ledger.web import addresses
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit
 
-DID = {
-    "game.recorded": "the record", "game.corrected": "the correction", "game.voided": "the voiding",
-    "game.reinstated": "the reinstatement", "event.voided": "the withdrawal", "points.adjusted": "the adjustment",
-    "player.renamed": "the new id", "player.account_changed": "the new account", "ruleset.published": "the new rules",
-    "player.seeded": "the seed", "club.renamed": "the club's new name",
-}  # fmt: skip
+EVENT_NOUNS = {
+    "game.recorded": "the record",
+    "game.corrected": "the correction",
+    "game.voided": "the voiding",
+    "game.reinstated": "the reinstatement",
+    "event.voided": "the withdrawal",
+    "points.adjusted": "the adjustment",
+    "player.renamed": "the new id",
+    "player.account_changed": "the new account",
+    "ruleset.published": "the new rules",
+    "player.seeded": "the seed",
+    "club.renamed": "the club's new name",
+}
 
 
 def change_page(visit: Visit, position: int) -> Page:
-    """Return what the event at a position did. Raises as `Snapshot.event_impact` does."""
-    found = visit.view.event_impact(position)
-    plain = [replace(one, gains=(), losses=(), others=()) for one in found.ladders]
-    seen = distinct_ladders(found.rows, plain)
-    told = {
-        "found": found, "concerned": [one for one in found.ladders if one.ladder in seen],
-        "standing": visit.standing, "ladders": {row.ladder for row in visit.ladders.rows},
-        "lists": visit.lists, "has_game": found.game_id is not None and visit.view.has_game(found.game_id),
-    }  # fmt: skip
-    what = DID.get(found.type, f"position {found.position}")
-    title = f"What {what}{f' of {found.game_id}' if found.game_id else ''} did"
-    return Page(addresses.change(found.position), "change", title, found, found.times, told, "rows", visit.query)
+    """Return the impact page of the event at `position`. Raises the errors of `Snapshot.event_impact`."""
+    impact = visit.view.event_impact(position)
+    bare_ladders = [replace(ladder, gains=(), losses=(), others=()) for ladder in impact.ladders]
+    distinct = distinct_ladders(impact.rows, bare_ladders)
+    variables = {
+        "impact": impact,
+        "affected": [ladder for ladder in impact.ladders if ladder.ladder in distinct],
+        "player_pages": visit.player_pages,
+        "ladders": {row.ladder for row in visit.ladders.rows},
+        "list_pages": visit.list_pages,
+        "has_game": impact.game_id is not None and visit.view.has_game(impact.game_id),
+    }
+    event = EVENT_NOUNS.get(impact.type, f"the event at position {impact.position}")
+    title = f"Impact of {event}{f' of {impact.game_id}' if impact.game_id else ''}"
+    path = addresses.change(impact.position)
+    return Page(path, "change", title, impact, impact.times, variables, "rows", visit.query)

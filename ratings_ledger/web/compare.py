@@ -1,4 +1,4 @@
-"""Pages that set things beside each other, on a server: ladders at two coordinates, and players in one chart."""
+"""Build the comparison pages, on a server only: ladders at two coordinates, and several players in one chart."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from ratings_ledger.ledger.errors import BadArgument, Unknown
-from ratings_ledger.ledger.rejections import quote
+from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.projections.diff.comparison import Difference, Differences, DifferingRow
 from ratings_ledger.projections.diff.predictions import QualityPair
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec, Times, parse_coordinates
@@ -17,24 +17,24 @@ from ratings_ledger.projections.queries.history import Change
 from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import short_name
-from ratings_ledger.web.charts import SERIES_MAX, steps
+from ratings_ledger.web.charts import SERIES_MAX, draw_steps
 from ratings_ledger.web.courses import By, points_line
-from ratings_ledger.web.page import Page, known_at_last, many, minute, points, signed
+from ratings_ledger.web.page import Page, format_change, format_minute, format_points, pin_known_at
 from ratings_ledger.web.visits import Visit
 
 COMPARE, PLAYERS = ("compare",), ("compare", "players")
-# of the gains, and of the losses, so many are shown
-SHOWN = 25
+ROWS_MAX = 25  # rows in the table of gains, and of losses
 
 
-class Beside(NamedTuple):
-    """A ladder at both coordinates: where they are in words, and who gains, loses, joins and leaves, largest first; and
-    how well both predict, where that was asked for.
+class LadderComparison(NamedTuple):
+    """A ladder at two coordinates: their descriptions, and its gains, losses, new and removed players, largest first.
+
+    `quality` says how well each side predicts results, if that was requested.
     """
 
-    one: Difference
-    a: str
-    b: str
+    difference: Difference
+    before: str
+    after: str
     gains: list[DifferingRow]
     losses: list[DifferingRow]
     joining: list[DifferingRow]
@@ -42,8 +42,8 @@ class Beside(NamedTuple):
     quality: QualityPair | None
 
 
-class Suggested(NamedTuple):
-    """Something that may be worth comparing: what it is, and the coordinates of both sides, on a ladder or on all."""
+class Suggestion(NamedTuple):
+    """A comparison worth making: its description, both coordinates, and the ladder, None for all."""
 
     text: str
     a: str
@@ -52,109 +52,134 @@ class Suggested(NamedTuple):
 
 
 def compare_page(visit: Visit) -> Page:
-    """Ladders at two coordinates, with how well both predict where one ladder is named; without any only the form.
+    """Return the page that compares ladders at two coordinates; without coordinates, only its form.
 
-    Coordinates are written as for `ratings diff`. Raises as `Ledger.compare` does.
+    A single ladder also gets the quality of its predictions. Coordinates are written as for `ratings diff`. Raises the
+    errors of `Ledger.compare`.
     """
-    a, b, ladder = (visit.one(name) for name in ("a", "b", "ladder"))
+    a, b, ladder = (visit.parameter(name) for name in ("a", "b", "ladder"))
     ladder = None if ladder is None else visit.view.full_name(ladder)
-    found = Differences(())
+    differences = Differences(())
     if a is not None and b is not None:
-        named = [] if ladder is None else [ladder]
-        found = visit.ledger.compare(_pinned(visit, a), _pinned(visit, b), named, predictions=ladder is not None)
+        ladders = [] if ladder is None else [ladder]
+        sides = _parse_pinned(visit, a), _parse_pinned(visit, b)
+        differences = visit.ledger.compare(*sides, ladders, predictions=ladder is not None)
     elif a is not None or b is not None:
-        raise BadArgument("two coordinates are compared: a and b are needed, such as a=published and b=now")
-    shown_now = {
-        "found": found, "a": a, "b": b, "ladder": ladder, "asked": a is not None,
-        "ladders": [row.ladder for row in visit.ladders.rows], "suggested": [*_suggested(visit, ladder)],
-        "sides": [_beside(one, found.times) for one in found.ladders], "most": SHOWN,
-    }  # fmt: skip
-    return Page(COMPARE, "compare", "Compare", found, found.times, shown_now, None, {}, visit.asked)
+        raise BadArgument("a comparison needs two coordinates; give both a and b, such as a=published and b=now")
+    variables = {
+        "differences": differences,
+        "a": a,
+        "b": b,
+        "ladder": ladder,
+        "ladders": [row.ladder for row in visit.ladders.rows],
+        "has_coordinates": a is not None,
+        "suggestions": [*_suggest(visit, ladder)],
+        "comparisons": [_compare_ladder(difference, differences.times) for difference in differences.ladders],
+        "rows_max": ROWS_MAX,
+    }
+    return Page(COMPARE, "compare", "Compare", differences, differences.times, variables, None, {}, visit.parameters)
 
 
-def _pinned(visit: Visit, text: str) -> CoordinateSpec:
-    """Coordinates as they were written, at the log as this visit knows it. Raises `BadArgument`."""
-    asked = parse_coordinates(text)
-    return asked if asked.known_at is not None else asked._replace(known_at=visit.view.known_at)
+def _parse_pinned(visit: Visit, text: str) -> CoordinateSpec:
+    """Parse coordinates, by default at the visit's position of the log. Raises `BadArgument`."""
+    spec = parse_coordinates(text)
+    return spec if spec.known_at is not None else spec._replace(known_at=visit.view.known_at)
 
 
-def _suggested(visit: Visit, ladder: str | None) -> Iterator[Suggested]:
-    """Yield what was published beside what is known now, and each version of a ruleset beside the one before it."""
+def _suggest(visit: Visit, ladder: str | None) -> Iterator[Suggestion]:
+    """Suggest the published lists against today's, and each version of a ruleset against the previous one."""
     if visit.view.events(types=["list.published"], limit=1).rows:
-        yield Suggested("What was published, beside what is known now", "published", "now", ladder)
+        yield Suggestion("Published lists against today’s", "published", "now", ladder)
     ladders = [row.ladder for row in visit.ladders.rows if ladder in (None, row.ladder)]
-    before: dict[str, str] = {}
+    previous: dict[str, str] = {}
     for row in visit.view.rulesets().rows:
         ruleset_id = row.version.partition("@")[0]
-        on = next((one for one in ladders if one.partition("/")[0] == ruleset_id), None)
-        if on is not None and ruleset_id in before:
-            told = f"{short_name(on)}: all games under {before[ruleset_id]}, beside all under {row.version}"
-            yield Suggested(told, f"rules={before[ruleset_id]}", f"rules={row.version}", on)
-        before[ruleset_id] = row.version
+        scored = next((name for name in ladders if name.partition("/")[0] == ruleset_id), None)
+        if scored is not None and ruleset_id in previous:
+            text = f"{short_name(scored)}: all games under {previous[ruleset_id]} against {row.version}"
+            yield Suggestion(text, f"rules={previous[ruleset_id]}", f"rules={row.version}", scored)
+        previous[ruleset_id] = row.version
 
 
-def _beside(one: Difference, times: Times) -> Beside:
-    stated = partial(minute, times)
-    rows = sorted(one.rows, key=lambda row: (-abs(row.difference), row.player))
-    return Beside(
-        one, one.a.describe(stated), one.b.describe(stated),
-        [row for row in rows if row.change is not None and row.change > 0],
-        [row for row in rows if row.change is not None and row.change < 0],
-        [row for row in rows if row.kind == "added"], [row for row in rows if row.kind == "removed"],
-        None if one.quality is ABSENT else one.quality,
-    )  # fmt: skip
-
-
-def compared_page(visit: Visit) -> Page:
-    """Several players on a ladder in one chart; without any only the form.
-
-    Raises as `Snapshot.profile` does, `Unknown` for who has no game there, `BadArgument` for too many.
-    """
-    ladder, players = visit.one("ladder"), visit.asked.get("player", ())
-    ladder = None if ladder is None else visit.view.full_name(ladder)
-    if len(players) > SERIES_MAX:
-        raise BadArgument(f"at most {SERIES_MAX} players are beside each other, not {len(players)}", "player")
-    found = [] if ladder is None else [*_profiles(visit, ladder, players)]
-    shown_now = {
-        "found": found, "ladder": ladder, "players": [*players, *[""] * (SERIES_MAX - len(players))],
-        "ladders": [row.ladder for row in visit.ladders.rows],
-        "chart": lambda game_link, name, by: Markup(_chart(found, game_link, name, by)),
-        "predictions": _predict_all(visit, ladder, found),
-    }  # fmt: skip
-    told = [one.model_dump() for one in found]
-    return Page(
-        PLAYERS, "players", "Beside each other", told, visit.ladders.times, shown_now, None, visit.query, visit.asked
+def _compare_ladder(difference: Difference, times: Times) -> LadderComparison:
+    format_time = partial(format_minute, times)
+    rows = sorted(difference.rows, key=lambda row: (-abs(row.difference), row.player))
+    return LadderComparison(
+        difference,
+        before=difference.a.describe(format_time),
+        after=difference.b.describe(format_time),
+        gains=[row for row in rows if row.change is not None and row.change > 0],
+        losses=[row for row in rows if row.change is not None and row.change < 0],
+        joining=[row for row in rows if row.kind == "added"],
+        leaving=[row for row in rows if row.kind == "removed"],
+        quality=None if difference.quality is ABSENT else difference.quality,
     )
 
 
-def _predict_all(visit: Visit, ladder: str | None, found: Sequence[Profile]) -> Sequence[Prediction]:
-    """Return what a game of every two of some players would give."""
-    players = [one.player for one in found if one.standing is not None]
+def compare_players_page(visit: Visit) -> Page:
+    """Return the page that shows several players on a ladder in one chart; without players, only its form.
+
+    Raises the errors of `Snapshot.profile`, `Unknown` for a player without games there, `BadArgument` for too many.
+    """
+    ladder, players = visit.parameter("ladder"), visit.parameters.get("player", ())
+    ladder = None if ladder is None else visit.view.full_name(ladder)
+    if len(players) > SERIES_MAX:
+        raise BadArgument(f"{len(players)} players are too many; compare at most {SERIES_MAX}", "player")
+    profiles = [] if ladder is None else [*_profiles(visit, ladder, players)]
+    variables = {
+        "profiles": profiles,
+        "ladder": ladder,
+        "ladders": [row.ladder for row in visit.ladders.rows],
+        "players": [*players, *[""] * (SERIES_MAX - len(players))],
+        "chart": lambda game_link, name, by: Markup(_draw_chart(profiles, game_link, name, by)),
+        "predictions": _predict_all(visit, ladder, profiles),
+    }
+    answer = [profile.model_dump() for profile in profiles]
+    return Page(
+        PLAYERS,
+        "players",
+        "Compare players",
+        answer,
+        visit.ladders.times,
+        variables,
+        None,
+        visit.query,
+        visit.parameters,
+    )
+
+
+def _predict_all(visit: Visit, ladder: str | None, profiles: Sequence[Profile]) -> Sequence[Prediction]:
+    """Predict a game of every pair of the players."""
+    players = [profile.player for profile in profiles if profile.standing is not None]
     return () if ladder is None else visit.view.predict_pairs(ladder, [*combinations(players, 2)])
 
 
 def _profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterator[Profile]:
-    """Yield what a ladder says of some players, each once."""
-    seen = set[str]()
+    """Yield the profiles of the players on a ladder, without duplicates."""
+    yielded = set[str]()
     for player in players:
-        found = visit.view.profile(ladder, player)
-        if not found.steps:
+        profile = visit.view.profile(ladder, player)
+        if not profile.steps:
             raise Unknown("player-unknown", f"{quote(player)} has no game on {short_name(ladder)}")
-        if found.player not in seen:
-            seen.add(found.player)
-            yield known_at_last(found, visit.view.last_event(ladder, found.player))
+        if profile.player not in yielded:
+            yielded.add(profile.player)
+            yield pin_known_at(profile, visit.view.last_event(ladder, profile.player))
 
 
-def _chart(found: Sequence[Profile], game_link: Callable[[str], str], name: Callable[[str], str], by: By) -> str:
-    """Return the points of all of them."""
+def _draw_chart(
+    profiles: Sequence[Profile], game_link: Callable[[str], str], name: Callable[[str], str], by: By
+) -> str:
+    """Return the chart of the points of all players."""
 
-    def told(row: Change) -> str:
-        what = row.reason if row.game_id is None else row.game_id
-        return f"{what}: {signed(row.change)}, {points(row.after)}"
+    def describe(row: Change) -> str:
+        subject = row.reason if row.game_id is None else row.game_id
+        return f"{subject}: {format_change(row.change)}, {format_points(row.after)}"
 
-    lines = [points_line(name(one.player), one.steps, by, told, game_link) for one in found]
-    ends = "; ".join(f"{name(one.player)} has {points(one.steps.values[-1])}" for one in found)
-    return steps(
-        lines, title=f"Points of {many(len(found), 'player')} on {found[0].ladder}", description=f"{ends}.",
+    lines = [points_line(name(profile.player), profile.steps, by, describe, game_link) for profile in profiles]
+    ends = "; ".join(f"{name(profile.player)} has {format_points(profile.steps.values[-1])}" for profile in profiles)
+    return draw_steps(
+        lines,
+        title=f"Points of {count(len(profiles), 'player')} on {profiles[0].ladder}",
+        description=f"{ends}.",
         prefix=f"points-{by}",
-    )  # fmt: skip
+    )

@@ -1,4 +1,4 @@
-"""Courses as lines of charts: somebody's points, or ranks, by date or by number of games."""
+"""Turn a player's course into lines of a chart: points or ranks, by date or by number of games."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from itertools import accumulate, repeat
 from typing import Literal
 
 from ratings_ledger.projections.queries.history import Change, Course, RankChange
-from ratings_ledger.web.axes import number_of
+from ratings_ledger.web.axes import to_number
 from ratings_ledger.web.charts import Mark, Point, Series
 
 By = Literal["date", "games"]
@@ -19,67 +19,68 @@ def points_line(
     label: str,
     course: Course,
     by: By,
-    told: Callable[[Change], str],
+    describe: Callable[[Change], str],
     link: Callable[[str], str] = lambda _: "",
     published: Sequence[Point] = (),
 ) -> Series:
-    """Points as a line: from what they were before the first step, to after every game and adjustment.
+    """Return a player's points as a line, from the start to the last game or adjustment.
 
-    `told` is the title of a step, `link` what a game's dot leads to; `published` are points at the times of lists.
-    By number of games the first game is 1, and an adjustment is where the last game before it is.
+    `describe` gives the title of a step and `link` the target of a game's dot; `published` are points of published
+    lists, by date. By number of games, the first game is 1, and an adjustment has the number of the game before it.
     """
     if not course:
         return Series(label, ())
-    places = _places(course, by)
-    drawn = [Point(course.moments[0] if by == "date" else 0, course.start, "start")]
-    steps = zip(places, course.values, course.is_game, course.deviations or repeat(None), strict=False)
+    xs = _x_values(course, by)
+    points = [Point(course.moments[0] if by == "date" else 0, course.start, "start")]
+    steps = zip(xs, course.values, course.is_game, course.deviations or repeat(None), strict=False)
     for index, (x, value, is_game, deviation) in enumerate(steps):
-        title = partial(_title, told, course, index)
+        title = partial(_describe_step, describe, course, index)
         if is_game:
-            drawn.append(Point(x, value, "game", title, partial(_link, link, course, index), deviation))
+            points.append(Point(x, value, "game", title, partial(_link_step, link, course, index), deviation))
         else:
-            drawn.append(Point(x, value, "change", title, spread=deviation))
+            points.append(Point(x, value, "change", title, spread=deviation))
     if published:
-        drawn += [one if by == "date" else one._replace(x=_games_by(course, one.x)) for one in published]
-        drawn.sort(key=lambda point: number_of(point.x))
-    return Series(label, drawn)
+        points += [point if by == "date" else point._replace(x=_games_until(course, point.x)) for point in published]
+        points.sort(key=lambda point: to_number(point.x))
+    return Series(label, points)
 
 
-def _title(told: Callable[[Change], str], course: Course, index: int) -> str:
-    return told(course[index])
+def _describe_step(describe: Callable[[Change], str], course: Course, index: int) -> str:
+    return describe(course[index])
 
 
-def _link(link: Callable[[str], str], course: Course, index: int) -> str:
+def _link_step(link: Callable[[str], str], course: Course, index: int) -> str:
     return link(course[index].game_id or "")
 
 
-def describe_band(course: Course, told: Callable[[Fraction], str]) -> str:
-    """Describe the band around the line of a course: a clause, or nothing for a rule without a deviation."""
+def describe_band(course: Course, format_points: Callable[[Fraction], str]) -> str:
+    """Describe the deviation band around a course in a clause; empty if the rule has no deviation."""
     if not course.deviations:
         return ""
-    return f"; the band is the rating ± its deviation, {told(course.deviations[-1])} at the end"
+    return f"; the band is the rating ± its deviation, {format_points(course.deviations[-1])} at the end"
 
 
-def shown_otherwise(course: Course, told: Callable[[Fraction], str]) -> list[Point]:
-    """Return what published lists showed where the points are others now, at the times of the lists, each once."""
-    shown = [(one, index) for index, lists in course.published.items() for one in lists]
-    found = [
-        Point(one.as_of or course.moments[index], one.points, "published", told(one.points))
-        for one, index in sorted(shown, key=lambda one: one[1]) if one.points is not None
-    ]  # fmt: skip
-    return [*dict.fromkeys(found)]
+def published_points(course: Course, describe: Callable[[Fraction], str]) -> list[Point]:
+    """Return the points that published lists showed where today's differ, at the lists' dates, without duplicates."""
+    listings = [(listing, index) for index, lists in course.published.items() for listing in lists]
+    points = [
+        Point(listing.as_of or course.moments[index], listing.points, "published", describe(listing.points))
+        for listing, index in sorted(listings, key=lambda pair: pair[1])
+        if listing.points is not None
+    ]
+    return [*dict.fromkeys(points)]
 
 
-def revisions(course: Course, by: By, told: Callable[[Change], str]) -> list[Mark]:
-    """Return a mark where a game was played that was corrected later, or voided and counted again."""
-    places = _places(course, by)
-    return [Mark(places[index], "corrected later", told(row)) for index, row in course.revised()]
+def revision_marks(course: Course, by: By, describe: Callable[[Change], str]) -> list[Mark]:
+    """Return a mark at every game that was corrected later, or voided and reinstated."""
+    xs = _x_values(course, by)
+    return [Mark(xs[index], "corrected later", describe(row)) for index, row in course.revised()]
 
 
 def rank_line(label: str, rows: Sequence[RankChange], by: By) -> Series:
-    """Ranks as a line without dots; where somebody lost their rank for a while the line goes on.
+    """Return a player's ranks as a line without dots. The line continues where the player has no rank for a while.
 
-    By number of games it has the last rank that they had with so many.
+    By number of games, it has the last rank at each number.
     """
     ranked = [(row.occurred_at if by == "date" else row.games, row.rank) for row in rows if row.rank is not None]
     if by == "games":
@@ -87,8 +88,8 @@ def rank_line(label: str, rows: Sequence[RankChange], by: By) -> Series:
     return Series(label, [Point(x, Fraction(rank), "start") for x, rank in ranked])
 
 
-def span_of(course: Course, by: By) -> tuple[datetime, datetime] | tuple[int, int] | None:
-    """From where to where a course reaches; None for one without steps."""
+def course_span(course: Course, by: By) -> tuple[datetime, datetime] | tuple[int, int] | None:
+    """Return the first and the last x of a course; None if it has no steps."""
     if not course:
         return None
     if by == "date":
@@ -97,12 +98,11 @@ def span_of(course: Course, by: By) -> tuple[datetime, datetime] | tuple[int, in
     return min(1, games), games
 
 
-def _places(course: Course, by: By) -> Sequence[datetime | int]:
-    """Return where each step is on the axis across."""
+def _x_values(course: Course, by: By) -> Sequence[datetime | int]:
     return course.moments if by == "date" else [*accumulate(map(int, course.is_game))]
 
 
-def _games_by(course: Course, instant: object) -> int:
-    """Return how many games had been played by an instant."""
+def _games_until(course: Course, instant: object) -> int:
+    """Return the number of games played up to an instant."""
     assert isinstance(instant, datetime)
     return sum(course.is_game[: bisect_right(course.moments, instant)])

@@ -1,4 +1,4 @@
-"""The pages of lists: which there are, and each published one beside the same list as known now."""
+"""Build the list pages: an index of lists, and each published list compared with its current version."""
 
 from dataclasses import replace
 
@@ -6,37 +6,44 @@ from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import LISTS
-from ratings_ledger.web.page import Page, known_at_last
+from ratings_ledger.web.page import Page, pin_known_at
 from ratings_ledger.web.visits import Visit
 
 
 def lists_page(visit: Visit) -> Page:
-    """Return the published lists, and the lists of months and years. Raises as `Snapshot.lists` does."""
-    found = visit.view.lists()
-    lasts = [visit.last_event(row.list).position for row in found.rows]
-    # only a decision can take a list away
-    last = max([*lasts, visit.decided, *(row.position for row in found.published)], default=0)
+    """Return the page of published, monthly and yearly lists. Raises the errors of `Snapshot.lists`."""
+    lists = visit.view.lists()
+    positions = [visit.last_event(row.list).position for row in lists.rows]
+    # only a decision can remove a list
+    last = max([*positions, visit.last_decision, *(row.position for row in lists.published)], default=0)
     # pages are kept until the next event, but what is due changes with the time
-    found = replace(found, at=found.at._replace(known_at=last), schedules=ABSENT)
-    shown = {
-        "found": found, "published": [row for row in found.published if row.ladder in visit.published],
-        "failed": (*found.unusable, *found.failed), "last": last,
-    }  # fmt: skip
-    return Page(LISTS, "lists", "Lists", found, found.times, shown, "rows", visit.query)
+    lists = replace(lists, at=lists.at._replace(known_at=last), schedules=ABSENT)
+    variables = {
+        "lists": lists,
+        "published": [row for row in lists.published if row.ladder in visit.published_ladders],
+        "failed": (*lists.unusable, *lists.failed),
+        "last": last,
+    }
+    return Page(LISTS, "lists", "Lists", lists, lists.times, variables, "rows", visit.query)
 
 
 def list_page(visit: Visit, ladder: str, position: int | None = None) -> Page:
-    """Return the list of a ladder published at a position, or that of the latest time or for `as_of`, beside the same
-    list as known now.
+    """Return the page that compares a published list with the same list today.
 
-    Raises as `Snapshot.list_beside` does.
+    The list is the one published at `position`, else the one for the visit's `as_of`, else the latest. Raises the
+    errors of `Snapshot.list_beside`.
     """
-    found = visit.view.list_beside(ladder, position)
-    found = known_at_last(found, found.last)
-    every = [row for row in visit.view.publications().rows if row.ladder == ladder]
-    causes = {cause.decision for row in found.rows for cause in row.causes}
-    shown = {"found": found, "others": every, "several": len(causes) > 1, "standing": visit.standing,
-             "position": position, "is_last": position is None and "as_of" not in visit.query,
-             "has_ladder": any(row.ladder == ladder for row in visit.ladders.rows)}  # fmt: skip
-    title = f"{short_name(ladder)} as published"
-    return Page(addresses.published(ladder, position), "list", title, found, found.times, shown, "rows", visit.query)
+    diff = visit.view.list_beside(ladder, position)
+    diff = pin_known_at(diff, diff.last)
+    causes = {cause.decision for row in diff.rows for cause in row.causes}
+    variables = {
+        "diff": diff,
+        "publications": [row for row in visit.view.publications().rows if row.ladder == ladder],
+        "has_several_causes": len(causes) > 1,
+        "player_pages": visit.player_pages,
+        "position": position,
+        "is_latest": position is None and "as_of" not in visit.query,
+        "has_ladder": any(row.ladder == ladder for row in visit.ladders.rows),
+    }
+    path, title = addresses.published(ladder, position), f"{short_name(ladder)} as published"
+    return Page(path, "list", title, diff, diff.times, variables, "rows", visit.query)

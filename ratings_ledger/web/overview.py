@@ -1,4 +1,4 @@
-"""The first page: all ladders, the leagues, the lists that were published last, and the last corrections."""
+"""Build the home page: ladders, leagues, latest published lists and latest corrections."""
 
 from itertools import groupby
 
@@ -7,30 +7,31 @@ from markupsafe import Markup
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders
 from ratings_ledger.web.addresses import INDEX
-from ratings_ledger.web.charts import spark
+from ratings_ledger.web.charts import draw_spark
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit
 
-CORRECTING = [*sorted(GAME_EVENTS - {"game.recorded"})]
-LAST = 5
+CORRECTION_TYPES = [*sorted(GAME_EVENTS - {"game.recorded"})]
+LATEST_ROWS = 5
 
 
 def index_page(visit: Visit) -> Page:
-    """Return all ladders by ruleset, what was published last, and what was corrected last. Raises as `Snapshot.ladders`
-    does.
-    """
-    found = visit.ladders
+    """Return the home page: ladders by ruleset, latest lists and corrections. Raises as `Snapshot.ladders` does."""
+    ladders = visit.ladders
     groups = [
         (name, list(rows))
-        for name, rows in groupby(drop_duplicate_ladders(found.rows), lambda row: row.ladder.partition("/")[0])
+        for name, rows in groupby(drop_duplicate_ladders(ladders.rows), lambda row: row.ladder.partition("/")[0])
     ]
-    published = visit.view.events(types=["list.published"], limit=LAST)
-    corrected = visit.view.events(types=CORRECTING, limit=LAST)
-    shown = {
-        "groups": groups, "published": [row.event for row in reversed(published.rows)],
-        "corrected": [row.event for row in reversed(corrected.rows)], "failed": (*found.unusable, *found.failed),
-        "leagues": visit.view.leagues().rows, "lists": visit.lists,
-        "sparks": {row.ladder: Markup(spark([0, *row.months])) for row in found.rows
-                   if len(row.months) > 1},
-    }  # fmt: skip
-    return Page(INDEX, "index", "Ladders", found, found.times, shown, "rows", visit.query)
+    published = visit.view.events(types=["list.published"], limit=LATEST_ROWS)
+    corrected = visit.view.events(types=CORRECTION_TYPES, limit=LATEST_ROWS)
+    sparklines = {row.ladder: Markup(draw_spark([0, *row.months])) for row in ladders.rows if len(row.months) > 1}
+    variables = {
+        "groups": groups,
+        "published": [row.event for row in reversed(published.rows)],
+        "corrected": [row.event for row in reversed(corrected.rows)],
+        "failed": (*ladders.unusable, *ladders.failed),
+        "leagues": visit.view.leagues().rows,
+        "list_pages": visit.list_pages,
+        "sparklines": sparklines,
+    }
+    return Page(INDEX, "index", "Ladders", ladders, ladders.times, variables, "rows", visit.query)

@@ -1,7 +1,7 @@
-"""A page: what is at an address, as HTML for people, as JSON and as CSV. The same input gives the same bytes.
+"""Render a page as HTML, JSON or CSV. The same input gives the same bytes.
 
 HTML comes from a template that computes nothing; JSON is the answer as the command prints it; CSV has a line for each
-of the answer's rows, with their members as columns.
+row of the answer, with its members as columns.
 """
 
 import csv
@@ -22,7 +22,7 @@ from markupsafe import Markup
 from ratings_ledger.ledger.events.canonical import EPOCH
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.events.zones import local_time
-from ratings_ledger.ledger.rejections import formula_safe
+from ratings_ledger.ledger.rejections import count, formula_safe
 from ratings_ledger.ledger.validation.repeated_games import describe_sets
 from ratings_ledger.projections.diff.other_results import OtherResult
 from ratings_ledger.projections.diff.published_lists import PublishedListDiff
@@ -40,21 +40,43 @@ from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import STYLE as CHARTS
 
-A = TypeVar(
-    "A", History, Overview, Profile, Ranks, Person, GameTimeline, OtherResult, GameExplanation, PublishedListDiff
-)  # fmt: skip
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-          "December")  # fmt: skip
+Answer = TypeVar(
+    "Answer",
+    History,
+    Overview,
+    Profile,
+    Ranks,
+    Person,
+    GameTimeline,
+    OtherResult,
+    GameExplanation,
+    PublishedListDiff,
+)
+MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 MINUS = "−"
-DIGITS = 10**6  # a fraction of these is written as a decimal
+DECIMAL_DENOMINATOR = 10**6  # fractions whose denominator divides this are written as decimals
 MICROSECOND = timedelta(microseconds=1)
 CSS = files("ratings_ledger.web").joinpath("style.css").read_bytes() + CHARTS.encode()
 STYLE: Path = (f"_style-{sha256(CSS).hexdigest()[:16]}",)
 
 
 class Site(NamedTuple):
-    """What all pages share: a title, the names of people by their ids, what addresses end in, and whether games have
-    pages of their own; if not, they are lines on the pages of their players.
+    """Settings shared by all pages: title, display names, address ending, and whether games have their own pages.
+
+    Without game pages, games are rows on the pages of their players.
     """
 
     title: str = "Ratings"
@@ -64,16 +86,16 @@ class Site(NamedTuple):
 
     @property
     def is_folder(self) -> bool:
-        """Tell whether the pages are files, so that nothing can be asked of them."""
+        """Tell whether the pages are static files, which ignore query parameters."""
         return bool(self.ending)
 
 
 @dataclass(frozen=True)
 class Page:
-    """What is at a path: the template with what it shows, and the answer behind it, whose member `table` has the rows.
+    """A page: its template, template variables, and the answer, whose rows are in member `table`.
 
-    `query` are the coordinates that were asked for, by name, and `asked` what else was asked of this page alone;
-    `line_of` tells of a game which page of this subject has its line, this one perhaps.
+    `query` holds the requested coordinates; `parameters` holds this page's other query parameters. `line_of` returns
+    the page that lists a game, possibly this one.
     """
 
     path: Path
@@ -81,166 +103,189 @@ class Page:
     title: str
     answer: Any
     times: Times
-    shown: Mapping[str, Any]
+    variables: Mapping[str, Any]
     table: str | None = None
     query: Mapping[str, str] = field(default_factory=dict)
-    asked: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     line_of: Callable[[str], Path | None] = lambda _: None
 
     @cached_property
-    def plain(self) -> Any:
+    def data(self) -> Any:
         """Return the answer as plain data."""
         return self.answer.model_dump() if isinstance(self.answer, Result) else self.answer
 
 
-TITLES = {400: "That cannot be asked", 404: "Not here", 405: "Not that way", 421: "Not this host", 503: "Not now"}
+TITLES = {
+    400: "Invalid request",
+    404: "Not found",
+    405: "Method not allowed",
+    421: "Unknown host",
+    503: "Temporarily unavailable",
+}
 
 
-def refusal(path: Path, status: int, reason: str) -> Page:
-    """Return what is shown in place of a page that there is not, with the status of HTTP."""
+def error_page(path: Path, status: int, reason: str) -> Page:
+    """Return the error page for an HTTP status."""
     answer = {"error": {"status": status, "reason": reason}}
-    return Page(path, "refused", TITLES.get(status, "Not possible"), answer, UTC_TIMES, {"reason": reason})
+    return Page(path, "error", TITLES.get(status, "Request refused"), answer, UTC_TIMES, {"reason": reason})
 
 
-def as_html(page: Page, site: Site) -> bytes:
-    """Return the page for people."""
-    return _rendered(page, site, _templates(), style=addresses.relative(page.path, STYLE, ".css"))
+def render_html(page: Page, site: Site) -> bytes:
+    """Render the page as HTML."""
+    return _render(page, site, _templates(), style=addresses.relative(page.path, STYLE, ".css"))
 
 
-def as_file(page: Page, site: Site) -> bytes:
-    """Return the page as a file that stands alone: with its style, exact numbers, and links to itself only."""
-    return _rendered(page, site._replace(game_pages=False), _templates(exact), css=Markup(CSS.decode()))
+def render_file(page: Page, site: Site) -> bytes:
+    """Render the page as one self-contained HTML file, with exact points and no links to other pages."""
+    return _render(page, site._replace(game_pages=False), _templates(format_exact), css=Markup(CSS.decode()))
 
 
-def _rendered(page: Page, site: Site, templates: Environment, **more: str) -> bytes:
-    shown = dict(page.shown) | {
-        "page": page, "site": site, "link": partial(_link, page, site), "game_link": partial(_game_link, page, site),
-        "name": lambda player: site.names.get(player, player), "somebody": partial(_somebody, page, site),
-        "day": partial(day, page.times), "minute": partial(minute, page.times),
-        "time_played": partial(time_played, page.times), **more,
-    }  # fmt: skip
-    return templates.get_template(f"{page.template}.html").render(shown).encode()
+def _render(page: Page, site: Site, templates: Environment, **extra: str) -> bytes:
+    helpers = {
+        "page": page,
+        "site": site,
+        "link": partial(_link, page, site),
+        "game_link": partial(_link_game, page, site),
+        "player_link": partial(_link_player, page, site),
+        "name": lambda player: site.names.get(player, player),
+        "day": partial(format_day, page.times),
+        "minute": partial(format_minute, page.times),
+        "time_played": partial(format_time_played, page.times),
+    }
+    return templates.get_template(f"{page.template}.html").render({**page.variables, **helpers, **extra}).encode()
 
 
-def as_json(page: Page, site: Site) -> bytes:
+def render_json(page: Page, site: Site) -> bytes:
     """Return the answer as its command prints it."""
-    return (_JSON.encode(page.plain) + "\n").encode()
+    return (_JSON.encode(page.data) + "\n").encode()
 
 
-def as_csv(page: Page, site: Site) -> bytes:
-    """Return the rows of the answer, one a line. A column is a member of the rows in JSON; one in another is
-    OUTER.INNER.
+def render_csv(page: Page, site: Site) -> bytes:
+    """Return one line per row of the answer. Columns are the JSON members; nested members become OUTER.INNER.
 
-    A list is joined by spaces. What a spreadsheet would run as a formula has an apostrophe before it.
+    A list is joined by spaces. Cells that a spreadsheet would evaluate as formulas get a leading apostrophe.
     """
     assert page.table is not None
-    told = page.plain
-    rows = [_flat(row) for row in (told if isinstance(told, list) else told[page.table])]
+    data = page.data
+    rows = [_flatten(row) for row in (data if isinstance(data, list) else data[page.table])]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(columns)
-    writer.writerows([_cell(row.get(name)) for name in columns] for row in rows)
+    writer.writerows([_format_cell(row.get(name)) for name in columns] for row in rows)
     return out.getvalue().encode()
 
 
 _JSON = json.JSONEncoder(ensure_ascii=False)
-# by what an address ends in: the type of the content, and what writes it
+# by file extension: the content type and the renderer
 FORMATS: dict[str, tuple[str, Callable[[Page, Site], bytes]]] = {
-    "": ("text/html", as_html), ".json": ("application/json", as_json), ".csv": ("text/csv", as_csv),
-}  # fmt: skip
+    "": ("text/html", render_html),
+    ".json": ("application/json", render_json),
+    ".csv": ("text/csv", render_csv),
+}
 
 
-def known_at_last(found: A, last: LastEvent) -> A:
-    """Return an answer that says it is known at the last event that it depends on: there it is the same."""
-    return replace(found, at=found.at._replace(known_at=last.position))
+def pin_known_at(answer: Answer, last: LastEvent) -> Answer:
+    """Set an answer's `known_at` to the last event it depends on; the answer is the same there."""
+    return replace(answer, at=answer.at._replace(known_at=last.position))
 
 
-def _flat(row: Mapping[str, Any], outer: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _flatten(row: Mapping[str, Any], outer: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, dict):
-            found |= _flat(value, f"{outer}{name}.")
+            flat |= _flatten(value, f"{outer}{name}.")
         else:
-            found[outer + name] = value
-    return found
+            flat[outer + name] = value
+    return flat
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, list):
-        return " ".join(map(_cell, value))
+        return " ".join(map(_format_cell, value))
     if not isinstance(value, str):
         return _JSON.encode(value)
     return formula_safe(value)
 
 
-Written = Callable[[Fraction | None], str]
+PointsFormatter = Callable[[Fraction | None], str]
 
 
 @cache
-def _templates(written: Written | None = None) -> Environment:
-    """Return the templates, with points as they are written there."""
-    written = written or points
-    found = Environment(
-        loader=PackageLoader("ratings_ledger.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, keep_trailing_newline=True, auto_reload=False,
-    )  # fmt: skip
-    found.filters |= {"points": written, "signed": partial(signed, written=written), "in_css": in_css, "many": many,
-                      "percent": percent, "ordinal": ordinal, "seconds": seconds, "became": became}  # fmt: skip
-    found.filters["short_name"] = short_name
-    found.filters["rating_after"] = partial(rating_after, written=written)
-    found.globals["addresses"] = addresses
-    found.globals["safe"] = Markup
-    found.globals["gain_or_loss"] = partial(gain_or_loss, written=written)
-    found.globals |= {
+def _templates(points_formatter: PointsFormatter | None = None) -> Environment:
+    """Return the template environment; `points_formatter` formats points."""
+    formatter = points_formatter or format_points
+    environment = Environment(
+        loader=PackageLoader("ratings_ledger.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+    )
+    environment.filters |= {
+        "points": formatter,
+        "signed": partial(format_change, formatter=formatter),
+        "points_after": partial(format_points_after, formatter=formatter),
+        "escape_css": escape_css,
+        "pluralize": count,
+        "percent": format_percent,
+        "ordinal": format_ordinal,
+        "seconds": format_seconds,
+        "describe_effect": describe_effect,
+        "short_name": short_name,
+    }
+    environment.globals |= {
+        "addresses": addresses,
+        "change": partial(markup_change, formatter=formatter),
         "line_id": line_id,
         "score_of": score_of,
         "describe_sets": describe_sets,
         "opponents_of": opponents_of,
         "partners_of": partners_of,
+        "format_month": format_month,
+        "causes_in_words": CAUSES,
     }
-    found.globals |= {"month_of": month_of, "causes_in_words": CAUSES}
-    return found
+    return environment
 
 
 def _link(page: Page, site: Site, target: Path, ending: str | None = None, **query: object) -> str:
-    """Return a link to another page at the same coordinates, or at others where they are given."""
-    members = {} if site.is_folder else {**page.query, **query}
-    return addresses.relative(page.path, target, site.ending if ending is None else ending, **members)
+    """Return a link to another page, at the same coordinates unless overridden."""
+    parameters = {} if site.is_folder else {**page.query, **query}
+    return addresses.relative(page.path, target, site.ending if ending is None else ending, **parameters)
 
 
-def _game_link(page: Page, site: Site, game_id: str) -> str:
-    """Return a link to a game's page; without such pages to its line, on this page or another, or nothing."""
+def _link_game(page: Page, site: Site, game_id: str) -> str:
+    """Return a link to a game's page or, if games have no pages, to the row that lists it; empty if there is none."""
     if site.game_pages:
         return _link(page, site, addresses.game(game_id))
-    there = page.line_of(game_id)
-    if there is None:
+    path = page.line_of(game_id)
+    if path is None:
         return ""
-    return f"{'' if there == page.path else _link(page, site, there)}#{line_id(game_id)}"
+    return f"{'' if path == page.path else _link(page, site, path)}#{line_id(game_id)}"
 
 
-def _somebody(page: Page, site: Site, player: str, ladder: str, has_page: bool) -> Markup:
-    """Return somebody on a ladder by name, as a link where they have a page of it: who does not count there may have
-    none.
-    """
-    shown = Markup("<bdi>{}</bdi>").format(site.names.get(player, player))
+def _link_player(page: Page, site: Site, player: str, ladder: str, has_page: bool) -> Markup:
+    """Return a player's name, linked to their ladder page if they have one."""
+    name = Markup("<bdi>{}</bdi>").format(site.names.get(player, player))
     if not has_page:
-        return shown
-    return Markup('<a href="{}">{}</a>').format(_link(page, site, addresses.player_on(player, ladder)), shown)
+        return name
+    return Markup('<a href="{}">{}</a>').format(_link(page, site, addresses.player_ladder(player, ladder)), name)
 
 
 def line_id(game_id: str) -> str:
-    """Return what the line of a game is found by on a page."""
-    return f"game-{addresses.segment(game_id)}"
+    """Return the HTML id of a game's row."""
+    return f"game-{addresses.encode_segment(game_id)}"
 
 
-def points(value: Fraction | None, places: int = 2) -> str:
-    """Points for people: to hundredths, or whole where they are.
+def format_points(value: Fraction | None, places: int = 2) -> str:
+    """Format points to two decimals, or as a whole number if exact.
 
-    >>> points(Fraction(113698, 100)), points(Fraction(12)), points(Fraction(-1, 3)), points(None)
-    ('1,136.98', '12', '−0.33', '–')
+    >>> format_points(Fraction(113698, 100)), format_points(Fraction(12)), format_points(Fraction(-1, 3))
+    ('1,136.98', '12', '−0.33')
     """
     if value is None:
         return "–"
@@ -253,78 +298,68 @@ def points(value: Fraction | None, places: int = 2) -> str:
     return f"{sign}{whole:,}.{rest:0{places}d}"
 
 
-def exact(value: Fraction | None) -> str:
-    """Points for whoever adds them up: every digit, or a fraction with what it is about.
+def format_exact(value: Fraction | None) -> str:
+    """Format points exactly: all decimals, or a fraction with its approximate value.
 
-    >>> exact(Fraction(1136984471, 10**6)), exact(Fraction(-3, 2)), exact(Fraction(20, 3))
+    >>> format_exact(Fraction(1136984471, 10**6)), format_exact(Fraction(-3, 2)), format_exact(Fraction(20, 3))
     ('1,136.984471', '−1.5', '20/3 (6.67)')
     """
-    if value is None or DIGITS % value.denominator == 0:
-        told = points(value, 6)
-        return told.rstrip("0").rstrip(".") if "." in told else told
-    return f"{MINUS if value < 0 else ''}{abs(value)} ({points(value)})"
+    if value is None or DECIMAL_DENOMINATOR % value.denominator == 0:
+        text = format_points(value, 6)
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{MINUS if value < 0 else ''}{abs(value)} ({format_points(value)})"
 
 
-def rating_after(row: Change, written: Written = points) -> str:
-    """Return the points after a change, with their deviation and mark under a rule that keeps these."""
-    text = written(row.after)
+def format_points_after(row: Change, formatter: PointsFormatter = format_points) -> str:
+    """Format the points after a change, with deviation and provisional mark if the rule has them."""
+    text = formatter(row.after)
     return text if row.state is ABSENT else mark_rating(text, row.state, is_provisional=row.provisional is True)
 
 
-def signed(value: Fraction | None, written: Written = points) -> str:
-    """Return a change of points for people.
+def format_change(value: Fraction | None, formatter: PointsFormatter = format_points) -> str:
+    """Format a change of points with its sign.
 
-    >>> signed(Fraction(971, 100)), signed(Fraction(-7)), signed(Fraction(0))
+    >>> format_change(Fraction(971, 100)), format_change(Fraction(-7)), format_change(Fraction(0))
     ('+9.71', '−7', '±0')
     """
     if not value:
         return "–" if value is None else "±0"
-    return ("+" if value.numerator > 0 else "") + written(value)
+    return ("+" if value.numerator > 0 else "") + formatter(value)
 
 
-def gain_or_loss(value: Fraction | None, written: Written = points) -> Markup:
-    """Return a change of points for people, as HTML: gains and losses can be told apart by their colours, too.
+def markup_change(value: Fraction | None, formatter: PointsFormatter = format_points) -> Markup:
+    """Format a change of points as HTML, coloured by gain or loss.
 
-    >>> gain_or_loss(Fraction(-7))
+    >>> markup_change(Fraction(-7))
     Markup('<span class="loss">−7</span>')
     """
     kind = "soft" if not value else "gain" if value.numerator > 0 else "loss"
-    return Markup(f'<span class="{kind}">{signed(value, written)}</span>')
+    return Markup(f'<span class="{kind}">{format_change(value, formatter)}</span>')
 
 
-def many(count: int, one: str, several: str | None = None) -> str:
-    """Return a number with what it counts.
+def format_ordinal(number: int) -> str:
+    """Format a place as an ordinal.
 
-    >>> many(1, "game"), many(1200, "game"), many(2, "person", "people")
-    ('1 game', '1,200 games', '2 people')
-    """
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
-
-
-def ordinal(number: int) -> str:
-    """Return a place for people.
-
-    >>> [ordinal(number) for number in (1, 2, 3, 4, 11, 12, 21, 102)]
+    >>> [format_ordinal(number) for number in (1, 2, 3, 4, 11, 12, 21, 102)]
     ['1st', '2nd', '3rd', '4th', '11th', '12th', '21st', '102nd']
     """
     last = 0 if number // 10 % 10 == 1 else number % 10
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
 
 
-def in_css(text: str) -> Markup:
-    r"""Text between quotes in a style, where it can end neither.
+def escape_css(text: str) -> Markup:
+    r"""Escape text for a quoted CSS string.
 
-    >>> print(in_css("a </b>"))
+    >>> print(escape_css("a </b>"))
     a\000020\00003c\00002fb\00003e
     """
-    written = (one if one.isascii() and one.isalnum() else f"\\{ord(one):06x}" for one in text)
-    return Markup("".join(written))
+    return Markup("".join(char if char.isascii() and char.isalnum() else f"\\{ord(char):06x}" for char in text))
 
 
-def became(type_name: str) -> str:
-    """Return what an event of a type did to a game or a player, such as corrected.
+def describe_effect(type_name: str) -> str:
+    """Return the past participle for an event type, such as corrected.
 
-    >>> became("game.recorded"), became("game.corrected"), became("game.reinstated")
+    >>> describe_effect("game.recorded"), describe_effect("game.corrected"), describe_effect("game.reinstated")
     ('recorded', 'corrected', 'counted again')
     """
     if type_name == "game.reinstated":
@@ -332,27 +367,27 @@ def became(type_name: str) -> str:
     return TYPES[type_name].decided or "recorded" if type_name in TYPES else type_name
 
 
-def seconds(ms: int) -> str:
-    """Milliseconds as seconds, exactly.
+def format_seconds(ms: int) -> str:
+    """Format milliseconds as seconds, exactly.
 
-    >>> seconds(90500), seconds(-7), seconds(3000)
+    >>> format_seconds(90500), format_seconds(-7), format_seconds(3000)
     ('90.5 s', '−0.007 s', '3 s')
     """
     whole, rest = divmod(abs(ms), 1000)
     return f"{MINUS if ms < 0 else ''}{whole:,}" + (f".{rest:03d}".rstrip("0") if rest else "") + " s"
 
 
-def percent(value: Fraction | float) -> str:
-    """Return a share for people.
+def format_percent(value: Fraction | float) -> str:
+    """Format a share as a percentage.
 
-    >>> percent(0.602), percent(Fraction(1, 3))
+    >>> format_percent(0.602), format_percent(Fraction(1, 3))
     ('60.2%', '33.3%')
     """
     return f"{float(value):.1%}"
 
 
-def local(times: Times, instant: datetime | str | int) -> datetime:
-    """Return an instant in the zone that times are shown in."""
+def to_local(times: Times, instant: datetime | str | int) -> datetime:
+    """Convert an instant to the display time zone."""
     if isinstance(instant, str):
         instant = datetime.fromisoformat(instant)
     if isinstance(instant, datetime):
@@ -360,36 +395,36 @@ def local(times: Times, instant: datetime | str | int) -> datetime:
     return local_time(instant, times.zone)
 
 
-def day(times: Times, instant: datetime | str | int) -> str:
-    """Return the day of an instant, such as 25 Apr 2025."""
-    alone = times.day_alone(instant)
-    return written(local(times, instant) if alone is None else date.fromisoformat(alone))
+def format_day(times: Times, instant: datetime | str | int) -> str:
+    """Format the day of an instant, such as 25 Apr 2025."""
+    date_only = times.day_alone(instant)
+    return format_date(to_local(times, instant) if date_only is None else date.fromisoformat(date_only))
 
 
-def minute(times: Times, instant: datetime | str | int) -> str:
-    """Return the day and the minute of an instant, such as 25 Apr 2025, 20:05."""
-    there = local(times, instant)
-    return f"{written(there)}, {there:%H:%M}"
+def format_minute(times: Times, instant: datetime | str | int) -> str:
+    """Format an instant to the minute, such as 25 Apr 2025, 20:05."""
+    local = to_local(times, instant)
+    return f"{format_date(local)}, {local:%H:%M}"
 
 
-def time_played(times: Times, instant: datetime | str | int) -> str:
-    """Return when a game was played: the day and the minute, or the day alone if no time was recorded."""
-    return minute(times, instant) if times.day_alone(instant) is None else day(times, instant)
+def format_time_played(times: Times, instant: datetime | str | int) -> str:
+    """Format the time of a game to the minute; only the day if no time was recorded."""
+    return format_minute(times, instant) if times.day_alone(instant) is None else format_day(times, instant)
 
 
-def month_of(there: date) -> str:
-    """Return a month, such as April 2025.
+def format_month(day: date) -> str:
+    """Format a month, such as April 2025.
 
-    >>> month_of(date(2025, 4, 5))
+    >>> format_month(date(2025, 4, 5))
     'April 2025'
     """
-    return f"{MONTHS[there.month - 1]} {there.year}"
+    return f"{MONTHS[day.month - 1]} {day.year}"
 
 
-def written(there: date) -> str:
-    """Return a day, such as 25 Apr 2025.
+def format_date(day: date) -> str:
+    """Format a date, such as 25 Apr 2025.
 
-    >>> written(date(2025, 4, 5))
+    >>> format_date(date(2025, 4, 5))
     '5 Apr 2025'
     """
-    return f"{there.day} {MONTHS[there.month - 1][:3]} {there.year}"
+    return f"{day.day} {MONTHS[day.month - 1][:3]} {day.year}"

@@ -1,4 +1,4 @@
-"""The pages of people: where they stand on all ladders, and on one of them how that came about."""
+"""Build the player pages: all ladders of a player, and on each ladder the points, games and ranks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from ratings_ledger.ledger.errors import Unknown
-from ratings_ledger.ledger.rejections import quote
+from ratings_ledger.ledger.rejections import count, quote
 from ratings_ledger.projections.diff.statements import Statement
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.history import Change, Course, History, Ranks
@@ -17,80 +17,95 @@ from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
-from ratings_ledger.web.charts import Point, steps
-from ratings_ledger.web.courses import By, describe_band, points_line, rank_line, revisions, shown_otherwise, span_of
+from ratings_ledger.web.charts import Point, draw_steps
+from ratings_ledger.web.courses import (
+    By,
+    course_span,
+    describe_band,
+    points_line,
+    published_points,
+    rank_line,
+    revision_marks,
+)
 from ratings_ledger.web.page import (
     Page,
-    known_at_last,
-    local,
-    many,
-    minute,
-    ordinal,
-    points,
-    rating_after,
-    signed,
-    time_played,
+    format_change,
+    format_minute,
+    format_ordinal,
+    format_points,
+    format_points_after,
+    format_time_played,
+    pin_known_at,
+    to_local,
 )
 from ratings_ledger.web.visits import Visit
 
-# so many of the last games and adjustments are lines of the account; the page of all games has every one
-LINES = 100
-# a folder has ranks over time of ladders with so many players: a game may change those of all of them
+# latest games and adjustments in the account; the page of all games has every one
+ACCOUNT_LINES = 100
+# a folder has rank pages only for ladders up to this size, because one game may change the ranks of all players
 RANKED_MAX = 100
-# so many of the last changes of a rank are in the table
-RANKS_SHOWN = 100
-BY_TOLD: dict[By, str] = {"date": "date", "games": "number of games"}
+RANK_ROWS = 100  # latest changes of rank in the table
+AXIS_NAMES: dict[By, str] = {"date": "date", "games": "number of games"}
 
 
 def person_page(visit: Visit, player: str) -> Page:
-    """Return a player's rank on every ladder, their earlier ids, and what they did. Raises as `Snapshot.person`."""
-    found = visit.view.person(player)
-    if found.player != player:
-        raise Unknown("player-unknown", f"{quote(player)} is {quote(found.player)} now")
-    lasts = [visit.view.last_event(row.ladder, player) for row in found.rows]
-    lasts += [found.last] if found.last else []  # nobody has one who was only given points
-    last = max(lasts, key=lambda one: one.position)
-    found = known_at_last(found, last)
-    told = {"found": found, "last": last, "ladders": drop_duplicate_ladders(found.rows)}
-    return Page(addresses.player(player), "person", player, found, found.times, told, "rows", visit.query)
+    """Return a player's page: rank on every ladder, earlier ids and counts. Raises the errors of `Snapshot.person`."""
+    person = visit.view.person(player)
+    _refuse_old_id(player, person.player)
+    last_events = [visit.view.last_event(row.ladder, player) for row in person.rows]
+    if person.last:  # absent if the player was only given points
+        last_events.append(person.last)
+    last = max(last_events, key=lambda event: event.position)
+    person = pin_known_at(person, last)
+    variables = {"person": person, "last": last, "ladders": drop_duplicate_ladders(person.rows)}
+    return Page(addresses.player(player), "person", player, person, person.times, variables, "rows", visit.query)
+
+
+def _refuse_old_id(player: str, current: str) -> None:
+    if player != current:
+        raise Unknown("player-unknown", f"{quote(player)} is now called {quote(current)}")
 
 
 def player_page(visit: Visit, player: str, ladder: str) -> Page:
-    """Return how a player's points on a ladder came about.
+    """Return the page that explains a player's points on a ladder.
 
-    Raises as `Snapshot.profile` does, `Unknown` for who is not on it.
+    Raises the errors of `Snapshot.profile`, `Unknown` for a player who is not on the ladder.
     """
-    found = visit.view.profile(ladder, player)
-    if found.player != player:
-        raise Unknown("player-unknown", f"{quote(player)} is {quote(found.player)} now")
-    if found.standing is None and not found.steps:
+    profile = visit.view.profile(ladder, player)
+    _refuse_old_id(player, profile.player)
+    if profile.standing is None and not profile.steps:
         raise Unknown("player-unknown", f"{quote(player)} is not on {short_name(ladder)}")
-    is_long = found.standing is not None and found.standing.games > LINES
-    statement = visit.view.statement(ladder, player, LINES if is_long else None)
+    is_long = profile.standing is not None and profile.standing.games > ACCOUNT_LINES
+    statement = visit.view.statement(ladder, player, ACCOUNT_LINES if is_long else None)
     has_more = statement is not None and (is_long or statement.published is not None)
     last = visit.view.last_event(ladder, player)
-    found = known_at_last(found, last)
-    path, all_games = addresses.player_on(player, ladder), addresses.games_of(player, ladder)
-    told = {
-        "found": found, "last": last, "statement": statement, "telling": visit.telling,
-        "terms": () if found.running else visit.view.account(ladder, player).terms,
-        "chart": lambda game_link, by: Markup(_chart(found, statement, game_link, by)),
-        "has_ranks": found.players <= RANKED_MAX, "has_more": has_more,
+    profile = pin_known_at(profile, last)
+    path, all_games = addresses.player_ladder(player, ladder), addresses.player_games(player, ladder)
+    variables = {
+        "profile": profile,
+        "last": last,
+        "statement": statement,
+        "impact_positions": visit.impact_positions,
+        "terms": () if profile.running else visit.view.account(ladder, player).terms,
+        "chart": lambda game_link, by: Markup(_draw_points(profile, statement, game_link, by)),
+        "has_ranks": profile.players <= RANKED_MAX,
+        "has_more": has_more,
         "all_games": all_games,
-    }  # fmt: skip
-    title, lines = f"{player} on {short_name(ladder)}", statement.lines if statement else ()
+    }
+    lines = statement.lines if statement else ()
     games = frozenset(line.game_id for line in lines if line.game_id and line.cause == "game" and not line.recorded_at)
 
     def line_of(game_id: str) -> Path | None:
         if game_id in games:
             return path
-        return all_games if has_more and any(row.game_id == game_id for row in found.course) else None
+        return all_games if has_more and any(row.game_id == game_id for row in profile.course) else None
 
-    return Page(path, "player", title, found, found.times, told, "course", visit.query, line_of=line_of)
+    title = f"{player} on {short_name(ladder)}"
+    return Page(path, "player", title, profile, profile.times, variables, "course", visit.query, line_of=line_of)
 
 
 class Month(NamedTuple):
-    """What somebody played in a month: its first day, the games and adjustments, and what they changed together."""
+    """A player's month: its first day, its games and adjustments, their total change, and the points at its end."""
 
     first: date
     rows: Sequence[Change]
@@ -100,96 +115,103 @@ class Month(NamedTuple):
 
 
 def games_page(visit: Visit, player: str, ladder: str) -> Page:
-    """Return every game and adjustment of somebody on a ladder, by month. Raises as `player_page` does."""
-    found = visit.view.history(ladder, player)
-    if found.player != player:
-        raise Unknown("player-unknown", f"{quote(player)} is {quote(found.player)} now")
-    if not found.steps:
+    """Return the page of a player's games and adjustments on a ladder, by month. Raises as `player_page` does."""
+    history = visit.view.history(ladder, player)
+    _refuse_old_id(player, history.player)
+    if not history.steps:
         raise Unknown("player-unknown", f"{quote(player)} has no games of their own on {short_name(ladder)}")
     last = visit.view.last_event(ladder, player)
-    found, months = known_at_last(found, last), [*_months(found.steps, found.times)]
-    told = {
-        "found": found, "last": last, "months": months,
-        "chart": lambda game_link: Markup(_chart(found, None, game_link, "games")),
+    history = pin_known_at(history, last)
+    months = [*_group_by_month(history.steps, history.times)]
+    variables = {
+        "history": history,
+        "last": last,
+        "months": months,
         "years": [year for year, _ in groupby(months, lambda month: month.first.year)],
-    }  # fmt: skip
-    path, title = addresses.games_of(player, ladder), f"Games of {player} on {short_name(ladder)}"
-    return Page(path, "games", title, found, found.times, told, "rows", visit.query, line_of=lambda _: path)
+        "chart": lambda game_link: Markup(_draw_points(history, None, game_link, "games")),
+    }
+    path, title = addresses.player_games(player, ladder), f"Games of {player} on {short_name(ladder)}"
+    return Page(path, "games", title, history, history.times, variables, "rows", visit.query, line_of=lambda _: path)
 
 
-def _months(course: Course, times: Times) -> Iterator[Month]:
-    """Yield the months of a course in which there was something."""
-    had, end = course.start, 0
-    for first, group in groupby(course, lambda row: local(times, row.occurred_at).date().replace(day=1)):
+def _group_by_month(course: Course, times: Times) -> Iterator[Month]:
+    """Yield the months in which a course has steps."""
+    before, end = course.start, 0
+    for first, group in groupby(course, lambda row: to_local(times, row.occurred_at).date().replace(day=1)):
         rows = [*group]
         end += len(rows)
+        after = course.values[end - 1]
         games = sum(row.game_id is not None for row in rows)
-        yield Month(first, rows, games, course.values[end - 1] - had, course.values[end - 1])
-        had = course.values[end - 1]
+        yield Month(first, rows, games=games, change=after - before, after=after)
+        before = after
 
 
 def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
-    """Return somebody's rank on a ladder over time, which depends on everybody there. Raises as `player_page` does."""
-    found = visit.view.ranks(ladder, player)
-    if found.player != player:
-        raise Unknown("player-unknown", f"{quote(player)} is {quote(found.player)} now")
-    if not found.rows and not visit.view.standings(ladder, [player]).rows:
+    """Return the page of a player's rank over time. Raises as `player_page` does."""
+    ranks = visit.view.ranks(ladder, player)
+    _refuse_old_id(player, ranks.player)
+    if not ranks.rows and not visit.view.standings(ladder, [player]).rows:
         raise Unknown("player-unknown", f"{quote(player)} is not on {short_name(ladder)}")
-    last = visit.view.last_event_of_ranks(found)
-    found, course = known_at_last(found, last), visit.view.history(ladder, player).steps
-    rows = found.rows or ()
-    told = {
-        "found": found, "last": last, "rows": rows[::-1][:RANKS_SHOWN], "changes": len(rows),
+    last = visit.view.last_event_of_ranks(ranks)
+    ranks, course = pin_known_at(ranks, last), visit.view.history(ladder, player).steps
+    rows = ranks.rows or ()
+    variables = {
+        "ranks": ranks,
+        "last": last,
+        "rows": rows[::-1][:RANK_ROWS],
+        "changes": len(rows),
         "best": min((row for row in rows if row.rank is not None), key=lambda row: row.rank or 0, default=None),
-        "chart": lambda by: Markup(_rank_chart(found, course, by)),
-    }  # fmt: skip
-    path, title = addresses.ranks(player, ladder), f"Rank of {player} on {short_name(ladder)}"
-    table = None if found.rows is None else "rows"
-    return Page(path, "ranks", title, found, found.times, told, table, visit.query)
+        "chart": lambda by: Markup(_draw_ranks(ranks, course, by)),
+    }
+    path, title = addresses.player_ranks(player, ladder), f"Rank of {player} on {short_name(ladder)}"
+    table = None if ranks.rows is None else "rows"
+    return Page(path, "ranks", title, ranks, ranks.times, variables, table, visit.query)
 
 
-def _chart(
-    found: Profile | History, statement: Statement | None, game_link: Callable[[str], str], by: By
-) -> str:  # fmt: skip
-    """Return the points, and what was published."""
-    course = found.steps
+def _draw_points(
+    player: Profile | History, statement: Statement | None, game_link: Callable[[str], str], by: By
+) -> str:
+    """Return the chart of a player's points and of published lists; empty without games."""
+    course = player.steps
     if not course:
         return ""
 
-    def told(row: Change) -> str:
-        what = row.reason if row.game_id is None else row.game_id
-        return f"{what}, {time_played(found.times, row.occurred_at)}: {signed(row.change)}, {rating_after(row)}"
+    def describe(row: Change) -> str:
+        subject = row.reason if row.game_id is None else row.game_id
+        played = format_time_played(player.times, row.occurred_at)
+        return f"{subject}, {played}: {format_change(row.change)}, {format_points_after(row)}"
 
-    def corrected(row: Change) -> str:
+    def describe_correction(row: Change) -> str:
         assert row.revised_at is not None
-        return f"{row.game_id} was corrected later, on {minute(found.times, row.revised_at)}"
+        return f"{row.game_id} was corrected later, on {format_minute(player.times, row.revised_at)}"
 
-    published = shown_otherwise(course, lambda value: f"published: {points(value)}")
+    published = published_points(course, lambda value: f"published: {format_points(value)}")
     if statement is not None and statement.since is not None:
         opening = statement.opening
-        published.append(Point(statement.since, opening, "published", f"published: {points(opening)}"))
-    line = points_line(found.player, course, by, told, game_link, [*dict.fromkeys(published)])
-    return steps(
+        published.append(Point(statement.since, opening, "published", f"published: {format_points(opening)}"))
+    line = points_line(player.player, course, by, describe, game_link, [*dict.fromkeys(published)])
+    return draw_steps(
         [line],
-        title=f"Points of {found.player} on {short_name(found.ladder)} by {BY_TOLD[by]}",
-        description=f"From {points(course.start)} to {points(course.values[-1])} in {many(len(course), 'step')}"
-        f"{describe_band(course, points)}; the CSV has every one.",
+        title=f"Points of {player.player} on {short_name(player.ladder)} by {AXIS_NAMES[by]}",
+        description=f"From {format_points(course.start)} to {format_points(course.values[-1])} in "
+        f"{count(len(course), 'step')}{describe_band(course, format_points)}; the CSV has every step.",
         prefix=f"points-{by}",
-        marks=revisions(course, by, corrected),
+        marks=revision_marks(course, by, describe_correction),
     )
 
 
-def _rank_chart(found: Ranks, course: Course, by: By) -> str:
-    """Return the ranks, 1 on top, as far as the player's own course goes."""
-    line = rank_line(found.player, found.rows or (), by)
+def _draw_ranks(ranks: Ranks, course: Course, by: By) -> str:
+    """Return the chart of a player's ranks, 1 on top, over the span of their own course; empty without a rank."""
+    line = rank_line(ranks.player, ranks.rows or (), by)
     if not line.points:
         return ""
-    ranks = [int(point.value) for point in line.points]
-    return steps(
+    values = [int(point.value) for point in line.points]
+    first, last, best = map(format_ordinal, (values[0], values[-1], min(values)))
+    return draw_steps(
         [line],
-        title=f"Rank of {found.player} on {short_name(found.ladder)} by {BY_TOLD[by]}",
-        description=f"From {ordinal(ranks[0])} to {ordinal(ranks[-1])}, at best {ordinal(min(ranks))}.",
+        title=f"Rank of {ranks.player} on {short_name(ranks.ladder)} by {AXIS_NAMES[by]}",
+        description=f"From {first} to {last}, at best {best}.",
         prefix=f"ranks-{by}",
-        span=span_of(course, by),
+        span=course_span(course, by),
         ranks=True,
     )

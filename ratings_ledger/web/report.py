@@ -1,7 +1,7 @@
-"""A report on a player: one page that stands alone, for who has to check a number without trusting the club.
+"""Report on a player: a self-contained page that lets a reader verify a rating without trusting the club.
 
-What was known at one position stands beside what is known at a later one: the number, every game that it is made of
-with its terms, and each cause of the difference. Nothing in it is of the moment at which it is made.
+It compares two positions: the points, the games and terms they consist of, and each cause of the difference. The output
+does not depend on when it is generated.
 """
 
 import shlex
@@ -36,21 +36,28 @@ from ratings_ledger.projections.queries.standings import Standing, Standings
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.addresses import Path
-from ratings_ledger.web.charts import steps
-from ratings_ledger.web.courses import describe_band, points_line, revisions
-from ratings_ledger.web.page import Page, became, points, rating_after, signed, time_played
+from ratings_ledger.web.charts import draw_steps
+from ratings_ledger.web.courses import describe_band, points_line, revision_marks
+from ratings_ledger.web.page import (
+    Page,
+    describe_effect,
+    format_change,
+    format_points,
+    format_points_after,
+    format_time_played,
+)
 from ratings_ledger.web.visits import Visit
 
-# what is decided about a player apart from their games
-DECIDED = "player.renamed", "player.account_changed", "points.adjusted", "player.seeded", "event.voided"
-LADDERS_LISTED = 5  # of who is not on the one that is asked for
+# event types that affect a player directly, rather than through a game
+DECISION_TYPES = "player.renamed", "player.account_changed", "points.adjusted", "player.seeded", "event.voided"
+LADDERS_LISTED = 5  # ladders suggested when the player is not on the requested one
 
 
 @dataclass(frozen=True)
-class Side:
-    """A ladder as known at a position, and what it says of the player: nothing if they were not on it.
+class ReportState:
+    """A ladder as known at a position, with the player's entry, if any.
 
-    `before` is the season whose points they took along.
+    `previous_season` is the one whose points were carried over.
     """
 
     view: Snapshot
@@ -59,16 +66,16 @@ class Side:
     recorded_at: datetime
     profile: Profile | None
     account: PlayerExplanation | None
-    before: str | None
+    previous_season: str | None
 
     @property
     def name(self) -> str:
-        """Return what it is called."""
+        """Return the heading, such as "known at position 93"."""
         return f"known at position {self.at.known_at}"
 
     @property
     def at(self) -> Coordinates:
-        """Return where on the axes that is."""
+        """Return the coordinates."""
         return self.ladder.at
 
     @property
@@ -77,33 +84,33 @@ class Side:
         return None if self.profile is None else self.profile.standing
 
     @property
-    def why_no_rank(self) -> str | None:
-        """Return why they have no rank, if the list tells."""
+    def unranked_reason(self) -> str | None:
+        """Return why the player is unranked, if known."""
         terms = () if self.account is None else self.account.terms
         return next((term.detail for term in terms if term.term == "no rank"), None)
 
     @property
     def steps(self) -> Course:
-        """Return every game and adjustment that counts, as numbers."""
-        found: Course = Course() if self.profile is None else self.profile.steps
-        return found
+        """Return the counted games and adjustments as arrays."""
+        course: Course = Course() if self.profile is None else self.profile.steps
+        return course
 
     @property
-    def course(self) -> Sequence[Change]:
-        """Return the same as changes."""
+    def changes(self) -> Sequence[Change]:
+        """Return the counted games and adjustments as `Change` rows."""
         return self.steps.rows
 
     @cached_property
-    def played(self) -> dict[str, PlayedGame]:
-        """Return the player's games there, also those that do not count."""
+    def games(self) -> dict[str, PlayedGame]:
+        """Return the player's games by id, including those that do not count."""
         games = () if self.account is None else self.account.games
         return {game.game_id: game for game in games if game.game_id is not None}
 
 
-class Gave(NamedTuple):
-    """What a game gave the player, term by term, and under which version; or `why_not`.
+class GameEffect(NamedTuple):
+    """A game's effect on the player's points, by term, with the ruleset version; or why it had none.
 
-    Of a list that counts only the best games, `why_not` tells that it is none of them.
+    On a best-of list, `why_not` says that the game is not among the best.
     """
 
     ruleset: str | None
@@ -112,302 +119,359 @@ class Gave(NamedTuple):
 
 
 class ReportedGame(NamedTuple):
-    """A game with what became of it and what it gave, as known at each side; without a name if it is the same."""
+    """A game's timeline and its effect at each position; a single unnamed effect if all are equal."""
 
-    story: GameTimeline
-    gave: Sequence[tuple[str, Gave]]
+    timeline: GameTimeline
+    effects: Sequence[tuple[str, GameEffect]]
 
 
-class Listed(NamedTuple):
-    """What a published list showed of the player; None if they were not on it."""
+class PublishedEntry(NamedTuple):
+    """The player's row on a published list; None if they were not on it."""
 
-    published: PublicationRow
+    publication: PublicationRow
     row: Standing | None
 
 
-class Decided(NamedTuple):
-    """What was decided about the player or one of their games, by whom."""
+class Decision(NamedTuple):
+    """A decision about the player or one of their games, and who made it."""
 
     position: int
     recorded_at: str
     by: str
     game_id: str | None
-    told: str
+    description: str
 
 
-def report_page(then: Visit, now: Visit, player: str, ladder: str) -> Page:
-    """Return a player's number on a ladder as known then and as known now, and everything that it is made of.
+class ReproductionCommand(NamedTuple):
+    """A command that reproduces part of the report: its title, its options and its arguments."""
 
-    Raises as `Snapshot.profile` and `Ledger.attribute` do, `Unknown` for who was on it neither then nor now,
-    `BadArgument` (to) where now is wrong, or earlier than then.
+    title: str
+    options: str
+    arguments: Sequence[str]
+
+
+def report_page(earlier: Visit, later: Visit, player: str, ladder: str) -> Page:
+    """Return the report that compares a player's points at two positions.
+
+    Raises the errors of `Snapshot.profile` and `Ledger.attribute`; `Unknown` if the player is on the ladder at neither
+    position; `BadArgument` (to) if the later position is invalid or precedes the earlier one.
     """
-    last, first = _pinned(now, ladder, "to"), _pinned(then, ladder, "known_at")
+    last, first = _resolve_standings(later, ladder, "to"), _resolve_standings(earlier, ladder, "known_at")
     if first.at.known_at > last.at.known_at:
-        told = f"position {last.at.known_at} is earlier than {first.at.known_at}; this is the later one"
-        raise BadArgument(told, "to")
-    ids = now.ledger.at(known_at=last.at.known_at).ids(player)
-    both = [last] if first.at.known_at == last.at.known_at else [first, last]
-    sides = [_side(now.ledger, standings, ids) for standings in both]
-    if not any(side.profile for side in sides):
-        raise Unknown("player-unknown", _not_on_it(now, last, player, ids))
-    difference = now.ledger.attribute(ladder, player, sides[0].view, sides[-1].view)
-    named = next(side.profile.player for side in reversed(sides) if side.profile)
-    games, lists = _games(sides, ids), _lists(now.ledger, sides[-1], player)
-    asked = {
-        "player": named, "ladder": ladder, "sides": sides, "left_out": difference.left_out, "games": games,
-        "accounts": [_statement(side, sides[0], difference.start) for side in sides],
-        "running": next(side.profile.running for side in sides if side.profile),
-        "sums_months": bool(sides[-1].view.months(ladder)),
-        "learned": _learned(difference) if len(sides) > 1 else None,
-        "chart": lambda game_link: Markup(_chart(sides, named, game_link)), "telling": (),
-        "lists": lists, "decided": _decided(sides[-1], player, games), "rules": _rules(sides),
+        positions = f"position {last.at.known_at} is earlier than `known_at` ({first.at.known_at})"
+        raise BadArgument(f"{positions}; swap the two positions", "to")
+    ids = later.ledger.at(known_at=last.at.known_at).ids(player)
+    standings_pair = [last] if first.at.known_at == last.at.known_at else [first, last]
+    states = [_load_state(later.ledger, standings, ids) for standings in standings_pair]
+    if not any(state.profile for state in states):
+        raise Unknown("player-unknown", _describe_absence(later, last, player, ids))
+    difference = later.ledger.attribute(ladder, player, states[0].view, states[-1].view)
+    player_name = next(state.profile.player for state in reversed(states) if state.profile)
+    games, entries = _load_games(states, ids), _load_entries(later.ledger, states[-1], player)
+    commands = _commands(states, entries, ladder, games)
+    variables = {
+        "player": player_name,
+        "ladder": ladder,
+        "states": states,
+        "running": next(state.profile.running for state in states if state.profile),
+        "sums_months": bool(states[-1].view.months(ladder)),
+        "statements": [_build_statement(state, states[0], difference.start) for state in states],
+        "difference": _explain_difference(difference) if len(states) > 1 else None,
+        "left_out": difference.left_out,
+        "chart": lambda game_link: Markup(_draw_chart(states, player_name, game_link)),
+        "impact_positions": (),
+        "entries": entries,
+        "decisions": _load_decisions(states[-1], player, games),
+        "games": games,
+        "rulesets": _load_rulesets(states),
+        "commands": [(command.title, _format_command(command)) for command in commands],
         "program": version("ratings-ledger"),
-        "commands": [
-            (told, _typed(options, names)) for told, options, *names in _commands(sides, lists, ladder, games)
-        ],
-    }  # fmt: skip
-    lines = frozenset(game.story.game_id for game in games)
-    title = f"{named} on {short_name(ladder)}, {sides[-1].name}"
-    here: Path = ()
+    }
+    path: Path = ()
+    listed_games = frozenset(game.timeline.game_id for game in games)
     return Page(
-        here, "report", title, difference, last.times, asked, line_of=lambda game: here if game in lines else None
+        path,
+        "report",
+        f"{player_name} on {short_name(ladder)}, {states[-1].name}",
+        difference,
+        last.times,
+        variables,
+        line_of=lambda game_id: path if game_id in listed_games else None,
     )
 
 
-def _pinned(visit: Visit, ladder: str, known_at: str) -> Standings:
-    """Return a ladder where a visit is on the axes, its rows do not matter; a wrong position is called as it was asked
-    for.
-    """
+def _resolve_standings(visit: Visit, ladder: str, parameter: str) -> Standings:
+    """Return the standings at a visit's coordinates (one row only). Errors name the query parameter that was wrong."""
     try:
         return visit.view.standings(ladder, limit=1)
-    except BadArgument as problem:
-        raise BadArgument(str(problem), known_at if problem.argument == "known_at" else problem.argument) from None
+    except BadArgument as error:
+        raise BadArgument(str(error), parameter if error.argument == "known_at" else error.argument) from None
 
 
-def _side(ledger: Ledger, ladder: Standings, ids: Sequence[str]) -> Side:
-    """Return what is known at the coordinates of a ladder, whatever is recorded meanwhile."""
-    at = ladder.at
+def _load_state(ledger: Ledger, standings: Standings, ids: Sequence[str]) -> ReportState:
+    """Load one side at fixed coordinates, so that later events do not affect it."""
+    at, ladder = standings.at, standings.ladder
     view = ledger.at(None if at.as_of is None else format_instant(at.as_of), at.known_at)
     with view.ledger.reading() as connection:
         head, recorded = place_at(connection, at.known_at), moment(recorded_at(connection, at.known_at))
-    profile = next(filter(None, (_profile(view, ladder.ladder, player) for player in ids)), None)
+    profile = next(filter(None, (_load_profile(view, ladder, player) for player in ids)), None)
     if profile is None:
-        return Side(view, ladder, head, recorded, None, None, None)
-    before = view.season_before(ladder.ladder)
-    taken_along = before is not None and _profile(view, before, profile.player) is not None
-    account = view.account(ladder.ladder, profile.player)
-    return Side(view, ladder, head, recorded, profile, account, before if taken_along else None)
+        return ReportState(view, standings, head, recorded, None, None, None)
+    previous = view.season_before(ladder)
+    has_carried_points = previous is not None and _load_profile(view, previous, profile.player) is not None
+    account = view.account(ladder, profile.player)
+    return ReportState(view, standings, head, recorded, profile, account, previous if has_carried_points else None)
 
 
-def _profile(view: Snapshot, ladder: str, player: str) -> Profile | None:
-    """Return what the ladder says of somebody who is on it; None of others."""
+def _load_profile(view: Snapshot, ladder: str, player: str) -> Profile | None:
+    """Return the player's profile, or None if they are not on the ladder."""
     try:
-        found = view.profile(ladder, player)
-    except Unknown as problem:
-        if problem.reason != "player-unknown":
+        profile = view.profile(ladder, player)
+    except Unknown as error:
+        if error.reason != "player-unknown":
             raise
         return None
-    return None if found.standing is None and not found.course else found
+    return None if profile.standing is None and not profile.course else profile
 
 
-def _not_on_it(now: Visit, last: Standings, player: str, ids: Sequence[str]) -> str:
-    """Return why there is no report on somebody, and when they began or where they are. Raises `Unknown`
-    (player-unknown).
+def _describe_absence(later: Visit, last: Standings, player: str, ids: Sequence[str]) -> str:
+    """Explain why there is no report: the player's first game is later, or they are on other ladders.
+
+    Raises `Unknown` (player-unknown).
     """
     ladder = last.ladder
     if last.at.until is not None:
-        later = now.ledger.at(known_at=last.at.known_at)
-        found = next(filter(None, (_profile(later, ladder, one) for one in ids)), None)
-        if found is not None:
-            began = f"; it began at {last.times.second(found.course[0].occurred_at)}" if found.course else ""
-            return f"{quote(player)} had nothing on {short_name(ladder)} by {last.times.second(last.at.until)}{began}"
-    there = [row.ladder for row in drop_duplicate_ladders(now.people.get(now.view.person(player).player, ()))]
-    more = f" and {len(there) - LADDERS_LISTED:,} more" if len(there) > LADDERS_LISTED else ""
-    return f"{quote(player)} is not on {short_name(ladder)}; they are on {', '.join(there[:LADDERS_LISTED])}{more}"
+        view = later.ledger.at(known_at=last.at.known_at)
+        profile = next(filter(None, (_load_profile(view, ladder, player_id) for player_id in ids)), None)
+        if profile is not None:
+            until, course = last.times.second(last.at.until), profile.course
+            first = f"; their first game is at {last.times.second(course[0].occurred_at)}" if course else ""
+            return f"{quote(player)} has no points on {short_name(ladder)} before {until}{first}"
+    rows = later.rows_by_player.get(later.view.person(player).player, ())
+    ladders = [row.ladder for row in drop_duplicate_ladders(rows)]
+    more = f" and {len(ladders) - LADDERS_LISTED:,} more" if len(ladders) > LADDERS_LISTED else ""
+    return f"{quote(player)} is not on {short_name(ladder)}; they are on {', '.join(ladders[:LADDERS_LISTED])}{more}"
 
 
-def _statement(side: Side, first: Side, start: Fraction) -> Statement | None:
-    """Return what every game gave, as known at a side, from the start on. Where points run on, the causes tell the
-    second.
-    """
-    if side.profile is None or (side is not first if side.profile.running else not side.course):
+def _build_statement(state: ReportState, first: ReportState, start: Fraction) -> Statement | None:
+    """Return the statement of a side's games. With continuous points, the second side is covered by the causes."""
+    if state.profile is None or (state is not first if state.profile.running else not state.changes):
         return None
-    course = side.course
-    opening = course[0].before if course else start
-    closing = course[-1].after if course else opening
-    lines = tuple(build_change_lines(course))
+    changes = state.changes
+    opening = changes[0].before if changes else start
     return Statement(
-        side.profile.player, side.ladder.ladder, side.at, None, None, opening, lines, closing, times=side.ladder.times
-    )  # fmt: skip
+        state.profile.player,
+        state.ladder.ladder,
+        state.at,
+        None,
+        None,
+        opening,
+        tuple(build_change_lines(changes)),
+        changes[-1].after if changes else opening,
+        times=state.ladder.times,
+    )
 
 
-def _learned(found: PointsAttributed) -> Statement:
-    """Return what made the difference between both sides."""
-    opening, closing = (found.start if end.points is None else end.points for end in (found.before, found.to))
-    lines = tuple(build_cause_lines(found.causes, opening))
-    return Statement(found.player, found.ladder, found.to.at, None, None, opening, lines, closing, times=found.times)
+def _explain_difference(difference: PointsAttributed) -> Statement:
+    """Return the causes of the difference between the two sides."""
+    opening, closing = (
+        difference.start if end.points is None else end.points for end in (difference.before, difference.to)
+    )
+    return Statement(
+        difference.player,
+        difference.ladder,
+        difference.to.at,
+        None,
+        None,
+        opening,
+        tuple(build_cause_lines(difference.causes, opening)),
+        closing,
+        times=difference.times,
+    )
 
 
-def _games(sides: Sequence[Side], ids: Sequence[str]) -> list[ReportedGame]:
-    """Return every game that is the player's at a side, by the time it was played, with what it gave at each."""
-    games = [*dict.fromkeys(chain.from_iterable(side.played for side in sides))]
-    now = _stories(sides[-1], games)
-    each = [*(_stories(side, side.played) for side in sides[:-1]), now]
-    found = []
-    for story in sorted(now.values(), key=lambda one: (one.occurred_at, one.story[0].position)):
-        gave = [_gave(side, story, there.get(story.game_id), ids) for side, there in zip(sides, each, strict=True)]
-        if all(_amounts(one) == _amounts(gave[-1]) for one in gave):
-            found.append(ReportedGame(story, [("", gave[-1])]))
+def _load_games(states: Sequence[ReportState], ids: Sequence[str]) -> list[ReportedGame]:
+    """Return the player's games on either side in order of play, with their effect on each."""
+    games = [*dict.fromkeys(chain.from_iterable(state.games for state in states))]
+    latest_timelines = _load_timelines(states[-1], games)
+    timelines_by_state = [*(_load_timelines(state, state.games) for state in states[:-1]), latest_timelines]
+    reported = []
+    for latest in sorted(latest_timelines.values(), key=lambda game: (game.occurred_at, game.story[0].position)):
+        effects = [
+            _find_effect(state, latest, timelines.get(latest.game_id), ids)
+            for state, timelines in zip(states, timelines_by_state, strict=True)
+        ]
+        if all(_comparable(effect) == _comparable(effects[-1]) for effect in effects):
+            reported.append(ReportedGame(latest, [("", effects[-1])]))
         else:
-            found.append(ReportedGame(story, [(side.name, one) for side, one in zip(sides, gave, strict=True)]))
-    return found
+            names = [state.name for state in states]
+            reported.append(ReportedGame(latest, [*zip(names, effects, strict=True)]))
+    return reported
 
 
-def _stories(side: Side, games: Iterable[str]) -> dict[str, GameTimeline]:
-    """Return the stories of recorded games, as known at a side."""
-    with side.view.staying():
-        return {story.game_id: story for story in side.view.stories([*games], side.ladder.ladder)}
+def _load_timelines(state: ReportState, games: Iterable[str]) -> dict[str, GameTimeline]:
+    """Return the timelines of recorded games."""
+    with state.view.staying():
+        return {timeline.game_id: timeline for timeline in state.view.stories([*games], state.ladder.ladder)}
 
 
-def _gave(side: Side, latest: GameTimeline, story: GameTimeline | None, ids: Sequence[str]) -> Gave:
-    """Return what a game gave the player as known at a side; `latest` is its story as known at the last one."""
-    if latest.story[0].position > side.at.known_at:
-        return Gave(None, None, "not recorded yet")
-    played = side.played.get(latest.game_id)
-    if played is None:
-        return Gave(None, None, _why_not_theirs(side, latest.game_id, ids))
-    if played.change is None or story is None or side.profile is None:
-        return Gave(None, None, played.why_not)
-    (one,) = story.ladders
-    return Gave(one.ruleset, next(row for row in one.players if row.player == side.profile.player), played.why_not)
+def _find_effect(
+    state: ReportState, latest: GameTimeline, timeline: GameTimeline | None, ids: Sequence[str]
+) -> GameEffect:
+    """Return a game's effect on one side; `latest` is the timeline on the last side."""
+    if latest.story[0].position > state.at.known_at:
+        return GameEffect(None, None, "not recorded yet")
+    game = state.games.get(latest.game_id)
+    if game is None:
+        return GameEffect(None, None, _explain_nonparticipation(state, latest.game_id, ids))
+    if game.change is None or timeline is None or state.profile is None:
+        return GameEffect(None, None, game.why_not)
+    (ladder,) = timeline.ladders
+    terms = next(row for row in ladder.players if row.player == state.profile.player)
+    return GameEffect(ladder.ruleset, terms, game.why_not)
 
 
-def _why_not_theirs(side: Side, game_id: str, ids: Sequence[str]) -> str:
-    """Return why a game that is theirs at one side is none of theirs at another."""
-    found = side.view.explain(side.ladder.ladder, game_id)
-    other = next((row.player for row in found.players if row.player in ids), None)
-    not_theirs = "they do not take part in it" if other is None else f"{other}, who played it, was somebody else then"
-    return found.why_not or not_theirs
+def _explain_nonparticipation(state: ReportState, game_id: str, ids: Sequence[str]) -> str:
+    """Explain why the player is not in the game on this side."""
+    explanation = state.view.explain(state.ladder.ladder, game_id)
+    if explanation.why_not:
+        return explanation.why_not
+    participant = next((row.player for row in explanation.players if row.player in ids), None)
+    if participant is None:
+        return "they do not take part in it"
+    return f"{participant}, who played it, was not yet linked to this player"
 
 
-def _amounts(gave: Gave) -> object:
-    """Return what there is to compare of what a game gave: not the ids of the others, who may have been renamed."""
-    if gave.terms is None:
-        return gave.why_not
-    terms = [(term.detail, term.amount, str(term.note)) for term in gave.terms.terms]
-    return gave.ruleset, gave.why_not, gave.terms.before, gave.terms.change, sorted(terms, key=str)
+def _comparable(effect: GameEffect) -> object:
+    """Return the comparable part of an effect; opponents' ids are excluded because they may be renamed."""
+    if effect.terms is None:
+        return effect.why_not
+    terms = [(term.detail, term.amount, str(term.note)) for term in effect.terms.terms]
+    return effect.ruleset, effect.why_not, effect.terms.before, effect.terms.change, sorted(terms, key=str)
 
 
-def _lists(ledger: Ledger, last: Side, player: str) -> list[Listed]:
-    """Return what published lists of what was played by then showed, as they were published."""
-    found = []
-    for one in last.view.publications().rows:
-        if one.ladder == last.ladder.ladder and (last.at.until is None or (one.as_of and one.as_of <= last.at.until)):
-            rows = ledger.at(known_at=one.position).published(one.ladder, [player]).rows
-            found.append(Listed(one, next(iter(rows), None)))
-    return sorted(found, key=lambda one: one.published.position)
+def _load_entries(ledger: Ledger, last: ReportState, player: str) -> list[PublishedEntry]:
+    """Return the player's rows on the lists published up to the last side, in order of publication."""
+    entries, until = [], last.at.until
+    for publication in last.view.publications().rows:
+        is_in_time = until is None or (publication.as_of and publication.as_of <= until)
+        if publication.ladder == last.ladder.ladder and is_in_time:
+            rows = ledger.at(known_at=publication.position).published(publication.ladder, [player]).rows
+            entries.append(PublishedEntry(publication, next(iter(rows), None)))
+    return sorted(entries, key=lambda entry: entry.publication.position)
 
 
-def _decided(last: Side, player: str, games: Sequence[ReportedGame]) -> list[Decided]:
-    """Return the decisions about the player and their games, as they were made."""
-    found = [
-        Decided(one.position, one.recorded_at, one.by, game.story.game_id, " – ".join(filter(None, (
-            became(one.type), one.reason and f"“{one.reason}”", one.result
-        ))))
-        for game in games for one in game.story.story[1:]
-    ]  # fmt: skip
-    for row in last.view.events(player, types=DECIDED).rows:
+def _load_decisions(last: ReportState, player: str, games: Sequence[ReportedGame]) -> list[Decision]:
+    """Return the decisions about the player and their games, in the order in which they were made."""
+    decisions = []
+    for game in games:
+        for entry in game.timeline.story[1:]:
+            parts = describe_effect(entry.type), entry.reason and f"“{entry.reason}”", entry.result
+            description = " – ".join(filter(None, parts))
+            decisions.append(Decision(entry.position, entry.recorded_at, entry.by, game.timeline.game_id, description))
+    for row in last.view.events(player, types=DECISION_TYPES).rows:
         event, data = row.event, row.event["data"] if row.target is None else row.target.data
         if data.get("ladder", last.ladder.ladder) == last.ladder.ladder:
-            told = words_of(row, last.ladder.times)
-            found.append(Decided(event["position"], event["recorded_at"], event["by"], None, told))
-    return sorted(found)
+            description = words_of(row, last.ladder.times)
+            decisions.append(Decision(event["position"], event["recorded_at"], event["by"], None, description))
+    return sorted(decisions)
 
 
-def _rules(sides: Sequence[Side]) -> list[RulesetState]:
-    """Return the versions that scored games of the player or rank the ladder, at any side, the oldest first."""
-    found = dict[str, RulesetState]()
-    for side in reversed(sides):
-        for name in dict.fromkeys([*(row.ruleset for row in side.course if row.ruleset), side.ladder.ruleset]):
-            if name not in found:
-                found[name] = side.view.ruleset(name)
-    return sorted(found.values(), key=lambda one: one.position)
+def _load_rulesets(states: Sequence[ReportState]) -> list[RulesetState]:
+    """Return the versions that scored the player's games or rank the ladder on any side, oldest first."""
+    rulesets = dict[str, RulesetState]()
+    for state in reversed(states):
+        for name in dict.fromkeys([*(row.ruleset for row in state.changes if row.ruleset), state.ladder.ruleset]):
+            if name not in rulesets:
+                rulesets[name] = state.view.ruleset(name)
+    return sorted(rulesets.values(), key=lambda ruleset: ruleset.position)
 
 
-def _chart(sides: Sequence[Side], named: str, game_link: Callable[[str], str]) -> str:
-    """Return the points by date, as known at each side; nothing for who has no game."""
-    courses = {side.course: side for side in sides if side.course}
-    if not courses:
+def _draw_chart(states: Sequence[ReportState], player_name: str, game_link: Callable[[str], str]) -> str:
+    """Return a chart of the points by date, one line per side; empty if there are no games."""
+    distinct = {state.changes: state for state in states if state.changes}
+    if not distinct:
         return ""
+    last = states[-1]
 
-    def told(row: Change) -> str:
-        what = row.reason if row.game_id is None else row.game_id
-        return f"{what}, {time_played(last.ladder.times, row.occurred_at)}: {signed(row.change)}, {rating_after(row)}"
+    def describe(row: Change) -> str:
+        subject = row.reason if row.game_id is None else row.game_id
+        played = format_time_played(last.ladder.times, row.occurred_at)
+        return f"{subject}, {played}: {format_change(row.change)}, {format_points_after(row)}"
 
-    last = sides[-1]
     lines = [
-        points_line(named if len(courses) == 1 else side.name, side.steps, "date", told, game_link)
-        for side in courses.values()
-    ]  # fmt: skip
-    ends = "; ".join(f"{side.name}: {points(course[-1].after)}" for course, side in courses.items())
-    if len(courses) == 1:
-        ends += describe_band(last.steps, points)
-    marks = revisions(last.steps, "date", lambda row: f"{row.game_id} was corrected later")
-    title = f"Points of {named} on {short_name(last.ladder.ladder)}"
-    return steps(lines, title=title, description=f"{ends}.", prefix="points", marks=marks)
+        points_line(player_name if len(distinct) == 1 else state.name, state.steps, "date", describe, game_link)
+        for state in distinct.values()
+    ]
+    ends = "; ".join(f"{state.name}: {format_points(changes[-1].after)}" for changes, state in distinct.items())
+    if len(distinct) == 1:
+        ends += describe_band(last.steps, format_points)
+    return draw_steps(
+        lines,
+        title=f"Points of {player_name} on {short_name(last.ladder.ladder)}",
+        description=f"{ends}.",
+        prefix="points",
+        marks=revision_marks(last.steps, "date", lambda row: f"{row.game_id} was corrected later"),
+    )
 
 
 def _commands(
-    sides: Sequence[Side], lists: Sequence[Listed], ladder: str, games: Sequence[ReportedGame]
-) -> Iterator[tuple[str, ...]]:
-    """Yield what can be asked of the ledger, or of a copy of it: the options of a command, and its arguments."""
-    first, last = sides[0], sides[-1]
-    # of ids that became one person later, the one that was meant
-    player = next(side.profile.player for side in sides if side.profile)
-    until = [] if last.at.as_of is None else [format_instant(last.at.as_of)]
-    as_of = " ".join(f"--as-of {one}" for one in until)
+    states: Sequence[ReportState], entries: Sequence[PublishedEntry], ladder: str, games: Sequence[ReportedGame]
+) -> Iterator[ReproductionCommand]:
+    """Yield the commands that reproduce the report."""
+    first, last = states[0], states[-1]
+    # ids may have been merged later; use the earliest known one
+    player = next(state.profile.player for state in states if state.profile)
+    as_of = "" if last.at.as_of is None else f"--as-of {format_instant(last.at.as_of)}"
     both = f"{as_of} --known-at {first.at.known_at} --to {last.at.known_at}"
-    for side in sides:
-        yield "Whether the ledger holds this history", f"verify --head {side.head}"
-    for side in sides:
-        axes = f"{as_of} --known-at {side.at.known_at}"
-        yield f"The rank, the points and the digest, {side.name}", f"standings {axes} --format json", ladder
-        if side.profile is not None:
-            name = side.profile.player
-            yield f"Every change of the points, {side.name}", f"history {axes}", name, ladder
-            yield f"What counts and what does not, {side.name}", f"explain --player {axes}", name, ladder
-        if one := next(iter(side.played), None):
-            yield f"The terms of a game, such as {one}, {side.name}", f"explain {axes}", one, ladder
-    for listed in lists:
-        at = listed.published.position
-        yield f"The list published at position {at}", f"standings --known-at {at} --as-published", ladder
+    for state in states:
+        yield ReproductionCommand("Check that the ledger contains this history", f"verify --head {state.head}", ())
+    for state in states:
+        yield from _state_commands(state, ladder, f"{as_of} --known-at {state.at.known_at}")
+    for entry in entries:
+        position = entry.publication.position
+        options = f"standings --known-at {position} --as-published"
+        yield ReproductionCommand(f"The list published at position {position}", options, (ladder,))
     if first is not last:
-        ends = [",".join([*(f"as-of={one}" for one in until), f"known-at={side.at.known_at}"]) for side in sides]
-        yield "What made the difference", f"explain --change --from {ends[0]} --to {ends[1]}", player, ladder
+        prefix = "" if last.at.as_of is None else f"as-of={format_instant(last.at.as_of)},"
+        start, end = (f"{prefix}known-at={state.at.known_at}" for state in states)
+        options = f"explain --change --from {start} --to {end}"
+        yield ReproductionCommand("Causes of the difference", options, (player, ladder))
     if games:
-        told = games[0].story.game_id
-        yield f"Who recorded a game, such as {told}, and what became of it", "log", told
-    for month, of in sorted({one for side in sides for one in _months(side, ladder)}):
-        yield f"The place of {month}: a report on its list", f"report player {both} -o {month}.html", player, of
-    for before in dict.fromkeys(side.before for side in sides if side.before):
-        yield (
-            "What was carried over: a report on the season before",
-            f"report player {both} -o before.html",
-            player,
-            before,
-        )
-    for name in (found.ruleset.name for found in _rules(sides)):
-        yield "What the rules say", f"rules show --known-at {last.at.known_at}", name
-    yield "This page, byte for byte", f"report player {both} -o again.html", player, ladder
+        game_id = games[0].timeline.game_id
+        yield ReproductionCommand(f"The history of a game, such as {game_id}", "log", (game_id,))
+    for month, month_ladder in sorted({pair for state in states for pair in _month_ladders(state, ladder)}):
+        title, options = f"The rank in {month}: report on that month's list", f"report player {both} -o {month}.html"
+        yield ReproductionCommand(title, options, (player, month_ladder))
+    for season in dict.fromkeys(state.previous_season for state in states if state.previous_season):
+        options = f"report player {both} -o before.html"
+        yield ReproductionCommand("Carried-over points: report on the previous season", options, (player, season))
+    for ruleset in _load_rulesets(states):
+        options = f"rules show --known-at {last.at.known_at}"
+        yield ReproductionCommand("The text of the rules", options, (ruleset.ruleset.name,))
+    yield ReproductionCommand("This page, byte for byte", f"report player {both} -o again.html", (player, ladder))
 
 
-def _months(side: Side, ladder: str) -> Iterator[tuple[str, str]]:
-    """Yield the months whose places a list sums, with their lists."""
-    told = {term.term for term in side.account.terms} if side.account else set()
-    yield from (one for one in side.view.months(ladder).items() if one[0] in told)
+def _state_commands(state: ReportState, ladder: str, axes: str) -> Iterator[ReproductionCommand]:
+    """Yield the commands that reproduce one side of the report, at its coordinates."""
+    title = f"The rank, the points and the digest, {state.name}"
+    yield ReproductionCommand(title, f"standings {axes} --format json", (ladder,))
+    if state.profile is not None:
+        names = state.profile.player, ladder
+        yield ReproductionCommand(f"Every change of the points, {state.name}", f"history {axes}", names)
+        yield ReproductionCommand(f"Counted and uncounted games, {state.name}", f"explain --player {axes}", names)
+    if game_id := next(iter(state.games), None):
+        title = f"The terms of a game, such as {game_id}, {state.name}"
+        yield ReproductionCommand(title, f"explain {axes}", (game_id, ladder))
 
 
-def _typed(options: str, names: Sequence[str]) -> str:
-    """Return a command as it is typed; a name that looks like an option stands behind --."""
-    apart = ["--"] if any(name.startswith("-") for name in names) else []
-    return shlex.join(["ratings", *options.split(), *apart, *names])
+def _month_ladders(state: ReportState, ladder: str) -> Iterator[tuple[str, str]]:
+    """Yield (month, ladder) for each monthly list that contributes to this list."""
+    months = {term.term for term in state.account.terms} if state.account else set()
+    yield from (pair for pair in state.view.months(ladder).items() if pair[0] in months)
+
+
+def _format_command(command: ReproductionCommand) -> str:
+    """Return a shell-ready command; names that look like options follow `--`."""
+    separator = ["--"] if any(name.startswith("-") for name in command.arguments) else []
+    return shlex.join(["ratings", *command.options.split(), *separator, *command.arguments])

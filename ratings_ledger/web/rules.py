@@ -1,4 +1,4 @@
-"""The pages of rulesets: their versions, when each of them scores, and what it says."""
+"""Build the ruleset pages: versions, the dates each is in force, and its parameters."""
 
 from dataclasses import replace
 
@@ -12,22 +12,19 @@ RULES = ("rules",)
 
 
 def rules_page(visit: Visit) -> Page:
-    """Return all published versions. Raises as `Snapshot.rulesets` does."""
-    found = visit.view.rulesets()
-    return Page(RULES, "rules", "Rules", found, UTC_TIMES, {"found": found}, "", visit.query)
+    """Return the page of all published versions. Raises the errors of `Snapshot.rulesets`."""
+    rulesets = visit.view.rulesets()
+    return Page(RULES, "rules", "Rules", rulesets, UTC_TIMES, {"rulesets": rulesets}, "", visit.query)
 
 
 def ruleset_page(visit: Visit, ruleset_id: str, version: str | None = None) -> Page:
-    """Return what a version says, by default the newest in force, and when which version scores. Raises `Unknown`."""
+    """Return the page of a version, by default the newest in force, with its ruleset's timeline. Raises `Unknown`."""
     try:
-        found = visit.view.ruleset(ruleset_id if version is None else f"{ruleset_id}@{version}")
+        state = visit.view.ruleset(ruleset_id if version is None else f"{ruleset_id}@{version}")
     except BadArgument as problem:
         raise Unknown("ruleset-unknown", str(problem)) from None
-    # an event that withdraws something may have withdrawn a version
+    # a voided event may have been a version
     last = visit.view.events(types=["ruleset.published", "event.voided"], limit=1).rows[-1].event["position"]
-    found = replace(found, known_at=last)
-    title = found.ruleset.name
-    return Page(
-        addresses.ruleset(ruleset_id, version), "ruleset", title, found, found.times,
-        {"found": found, "id": ruleset_id}, None, visit.query,
-    )  # fmt: skip
+    state = replace(state, known_at=last)
+    path, variables = addresses.ruleset(ruleset_id, version), {"state": state, "id": ruleset_id}
+    return Page(path, "ruleset", state.ruleset.name, state, state.times, variables, None, visit.query)

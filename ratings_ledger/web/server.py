@@ -1,10 +1,10 @@
-"""The pages on a server: each request is a question at coordinates, answered from memory where nothing has changed.
+"""Serve the pages over HTTP, read-only, with a cache of answers.
 
-It only reads. Answers are kept by the head of the log and the quarter of an hour at which they were made, so a new
-event is on the pages within a second, and the end of a month when it comes; there are at most `KEPT_BYTES` of them.
-At most `AT_ONCE` answers are worked out at a time, each for at most `SECONDS`; whoever would have to wait longer is
-told to come back. Where the ledger has rules of packages, processes work them out that can be killed; a rule that never
-ends, or ends its process, is given up until the next quarter of an hour.
+Answers are cached by the head of the log and the current quarter of an hour. So a new event is on the pages within a
+second, and lists close on time. The cache holds at most `CACHE_BYTES`. At most `WORKERS` answers are computed at the
+same time, each for at most `SECONDS`; a client that would have to wait longer is asked to retry. If the ledger uses
+third-party rules, separate processes compute the answers, because they can be killed. A rule that never ends, or that
+ends its process, is disabled until the next quarter of an hour.
 """
 
 import sys
@@ -45,30 +45,30 @@ from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.web.addresses import RULE_SECONDS, STATUS, Path
 from ratings_ledger.web.connections import ACCEPTED_AT_ONCE, LimitedConnection, Server
 from ratings_ledger.web.games import GAMES, game_lines
-from ratings_ledger.web.openapi import OPENAPI, as_openapi
-from ratings_ledger.web.page import CSS, FORMATS, STYLE, Site, refusal
-from ratings_ledger.web.routes import REPEATED, members_of, page_at
+from ratings_ledger.web.openapi import OPENAPI, render_openapi
+from ratings_ledger.web.page import CSS, FORMATS, STYLE, Site, error_page
+from ratings_ledger.web.routes import REPEATED, page_at, parameters_of
 from ratings_ledger.web.visits import AXES, Visit
 from ratings_ledger.web.workers import RulesLost, Worker
 
-KEPT_BYTES = 64 << 20
-BESIDE_BYTES = 2_000  # of an answer beside its content
-AT_ONCE, SECONDS = 2, 10
-FILES_AT_ONCE = 4
-LOCK_SECONDS = 3  # for so long an answer waits for a lock on the store, unless its URL says otherwise
-HEAD_US = 300_000  # for so many microseconds nobody looks for a new head
-QUARTER_US = 15 * 60 * 1_000_000  # in every zone, days and with them lists end on a quarter of an hour
-# a thread that reads a row waits so many seconds for one that computes, and an append to SQLite for both
+CACHE_BYTES = 64 << 20
+OVERHEAD_BYTES = 2_000  # memory of a cached answer besides its content
+WORKERS, SECONDS = 2, 10
+DOWNLOADS_MAX = 4  # concurrent downloads of all games
+LOCK_SECONDS = 3  # wait for a lock on the store, unless its URL sets a timeout
+HEAD_US = 300_000  # microseconds for which a known head is used
+SCHEMA_US = 2_000_000  # microseconds after which the schema is checked again
+QUARTER_US = 15 * 60 * 1_000_000  # in every time zone, days and lists end on a quarter of an hour
+# shorter than Python's default: threads that read rows, and appends to SQLite, wait for a thread that computes
 SWITCH_S = 0.0001
-SCHEMA_US = 2_000_000  # and for so many, whether a ledger that can be read has another schema now
 ADDRESS_MAX = 2_000  # bytes of a path, and of a query
-FIELDS_MAX = 30  # members of a query
+FIELDS_MAX = 30  # parameters of a query
 
 
-class Answered(NamedTuple):
-    """What a request is told: the status, the type of the content, the content with its name, and other headers.
+class Response(NamedTuple):
+    """A response: status, content type, content, ETag and other headers.
 
-    What is long has the rest of its content in `parts`.
+    A long response has the rest of its content in `chunks`.
     """
 
     status: int
@@ -76,11 +76,11 @@ class Answered(NamedTuple):
     content: bytes
     etag: str = ""
     headers: tuple[tuple[str, str], ...] = ()
-    parts: Iterator[bytes] | None = None
+    chunks: Iterator[bytes] | None = None
 
 
 class Request(NamedTuple):
-    """What is asked for: the path of a page in a format, at coordinates, by name, and what else its page takes."""
+    """A request: the path of a page, the extension of its format, and all query parameters."""
 
     path: Path
     ending: str
@@ -88,332 +88,349 @@ class Request(NamedTuple):
 
     @property
     def coordinates(self) -> dict[str, str]:
-        """Return the coordinates among it."""
+        """Return the query parameters that are coordinates."""
         return {name: value for name, value in self.query if name in AXES}
 
     @property
-    def others(self) -> dict[str, list[str]]:
-        """Return what is asked for besides."""
-        found: dict[str, list[str]] = {}
+    def page_parameters(self) -> dict[str, list[str]]:
+        """Return the query parameters of the page itself, besides coordinates."""
+        parameters: dict[str, list[str]] = {}
         for name, value in self.query:
             if name not in AXES:
-                found.setdefault(name, []).append(value)
-        return found
+                parameters.setdefault(name, []).append(value)
+        return parameters
 
 
-class Answers:
-    """The answers that were given last, by what was asked at which head, in a bounded memory. Threads may share it."""
+class ResponseCache:
+    """A thread-safe cache of responses, bounded in memory, that evicts the least recently used ones."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._kept: OrderedDict[Any, Answered] = OrderedDict()
+        self._responses: OrderedDict[Any, Response] = OrderedDict()
         self._bytes = 0
 
-    def get(self, key: Any) -> Answered | None:
-        """Return an answer that was kept."""
+    def get(self, key: Any) -> Response | None:
+        """Return a cached response."""
         with self._lock:
-            if (found := self._kept.get(key)) is not None:
-                self._kept.move_to_end(key)
-            return found
+            if (response := self._responses.get(key)) is not None:
+                self._responses.move_to_end(key)
+            return response
 
-    def keep(self, key: Any, answered: Answered) -> None:
-        """Keep an answer in place of those that nobody asked for lately."""
+    def add(self, key: Any, response: Response) -> None:
+        """Cache a response, evicting the least recently used ones."""
         with self._lock:
-            if key not in self._kept and _size(answered) <= KEPT_BYTES:
-                self._kept[key] = answered
-                self._bytes += _size(answered)
-            while self._bytes > KEPT_BYTES:
-                _, old = self._kept.popitem(last=False)
-                self._bytes -= _size(old)
+            if key not in self._responses and _memory_size(response) <= CACHE_BYTES:
+                self._responses[key] = response
+                self._bytes += _memory_size(response)
+            while self._bytes > CACHE_BYTES:
+                _, oldest = self._responses.popitem(last=False)
+                self._bytes -= _memory_size(oldest)
 
 
-def _quarter() -> int:
-    """Return the number of the quarter of an hour, which decides what the clock says on a page: whether a list is
-    closed.
-    """
+def _current_quarter() -> int:
+    """Return the number of the current quarter of an hour. Pages change with it only where lists close."""
     return clock.now() // QUARTER_US
 
 
-def _size(answered: Answered) -> int:
-    """Return how much memory an answer takes, roughly, with what it is found by."""
-    return len(answered.content) + BESIDE_BYTES
+def _memory_size(response: Response) -> int:
+    """Estimate the memory of a response and its key."""
+    return len(response.content) + OVERHEAD_BYTES
 
 
 class Pages:
     """The pages of one ledger, as an ASGI application."""
 
     def __init__(
-        self, url: str, site: Site, hosts: Collection[str], frames: str = "'none'", rule_seconds: float = RULE_SECONDS
+        self,
+        url: str,
+        site: Site,
+        hosts: Collection[str],
+        frames: str = "'none'",
+        rule_seconds: float = RULE_SECONDS,
     ) -> None:
-        self.url, self.site, self.hosts = _impatient(url), site, frozenset(host.lower() for host in hosts)
+        self.url, self.site, self.hosts = _limit_lock_wait(url), site, frozenset(host.lower() for host in hosts)
         self.rule_seconds = rule_seconds
         self._policy = (
             "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; "
             f"frame-ancestors {frames}"
         )
-        self._answers = Answers()
-        self._workers, self._watcher = ThreadPoolExecutor(AT_ONCE), ThreadPoolExecutor(1)
+        self._cache = ResponseCache()
+        self._threads, self._head_thread = ThreadPoolExecutor(WORKERS), ThreadPoolExecutor(1)
         self._ledger: Ledger | None = None
-        self._workers_of: dict[int, Worker] = {}  # by thread
-        # a process that is forked while a file of SQLite is open inherits locks and files that are not its own
+        self._workers: dict[int, Worker] = {}  # by thread
+        # a process forked while a SQLite file is open would inherit its locks
         self._reading_or_forking = Lock()
         self._needs_workers: tuple[Head | None, bool] = None, False
-        self._given_up: tuple[int, dict[str, str]] = 0, {}  # in a quarter of an hour, why, by the rule
-        self._looking: Future[tuple[int, Head | str]] | None = None
-        self._seen: tuple[int, Head | str] | None = None
+        self._disabled: tuple[int, dict[str, str]] = 0, {}  # a quarter of an hour, and in it the reason by rule
+        self._reading_head: Future[tuple[int, Head | str]] | None = None
+        self._last_head: tuple[int, Head | str] | None = None  # with the time of reading; an error message on failure
         self._opened_at = 0
-        self._files = 0
+        self._downloads = 0
 
     def close(self) -> None:
-        """End the processes that work out answers."""
-        while self._workers_of:
-            self._workers_of.popitem()[1].end()
+        """End the worker processes."""
+        while self._workers:
+            self._workers.popitem()[1].end()
 
     async def __call__(self, scope: Mapping[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
-            await _live(receive, send)
+            await _handle_lifespan(receive, send)
             self.close()
         elif scope["type"] == "http":
             await self._respond(scope, send)
 
     async def _respond(self, scope: Mapping[str, Any], send: Any) -> None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        known = [one.strip().removeprefix("W/") for one in headers.get("if-none-match", "").split(",")]
-        found = await self._answer(scope, headers, known)
-        told = [
-            ("content-security-policy", self._policy), ("x-content-type-options", "nosniff"),
-            ("referrer-policy", "no-referrer"), *found.headers,
-        ]  # fmt: skip
-        status, content = found.status, found.content
-        if found.etag:
-            told.append(("etag", found.etag))
-            if found.etag in known:
+        known_etags = [etag.strip().removeprefix("W/") for etag in headers.get("if-none-match", "").split(",")]
+        response = await self._answer(scope, headers, known_etags)
+        status, content = response.status, response.content
+        response_headers = [
+            ("content-security-policy", self._policy),
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+            *response.headers,
+        ]
+        if response.etag:
+            response_headers.append(("etag", response.etag))
+            if response.etag in known_etags:
                 status, content = 304, b""
         if status != 304:
-            told += [("content-type", found.type)]
-            told += [("content-length", str(len(content)))] if found.parts is None else []
-        if "cache-control" not in dict(told):
-            told.append(("cache-control", "no-cache"))
-        raw = [(name.encode(), value.encode("ascii")) for name, value in told]
-        await send({"type": "http.response.start", "status": status, "headers": raw})
+            response_headers.append(("content-type", response.type))
+            if response.chunks is None:
+                response_headers.append(("content-length", str(len(content))))
+        if "cache-control" not in dict(response_headers):
+            response_headers.append(("cache-control", "no-cache"))
+        raw_headers = [(name.encode(), value.encode("ascii")) for name, value in response_headers]
+        await send({"type": "http.response.start", "status": status, "headers": raw_headers})
         body = {"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content}
-        if found.parts is None:
+        if response.chunks is None:
             await send(body)
             return
         try:
             await send(body | {"more_body": True})
-            if scope["method"] == "HEAD" or await self._send_parts(found.parts, send):
+            if scope["method"] == "HEAD" or await self._send_chunks(response.chunks, send):
                 await send({"type": "http.response.body", "body": b""})
         finally:
-            self._files -= 1
+            self._downloads -= 1
 
-    async def _send_parts(self, parts: Iterator[bytes], send: Any) -> bool:
-        """Send one part after another, as fast as they are taken; whether all could be read. Without an end that is
-        announced, whoever takes them sees that some are missing.
+    async def _send_chunks(self, chunks: Iterator[bytes], send: Any) -> bool:
+        """Send chunks as fast as the client reads them, and tell whether all could be read.
+
+        After a failure the end of the body is not sent, so the client sees that the download is incomplete.
         """
         try:
-            while (part := await get_running_loop().run_in_executor(self._workers, next, parts, None)) is not None:
-                await send({"type": "http.response.body", "body": part, "more_body": True})
-        except LedgerError as problem:
-            LOGGER.warning("%s", problem)
+            while (chunk := await get_running_loop().run_in_executor(self._threads, next, chunks, None)) is not None:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        except LedgerError as error:
+            LOGGER.warning("%s", error)
             return False
         return True
 
-    async def _answer(self, scope: Mapping[str, Any], headers: Mapping[str, str], known: Collection[str]) -> Answered:
-        """Return what a request is told; refusals are pages, too, or JSON where that was asked for."""
-        asked = _asked_path(scope["raw_path"])
+    async def _answer(
+        self, scope: Mapping[str, Any], headers: Mapping[str, str], known_etags: Collection[str]
+    ) -> Response:
+        """Return the response to a request. An error is a page too, or JSON if the request is for JSON."""
+        request = _parse_path(scope["raw_path"])
         try:
-            if headers.get("host", "").rpartition(":")[0].lower() not in self.hosts and (
-                headers.get("host", "").lower() not in self.hosts
-            ):
-                raise _No(421, "This server does not answer for that host; start it with --host-name to let it.")
+            host = headers.get("host", "").lower()
+            if host not in self.hosts and host.rpartition(":")[0] not in self.hosts:
+                raise _HttpError(421, "This server does not answer for this host; restart it with `--host-name HOST`.")
             if scope["method"] not in ("GET", "HEAD"):
-                raise _No(405, "Pages are only read: GET and HEAD.", (("allow", "GET, HEAD"),))
+                raise _HttpError(405, "Pages are read-only: use GET or HEAD.", (("allow", "GET, HEAD"),))
             if len(scope["raw_path"]) > ADDRESS_MAX:
-                raise _No(414, f"The path of an address has at most {ADDRESS_MAX:,} bytes.")
-            if (lasting := self._lasting(scope["path"])) is not None:
-                return lasting
-            asked = asked._replace(query=_query(scope["query_string"], asked.path))
+                raise _HttpError(414, f"The path of an address can have at most {ADDRESS_MAX:,} bytes.")
+            if (static := self._static_response(scope["path"])) is not None:
+                return static
+            request = request._replace(query=_parse_query(scope["query_string"], request.path))
             async with timeout(SECONDS):
-                head = await self._newest()
+                head = await self._current_head()
                 if scope["path"] == f"/{GAMES}":
-                    return await self._begin_games(head, asked, known)
-                if (found := self._answers.get((head, _quarter(), asked))) is None:
-                    found = await get_running_loop().run_in_executor(self._workers, self._work_out, head, asked)
-                return found
-        except _No as no:
-            return self._refused(asked, no)
+                    return await self._start_download(head, request, known_etags)
+                if (response := self._cache.get((head, _current_quarter(), request))) is None:
+                    response = await get_running_loop().run_in_executor(self._threads, self._compute, head, request)
+                return response
+        except _HttpError as error:
+            return self._error_response(request, error)
         except TimeoutError:
-            return self._refused(asked, _No(503, "That takes too long just now; come back in a while.", RETRY))
+            message = "The answer takes too long right now; try again in a while."
+            return self._error_response(request, _HttpError(503, message, RETRY))
 
-    async def _newest(self) -> Head:
-        """Return where the log ended a moment ago; requests at the same time look together. Raises `_No`."""
-        seen = self._seen
-        if seen is None or not 0 <= clock.now() - seen[0] <= HEAD_US:
+    async def _current_head(self) -> Head:
+        """Return the head of the log, at most `HEAD_US` old; concurrent requests share one reading.
+
+        Raises `_HttpError`.
+        """
+        last = self._last_head
+        if last is None or not 0 <= clock.now() - last[0] <= HEAD_US:
             loop = get_running_loop()
-            if self._looking is None or self._looking.done() or self._looking.get_loop() is not loop:
-                self._looking = loop.run_in_executor(self._watcher, self._look)
-            seen = await shield(self._looking)
-        if isinstance(seen[1], str):
-            raise _No(503, seen[1], RETRY)
-        return seen[1]
+            reading = self._reading_head
+            if reading is None or reading.done() or reading.get_loop() is not loop:
+                reading = self._reading_head = loop.run_in_executor(self._head_thread, self._refresh_head)
+            last = await shield(reading)
+        if isinstance(last[1], str):
+            raise _HttpError(503, last[1], RETRY)
+        return last[1]
 
-    def _look(self) -> tuple[int, Head | str]:
-        """Return where the log ends, or why nobody can tell."""
-        found: Head | str
+    def _refresh_head(self) -> tuple[int, Head | str]:
+        """Read the head of the log, or the reason why it cannot be read."""
+        head: Head | str
         try:
             try:
                 with self._reading_or_forking:
-                    found = self._read_head(not 0 <= clock.now() - self._opened_at <= SCHEMA_US)
-            except LedgerError as problem:
-                if problem.reason == "busy":  # for which it has waited
+                    head = self._read_head(reopen=not 0 <= clock.now() - self._opened_at <= SCHEMA_US)
+            except LedgerError as error:
+                if error.reason == "busy":  # it has already waited for the lock
                     raise
                 with self._reading_or_forking:
-                    found = self._read_head(True)
-        except LedgerError as problem:
-            found = _why(problem)
+                    head = self._read_head(reopen=True)
+        except LedgerError as error:
+            head = _public_reason(error)
             self._opened_at = 0
-            if self._seen is None or self._seen[1] != found:
-                LOGGER.warning("%s", problem)
-        self._seen = clock.now(), found
-        return self._seen
+            if self._last_head is None or self._last_head[1] != head:
+                LOGGER.warning("%s", error)
+        self._last_head = clock.now(), head
+        return self._last_head
 
-    def _read_head(self, anew: bool) -> Head:
-        """Return where the log ends. A ledger that is opened anew is refused if it is none now, or has another schema;
-        that of before connects for every question, and keeps what it knows by chain hashes, so it serves for any.
+    def _read_head(self, *, reopen: bool) -> Head:
+        """Return the head of the log. Reopening refuses a ledger that was removed or has another schema.
+
+        The first ledger object stays in use: it connects for every query and caches by chain hash, so it is valid for
+        any ledger at this URL.
         """
-        if anew or self._ledger is None:
+        if reopen or self._ledger is None:
             opened = open_ledger(self.url)
             self._ledger, self._opened_at = self._ledger or opened, clock.now()
         return self._ledger.head
 
     @contextmanager
-    def _visiting(self, head: Head, asked: Request) -> Iterator[Visit]:
-        """Provide the ledger at a head of its log. Raises `_No`, also if by the end it is another ledger."""
+    def _visit(self, head: Head, request: Request) -> Iterator[Visit]:
+        """Provide the ledger at a head of its log. Raises `_HttpError`, also if another ledger has replaced it."""
         assert self._ledger is not None
-        with _refusing():
-            there = {"known_at": str(head.position)} | asked.coordinates if head.position else {}
-            visit = Visit(self._ledger, there, asked.others)
-            visit.query = asked.coordinates
+        with _http_errors():
+            coordinates = {"known_at": str(head.position)} | request.coordinates if head.position else {}
+            visit = Visit(self._ledger, coordinates, request.page_parameters)
+            visit.query = request.coordinates
             try:
                 yield visit
             finally:
                 with visit.view.ledger.reading() as connection:
                     if chain_hash_at(connection, head.position) != head.chain_hash:
-                        raise _No(503, "Another ledger has taken the place of this one just now; ask again.", RETRY)
+                        message = "This ledger was replaced by another one a moment ago; try again."
+                        raise _HttpError(503, message, RETRY)
 
-    def _work_out(self, head: Head, asked: Request) -> Answered:
-        """Return an answer at a head of the log. Raises `_No`."""
-        if asked.ending not in FORMATS:
-            raise _No(404, f"There is no such file; all games are in /{GAMES}.")
-        quarter = _quarter()
-        made = self._ask_worker(head, asked) if self._has_packages(head) else self._make(head, asked)
-        if isinstance(made, Refusal):
-            raise _No(made.status, made.reason, made.headers)
-        # jobs leave no event, and what is asked of an empty log has no position to be asked at
-        if head.position and asked.path != STATUS:
-            self._answers.keep((head, quarter, asked), made)
-        return made
+    def _compute(self, head: Head, request: Request) -> Response:
+        """Compute a response at a head of the log and cache it. Raises `_HttpError`."""
+        if request.ending not in FORMATS:
+            raise _HttpError(404, f"There is no such file; all games are in /{GAMES}.")
+        quarter = _current_quarter()
+        if self._uses_packages(head):
+            response = self._compute_in_worker(head, request)
+        else:
+            response = self._build_response(head, request)
+        if isinstance(response, ErrorReport):
+            raise _HttpError(response.status, response.reason, response.headers)
+        # the status changes without an event, and an empty log has no position that identifies it
+        if head.position and request.path != STATUS:
+            self._cache.add((head, quarter, request), response)
+        return response
 
-    def _make(self, head: Head, asked: Request) -> "Answered | Refusal":
-        """Work out an answer, or why there is none."""
+    def _build_response(self, head: Head, request: Request) -> "Response | ErrorReport":
+        """Build a page and render it, or return the error."""
         try:
-            with self._visiting(head, asked) as visit, visit.view.staying():
-                page = page_at(visit, asked.path)
-            kind, write = FORMATS[asked.ending]
-            if asked.ending == ".csv" and page.table is None:
-                raise _No(404, "This page is no table, so there is no CSV of it.")
-            content = write(page, self.site)
-        except _No as no:
-            return Refusal(no.status, str(no), no.headers, isinstance(no.__context__, UNREADABLE))
-        return Answered(200, f"{kind}; charset=utf-8", content, _etag(content), _robots(asked))
+            with self._visit(head, request) as visit, visit.view.staying():
+                page = page_at(visit, request.path)
+            kind, render = FORMATS[request.ending]
+            if request.ending == ".csv" and page.table is None:
+                raise _HttpError(404, "This page has no table and so no CSV; ask for .json instead.")
+            content = render(page, self.site)
+        except _HttpError as error:
+            return ErrorReport(error.status, str(error), error.headers, isinstance(error.__context__, UNREADABLE))
+        return Response(200, f"{kind}; charset=utf-8", content, _etag(content), _robots_header(request))
 
-    def _has_packages(self, head: Head) -> bool:
-        """Tell whether a ruleset in the log names a rule of a package. Raises `_No`."""
+    def _uses_packages(self, head: Head) -> bool:
+        """Tell whether a ruleset in the log uses a third-party rule. Raises `_HttpError`."""
         if self._needs_workers[0] != head:
             assert self._ledger is not None
-            with _refusing(), self._reading_or_forking, self._ledger.at().ledger.reading() as connection:
+            with _http_errors(), self._reading_or_forking, self._ledger.at().ledger.reading() as connection:
                 rows = read_where(connection, until=head.position, type_name=PUBLISHED)
                 rules = [event.data["rule"] for event in read_events_of_type(PUBLISHED, rows)]
             self._needs_workers = head, not BUILT_IN.keys() >= {*rules}
         return self._needs_workers[1]
 
-    def _ask_worker(self, head: Head, asked: Request) -> "Answered | Refusal":
-        """Have this thread's process work out an answer; rules that cost it its life are given up. Raises `_No`."""
+    def _compute_in_worker(self, head: Head, request: Request) -> "Response | ErrorReport":
+        """Compute a response in this thread's process; disable rules that kill it. Raises `_HttpError`."""
         while True:
-            quarter = _quarter()
-            if self._given_up[0] != quarter:
-                self._given_up = quarter, {}
-            given_up = self._given_up[1]
-            worker = self._workers_of.get(get_ident())
-            if worker is None or worker.given_up != given_up:
+            quarter = _current_quarter()
+            if self._disabled[0] != quarter:
+                self._disabled = quarter, {}
+            disabled = self._disabled[1]
+            worker = self._workers.get(get_ident())
+            if worker is None or worker.disabled != disabled:
                 if worker is not None:
                     worker.end()
                 with self._reading_or_forking:
-                    worker = Worker(partial(_make_in_worker, self), self.rule_seconds, given_up)
-                self._workers_of[get_ident()] = worker
+                    worker = Worker(partial(_build_in_worker, self), self.rule_seconds, disabled)
+                self._workers[get_ident()] = worker
             try:
-                made: Answered | Refusal = worker.do(head, asked)
-                if isinstance(made, Refusal) and made.cannot_read:
-                    self._workers_of.pop(get_ident(), worker).end()
-                return made
-            except RulesLost as lost:
-                self._workers_of.pop(get_ident(), None)
-                for reason in lost.reasons.values():
+                response: Response | ErrorReport = worker.call(head, request)
+                if isinstance(response, ErrorReport) and response.cannot_read:
+                    self._workers.pop(get_ident(), worker).end()
+                return response
+            except RulesLost as error:
+                self._workers.pop(get_ident(), None)
+                for reason in error.reasons.values():
                     LOGGER.warning("%s", reason)
-                self._given_up = quarter, self._given_up[1] | lost.reasons
-            except WorkerLost as lost:
-                self._workers_of.pop(get_ident(), None)
-                LOGGER.warning("%s", lost)
-                raise _No(503, f"The process that worked out this page is gone: {lost}.", RETRY) from None
+                self._disabled = quarter, self._disabled[1] | error.reasons
+            except WorkerLost as error:
+                self._workers.pop(get_ident(), None)
+                LOGGER.warning("%s", error)
+                raise _HttpError(503, f"The process that computed this page ended: {error}.", RETRY) from None
 
-    async def _begin_games(self, head: Head, asked: Request, known: Collection[str]) -> Answered:
-        """Return all games, of which the first are read; the name is that of the place in the log. Raises `_No`."""
-        etag, kind = _etag(repr((str(head), asked.query, version("ratings-ledger"))).encode()), "application/jsonl"
-        if etag in known:
-            return Answered(200, kind, b"", etag)
-        if self._files >= FILES_AT_ONCE:
-            raise _No(503, "Others are reading all games just now; come back in a while.", RETRY)
-        self._files += 1
+    async def _start_download(self, head: Head, request: Request, known_etags: Collection[str]) -> Response:
+        """Start the download of all games; the position in the log identifies it. Raises `_HttpError`."""
+        etag, kind = _etag(repr((str(head), request.query, version("ratings-ledger"))).encode()), "application/jsonl"
+        if etag in known_etags:
+            return Response(200, kind, b"", etag)
+        if self._downloads >= DOWNLOADS_MAX:
+            raise _HttpError(503, "Too many downloads of all games are running; try again in a while.", RETRY)
+        self._downloads += 1
         try:
-            first, parts = await get_running_loop().run_in_executor(self._workers, self._first_games, head, asked)
+            first, chunks = await get_running_loop().run_in_executor(self._threads, self._open_download, head, request)
         except BaseException:
-            self._files -= 1
+            self._downloads -= 1
             raise
-        return Answered(200, kind, first, etag, _robots(asked), parts)
+        return Response(200, kind, first, etag, _robots_header(request), chunks)
 
-    def _first_games(self, head: Head, asked: Request) -> tuple[bytes, Iterator[bytes]]:
-        with self._reading_or_forking, self._visiting(head, asked) as visit:
-            parts = game_lines(visit)
-            return next(parts), parts
+    def _open_download(self, head: Head, request: Request) -> tuple[bytes, Iterator[bytes]]:
+        with self._reading_or_forking, self._visit(head, request) as visit:
+            chunks = game_lines(visit)
+            return next(chunks), chunks
 
-    def _lasting(self, path: str) -> Answered | None:
-        """Return what never changes under its name, and what crawlers are told."""
+    def _static_response(self, path: str) -> Response | None:
+        """Return the style, the OpenAPI document or robots.txt; None for other paths."""
         if path == f"/{STYLE[0]}.css":
-            return Answered(200, "text/css; charset=utf-8", CSS, "", (("cache-control", LASTING),))
+            return Response(200, "text/css; charset=utf-8", CSS, "", (("cache-control", IMMUTABLE),))
         if path == f"/{OPENAPI}":
-            return Answered(200, "application/json; charset=utf-8", as_openapi(), _etag(as_openapi()))
+            return Response(200, "application/json; charset=utf-8", render_openapi(), _etag(render_openapi()))
         if path == "/robots.txt":
-            return Answered(200, "text/plain; charset=utf-8", b"User-agent: *\nDisallow: /*?\n", "")
+            return Response(200, "text/plain; charset=utf-8", b"User-agent: *\nDisallow: /*?\n", "")
         return None
 
-    def _refused(self, asked: Request, no: "_No") -> Answered:
-        page = refusal(asked.path, no.status, str(no))
-        kind, content = FORMATS[".json" if asked.ending in (".json", ".jsonl") else ""]
-        return Answered(no.status, f"{kind}; charset=utf-8", content(page, self.site), "", no.headers)
+    def _error_response(self, request: Request, error: "_HttpError") -> Response:
+        page = error_page(request.path, error.status, str(error))
+        kind, render = FORMATS[".json" if request.ending in (".json", ".jsonl") else ""]
+        return Response(error.status, f"{kind}; charset=utf-8", render(page, self.site), "", error.headers)
 
 
 LOGGER = getLogger("uvicorn.error")
 RETRY = (("retry-after", "5"),)
-LASTING = "public, max-age=31536000, immutable"
-
-
+IMMUTABLE = "public, max-age=31536000, immutable"
 PUBLISHED = "ruleset.published"
 UNREADABLE = (StoreUnavailable, NotALedger, StoreDamaged)
 
 
-class Refusal(NamedTuple):
-    """Why a request is refused, as a process tells another."""
+class ErrorReport(NamedTuple):
+    """An HTTP error as a worker process returns it; `cannot_read` if the store could not be read."""
 
     status: int
     reason: str
@@ -421,22 +438,22 @@ class Refusal(NamedTuple):
     cannot_read: bool
 
 
-def _make_in_worker(pages: Pages, head: Head, asked: Request) -> Answered | Refusal:
-    """Work out an answer in a process of its own, which reads on connections of its own."""
+def _build_in_worker(pages: Pages, head: Head, request: Request) -> Response | ErrorReport:
+    """Compute a response in a worker process, on its own connections."""
     global _opened
     try:
         _opened = _opened or open_ledger(pages.url)
-    except LedgerError as problem:
-        return Refusal(503, _why(problem), RETRY, True)
+    except LedgerError as error:
+        return ErrorReport(503, _public_reason(error), RETRY, True)
     pages._ledger = _opened
-    return pages._make(head, asked)
+    return pages._build_response(head, request)
 
 
 _opened: Ledger | None = None
 
 
-class _No(Exception):
-    """A request is refused with a status, for a reason."""
+class _HttpError(Exception):
+    """An error response: its status, reason and headers."""
 
     def __init__(self, status: int, reason: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
         super().__init__(reason)
@@ -444,88 +461,86 @@ class _No(Exception):
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
-    """Provide what a question raises, as a refusal."""
+def _http_errors() -> Iterator[None]:
+    """Turn the errors of queries into HTTP errors."""
     try:
         yield
-    except (Unknown, BadArgument, Refused) as problem:
-        raise _No(404 if isinstance(problem, Unknown | UnknownLadder) else 400, str(problem)) from None
-    except LedgerError as problem:
-        raise _No(503, _why(problem), RETRY) from None
+    except (Unknown, BadArgument, Refused) as error:
+        raise _HttpError(404 if isinstance(error, Unknown | UnknownLadder) else 400, str(error)) from None
+    except LedgerError as error:
+        raise _HttpError(503, _public_reason(error), RETRY) from None
 
 
-def _why(problem: LedgerError) -> str:
-    """Return why a ledger cannot be read, for everybody: where it is, which the program's own message says, is not
-    told.
-    """
-    if isinstance(problem, UNREADABLE):
-        return f"The ledger cannot be read now: {REASONS[problem.reason][1]}."
-    return str(problem)
+def _public_reason(error: LedgerError) -> str:
+    """Return the message of an error for visitors, without the location of the ledger."""
+    if isinstance(error, UNREADABLE):
+        return f"The ledger cannot be read now: {REASONS[error.reason][1]}."
+    return str(error)
 
 
-def _impatient(name: str) -> str:
-    """Return the same ledger, whose locks are not waited for longer than people wait for a page."""
+def _limit_lock_wait(name: str) -> str:
+    """Return the URL of the ledger with a lock timeout that suits a web page, unless it sets one."""
     url = parse_url(name)
     if "timeout" in url.query or "?" in (url.database or ""):
         return name
     return url.update_query_dict({"timeout": str(LOCK_SECONDS)}).render_as_string(hide_password=False)
 
 
-def _robots(asked: Request) -> tuple[tuple[str, str], ...]:
-    return (("x-robots-tag", "noindex"),) if asked.query else ()
+def _robots_header(request: Request) -> tuple[tuple[str, str], ...]:
+    return (("x-robots-tag", "noindex"),) if request.query else ()
 
 
 def _etag(content: bytes) -> str:
     return f'"{sha256(content).hexdigest()[:32]}"'
 
 
-def _asked_path(raw: bytes) -> Request:
-    """Return the page and the format that a path asks for."""
+def _parse_path(raw: bytes) -> Request:
+    """Return the request for a path, without its query."""
     path, ending = raw.decode("ascii", "replace").removeprefix("/"), ""
-    for one in (".json", ".csv", ".jsonl"):
-        if path.endswith(one):
-            path, ending = path.removesuffix(one), one
+    for extension in (".json", ".csv", ".jsonl"):
+        if path.endswith(extension):
+            path, ending = path.removesuffix(extension), extension
     if path == "index" and ending:
         path = ""
     return Request(tuple(path.split("/")) if path else (), ending, ())
 
 
-def _query(raw: bytes, path: Path) -> tuple[tuple[str, str], ...]:
-    """Return what a query asks of a page, in the order of its members. Raises `_No`."""
+def _parse_query(raw: bytes, path: Path) -> tuple[tuple[str, str], ...]:
+    """Return the query parameters of a page, in the order that its route declares. Raises `_HttpError`."""
     if len(raw) > ADDRESS_MAX:
-        raise _No(414, f"What stands behind the ? has at most {ADDRESS_MAX:,} bytes.")
+        raise _HttpError(414, f"The query after the ? can have at most {ADDRESS_MAX:,} bytes.")
     try:
-        members = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=FIELDS_MAX, errors="strict")
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=FIELDS_MAX, errors="strict")
     except ValueError:
-        raise _No(400, "What stands behind the ? is not written as NAME=VALUE&NAME=VALUE.") from None
-    found: dict[str, list[str]] = {name: [] for name in members_of(path)}
-    for name, value in members:
-        if name not in found:
-            raise _No(400, f"{quote(name)} is nothing that can be asked for here; there are {', '.join(found)}.")
-        if found[name] and name not in REPEATED:
-            raise _No(400, f"{name} is asked for twice.")
+        raise _HttpError(400, "The query after the ? is not of the form NAME=VALUE&NAME=VALUE.") from None
+    parameters: dict[str, list[str]] = {name: [] for name in parameters_of(path)}
+    for name, value in pairs:
+        if name not in parameters:
+            raise _HttpError(400, f"{quote(name)} is not a parameter of this page; it takes {', '.join(parameters)}.")
+        if parameters[name] and name not in REPEATED:
+            raise _HttpError(400, f"{name} is given twice; give it once.")
         if value:
-            found[name].append(value)
-    return tuple((name, value) for name, values in found.items() for value in values)
+            parameters[name].append(value)
+    return tuple((name, value) for name, values in parameters.items() for value in values)
 
 
-async def _live(receive: Any, send: Any) -> None:
-    """Begin and end as the server asks."""
+async def _handle_lifespan(receive: Any, send: Any) -> None:
+    """Acknowledge startup and shutdown."""
     while (await receive())["type"] == "lifespan.startup":
         await send({"type": "lifespan.startup.complete"})
     await send({"type": "lifespan.shutdown.complete"})
 
 
-def serve_pages(pages: Pages, host: str, port: int, ready: Callable[[int], None]) -> None:
-    """Serve pages until a signal ends it. `ready` gets the port once it listens. Raises `StoreUnavailable`."""
-    listening = socket(AF_INET6 if ":" in host else AF_INET)
-    listening.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+def serve_pages(pages: Pages, host: str, port: int, on_listening: Callable[[int], None]) -> None:
+    """Serve pages until a signal arrives. Call `on_listening` with the port. Raises `StoreUnavailable`."""
+    listener = socket(AF_INET6 if ":" in host else AF_INET)
+    listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
     try:
-        listening.bind((host, port))
-        listening.listen()
-    except OSError as problem:
-        raise StoreUnavailable(f"{host}:{port}: {problem.strerror}", "unreachable") from None
-    ready(listening.getsockname()[1])
+        listener.bind((host, port))
+        listener.listen()
+    except OSError as error:
+        raise StoreUnavailable(f"{host}:{port}: {error.strerror}", "unreachable") from None
+    on_listening(listener.getsockname()[1])
     sys.setswitchinterval(SWITCH_S)
     settings = uvicorn.Config(
         pages,
@@ -536,4 +551,4 @@ def serve_pages(pages: Pages, host: str, port: int, ready: Callable[[int], None]
         http=LimitedConnection,
         backlog=ACCEPTED_AT_ONCE,
     )
-    Server(settings).run([listening])
+    Server(settings).run([listener])

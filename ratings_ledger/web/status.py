@@ -1,4 +1,4 @@
-"""The page of the ledger's state: the head of its log, and when it was last verified and rebuilt."""
+"""Build the status page: the head of the log, and the last verification and rebuild."""
 
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -14,7 +14,7 @@ from ratings_ledger.web.visits import Visit
 
 @dataclass(frozen=True, slots=True)
 class LastRun(Result):
-    """How a job ended last, `done`, `failed` or `lost`, and when; at which position it had looked."""
+    """The last run of a job: `done`, `failed` or `lost`, when it finished, and the position it reached."""
 
     result: str | None
     finished: str | None
@@ -23,9 +23,10 @@ class LastRun(Result):
 
 @dataclass(frozen=True, slots=True)
 class LogState(Result):
-    """What everybody may know of a ledger's state: nothing of its settings, nor where it lies.
+    """The public state of a ledger, without its settings or location.
 
-    `behind` is how many events the stored standings lack, None where none are stored; a job that never ended is None.
+    `behind` is the number of events missing from the stored standings, None if none are stored. A job that never ended
+    is None.
     """
 
     head: str
@@ -39,17 +40,23 @@ class LogState(Result):
 
 
 def status_page(visit: Visit) -> Page:
-    """Return the state of the ledger now. Raises `BadArgument` for coordinates, `StoreDamaged`."""
+    """Return the status page. Raises `BadArgument` if coordinates are given, `StoreDamaged`."""
     if visit.query:
-        raise BadArgument("the status is that of now, at no other coordinates")
-    state = visit.ledger.status()
-    found = LogState(
-        state.head, state.position, state.recorded_at, dict(sorted(state.events.items())), version("ratings-ledger"),
-        state.behind, _last(state.runs.get("verify")), _last(state.runs.get("rebuild")),
-    )  # fmt: skip
-    return Page(STATUS, "status", "Status", found, Times(state.zone), {"found": found})
+        raise BadArgument("the status page takes no coordinates; leave out everything after the `?`")
+    status = visit.ledger.status()
+    state = LogState(
+        head=status.head,
+        position=status.position,
+        recorded_at=status.recorded_at,
+        events=dict(sorted(status.events.items())),
+        program=version("ratings-ledger"),
+        behind=status.behind,
+        verified=_last_run(status.runs.get("verify")),
+        rebuilt=_last_run(status.runs.get("rebuild")),
+    )
+    return Page(STATUS, "status", "Status", state, Times(status.zone), {"state": state})
 
 
-def _last(runs: LastRuns | None) -> LastRun | None:
-    one = None if runs is None else runs.ended
-    return None if one is None else LastRun(one.result, one.finished, one.position)
+def _last_run(runs: LastRuns | None) -> LastRun | None:
+    run = None if runs is None else runs.ended
+    return None if run is None else LastRun(run.result, run.finished, run.position)

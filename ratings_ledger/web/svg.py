@@ -1,4 +1,4 @@
-"""The smallest parts of a drawing in SVG: lengths, step lines, and text that is safe and has room."""
+"""Write the basic parts of an SVG drawing: lengths, step lines, bands, and escaped text that fits."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -7,15 +7,13 @@ from unicodedata import category, east_asian_width
 
 from ratings_ledger.ledger.rejections import escape_unprintable
 
-# hundredths of the size of a font, which no character is wider than
-WIDEST = 102
-# a line of more points than this is drawn to half a unit across: what lies closer than that is one upright stroke
+WIDEST = 102  # the width of the widest character, in hundredths of the font size
+# a line with more points has a horizontal resolution of half a unit: closer points merge into one vertical stroke
 _FINE_MAX = 1_000
 
 
 def step_path(places: Sequence[tuple[int, int]], end: int) -> str:
-    """Return a step line through places, on to `end`. Long ones are drawn to half a unit across, with every height they
-    reach.
+    """Return a step line through places, extended to `end`. A long line is coarser, but reaches every height.
 
     >>> step_path([(10, 50), (20, 35), (20, 70)], 40)
     'M1 5h1v-1.5v3.5h2'
@@ -23,7 +21,7 @@ def step_path(places: Sequence[tuple[int, int]], end: int) -> str:
     grain = 1 if len(places) <= _FINE_MAX else 5
     x, y = places[0]
     x -= x % grain
-    drawn = [f"M{tenths(x)} {tenths(y)}"]
+    commands = [f"M{tenths(x)} {tenths(y)}"]
     columns: dict[int, list[int]] = {}
     for place, height in places:
         columns.setdefault(place - place % grain, []).append(height)
@@ -31,18 +29,19 @@ def step_path(places: Sequence[tuple[int, int]], end: int) -> str:
         if len(heights) > 3:
             heights = [min(heights), max(heights), heights[-1]]
         if column > x:
-            drawn.append(f"h{tenths(column - x)}")
+            commands.append(f"h{tenths(column - x)}")
             x = column
         for height in heights:
             if height != y:
-                drawn.append(f"v{tenths(height - y)}")
+                commands.append(f"v{tenths(height - y)}")
                 y = height
-    return "".join(drawn) + (f"h{tenths(end - x)}" if end > x else "")
+    return "".join(commands) + (f"h{tenths(end - x)}" if end > x else "")
 
 
 def band_path(places: Sequence[tuple[int, int, int]], end: int) -> str:
-    """Return the outline of a band in steps, on to `end`: from every place on it has a top and a bottom. Of long ones
-    it has the highest top and the lowest bottom of every half unit across.
+    """Return the outline of a stepped band of (x, top, bottom), extended to `end`.
+
+    A long band has the highest top and the lowest bottom of every half unit.
 
     >>> band_path([(10, 30, 50), (20, 35, 45)], 40)
     'M1 3h1v.5h2v1h-2v.5h-1z'
@@ -55,18 +54,18 @@ def band_path(places: Sequence[tuple[int, int, int]], end: int) -> str:
             top, bottom = min(top, columns[x][0]), max(bottom, columns[x][1])
         columns[x] = top, bottom
     (x, (top, bottom)), *rest = columns.items()
-    there, back = [f"M{tenths(x)} {tenths(top)}"], ["z"]
+    upper, lower = [f"M{tenths(x)} {tenths(top)}"], ["z"]
     for next_x, (next_top, next_bottom) in rest:
-        there.append(f"h{tenths(next_x - x)}v{tenths(next_top - top)}")
-        back.append(f"v{tenths(bottom - next_bottom)}h{tenths(x - next_x)}")
+        upper.append(f"h{tenths(next_x - x)}v{tenths(next_top - top)}")
+        lower.append(f"v{tenths(bottom - next_bottom)}h{tenths(x - next_x)}")
         x, top, bottom = next_x, next_top, next_bottom
     width = max(end - x, 0)
     turn = f"h{tenths(width)}v{tenths(bottom - top)}h{tenths(-width)}"
-    return "".join([*there, turn, *reversed(back)])
+    return "".join([*upper, turn, *reversed(lower)])
 
 
 def text_width(text: str, size: int) -> int:
-    """About how wide a text is in a font of a size, in tenths of the unit of the size; rather more than less."""
+    """Estimate the width of a text in tenths of a unit, rather too wide than too narrow; `size` is the font size."""
     hundredths = 0
     for character in text:
         if character in "ijlI.,:;'|!()[]ft ":
@@ -78,28 +77,28 @@ def text_width(text: str, size: int) -> int:
     return hundredths * size // 10
 
 
-def cut(text: str, room: int, size: int) -> str:
-    """Return a text, or as much of its beginning as has room, in tenths, with an ellipsis."""
+def truncate(text: str, room: int, size: int) -> str:
+    """Return a text, or as much of its start as fits into `room` tenths, with an ellipsis."""
     text = escape_unprintable(text)
     if len(text) * WIDEST * size <= 10 * room or text_width(text, size) <= room:
         return text
-    kept, width = [], text_width("…", size)
+    start, width = [], text_width("…", size)
     for character in text:
         width += text_width(character, size)
         if width > room:
             break
-        kept.append(character)
-    return f"{''.join(kept)}…"
+        start.append(character)
+    return f"{''.join(start)}…"
 
 
-def safe(text: str) -> str:
-    """Text for SVG: markup is text, and what moves, reorders or hides other text is shown."""
+def escape_text(text: str) -> str:
+    """Escape text for SVG, including control characters that reorder or hide other text."""
     return escape(escape_unprintable(text))
 
 
-@lru_cache(20_000)  # a page has thousands, of which most are the same
+@lru_cache(20_000)  # a page has thousands, most of them equal
 def tenths(number: int) -> str:
-    """Tenths of a unit as a number with at most one decimal.
+    """Write tenths of a unit as a number with at most one decimal.
 
     >>> tenths(120), tenths(-5), tenths(123)
     ('12', '-.5', '12.3')

@@ -1,4 +1,4 @@
-"""A visit: the ledger at the coordinates that somebody asked for. Pages are made of what it is asked."""
+"""The data source of pages: the ledger at the requested coordinates, with results that several pages share."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -15,27 +15,30 @@ AXES = ("as_of", "known_at", "rules")
 
 
 class Visit:
-    """The ledger at coordinates, by name; the pages of one visit share what many of them need.
+    """The ledger at coordinates. Pages of one visit share its cached results.
 
-    `asked` has what else is asked of a page, by name.
+    `query` holds the coordinates by name; `parameters` holds the page's other query parameters.
     """
 
     def __init__(
-        self, ledger: Ledger, query: Mapping[str, str] | None = None, asked: Mapping[str, Sequence[str]] | None = None
+        self,
+        ledger: Ledger,
+        query: Mapping[str, str] | None = None,
+        parameters: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.ledger = ledger
         self.query = dict(query or {})
-        self.asked = dict(asked or {})
-        self._lasts: dict[str, LastEvent] = {}
+        self.parameters = dict(parameters or {})
+        self._last_events: dict[str, LastEvent] = {}
         self.view: Snapshot = ledger.at(*(self.query.get(name) for name in AXES))
 
-    def one(self, name: str) -> str | None:
-        """Return what is asked for once, if it is asked for."""
-        return next(iter(self.asked.get(name, ())), None)
+    def parameter(self, name: str) -> str | None:
+        """Return a query parameter; None if it is absent."""
+        return next(iter(self.parameters.get(name, ())), None)
 
     @cached_property
     def head(self) -> int:
-        """Return the last position that is known at the coordinates."""
+        """Return the last position known at the coordinates."""
         return self.ladders.at.known_at
 
     @cached_property
@@ -44,58 +47,58 @@ class Visit:
         return self.view.ladders()
 
     @cached_property
-    def everybody(self) -> Everybody:
-        """Return where everybody stands."""
+    def all_players(self) -> Everybody:
+        """Return the rows of all players on all ladders."""
         return self.view.everybody()
 
     @cached_property
-    def published(self) -> dict[str, int]:
-        """Return the ladders that were published and can be asked for, with the last event that each depends on."""
-        found = {}
+    def published_ladders(self) -> dict[str, int]:
+        """Return the published ladders that still exist, each with the position of the last event it depends on."""
+        positions = {}
         for ladder in dict.fromkeys(row.ladder for row in self.view.publications().rows):
             with suppress(LedgerError):
-                found[ladder] = self.last_event(ladder).position
-        return found
+                positions[ladder] = self.last_event(ladder).position
+        return positions
 
     @cached_property
-    def lists(self) -> dict[int, str]:
-        """Return the published lists that have a page of their own, as the ladder of each position."""
+    def list_pages(self) -> dict[int, str]:
+        """Return the ladder of each published list that has a page, by position."""
         rows = self.view.publications().rows
-        return {row.position: row.ladder for row in rows if row.ladder in self.published}
+        return {row.position: row.ladder for row in rows if row.ladder in self.published_ladders}
 
     @cached_property
-    def telling(self) -> frozenset[int]:
-        """Return the events that have a page of what they did."""
+    def impact_positions(self) -> frozenset[int]:
+        """Return the positions of the events that have an impact page."""
         return self.view.telling_positions()
 
     @cached_property
-    def clocks(self) -> frozenset[str]:
+    def games_with_clock(self) -> frozenset[str]:
         """Return the games whose clock was started."""
         return self.view.games_with_clock()
 
     @cached_property
-    def decided(self) -> int:
-        """Return the position of the last decision; 0 without one."""
+    def last_decision(self) -> int:
+        """Return the position of the last decision; 0 if there is none."""
         rows = self.view.events(types=DECISIONS, limit=1).rows
         return rows[-1].event["position"] if rows else 0
 
     @cached_property
-    def standing(self) -> frozenset[tuple[str, str]]:
-        """Return who stands on which ladder, as (player, ladder): the pages that there are."""
-        return frozenset((row.player, row.ladder) for row in self.everybody.rows)
+    def player_pages(self) -> frozenset[tuple[str, str]]:
+        """Return the (player, ladder) pairs that have a page."""
+        return frozenset((row.player, row.ladder) for row in self.all_players.rows)
 
     @cached_property
-    def people(self) -> dict[str, list[PersonRow]]:
-        """Return the same by player."""
-        return group_rows(self.everybody.rows, "player")
+    def rows_by_player(self) -> dict[str, list[PersonRow]]:
+        """Return the rows of each player."""
+        return group_rows(self.all_players.rows, "player")
 
     @cached_property
-    def by_ladder(self) -> dict[str, list[PersonRow]]:
-        """Return the same by ladder."""
-        return group_rows(self.everybody.rows, "ladder")
+    def rows_by_ladder(self) -> dict[str, list[PersonRow]]:
+        """Return the rows of each ladder."""
+        return group_rows(self.all_players.rows, "ladder")
 
     def last_event(self, ladder: str) -> LastEvent:
-        """Return the last event that a ladder depends on."""
-        if ladder not in self._lasts:
-            self._lasts[ladder] = self.view.last_event(ladder)
-        return self._lasts[ladder]
+        """Return the last event a ladder depends on."""
+        if ladder not in self._last_events:
+            self._last_events[ladder] = self.view.last_event(ladder)
+        return self._last_events[ladder]

@@ -1,7 +1,7 @@
-"""A process that works out answers where rules of packages are called, so that one that never ends can be killed.
+"""Compute answers with third-party rules in a separate process, which can be killed if a rule never ends.
 
-The process says in shared memory which rules it calls. Those of them that use up their time, or end the process, are
-given up.
+The process writes the rules it is calling to shared memory. Rules that use up their time, or that end the process, are
+disabled.
 """
 
 import signal
@@ -18,14 +18,14 @@ from ratings_ledger.projections.rulesets import rule_errors
 from ratings_ledger.projections.rulesets.registry import give_up_rule
 
 NOTE_BYTES = 4_096
-SECOND = 1 / POOL_WAITING_TIMES  # of processor time, for which the pool waits a second
-MORE = "`ratings serve --rule-seconds N` allows it more"
-LONGEST_SECONDS = 600  # for a piece of work, whatever it does
-WAITING_TIMES = 5  # a rule that waits uses no processor time: a single call may last this many times the limit
+SECOND = 1 / POOL_WAITING_TIMES  # CPU limit for which the pool waits one second
+ALLOW_MORE = "allow it more with `ratings serve --rule-seconds N`"
+LONGEST_SECONDS = 600  # limit for any unit of work
+WAITING_TIMES = 5  # a sleeping rule uses no CPU time: a single call may last this many times the limit
 
 
 class RulesLost(Exception):
-    """A process that did not come back from calls to rules of packages; `reasons` has why, by the rule."""
+    """A process died in calls to third-party rules; `reasons` has the reason for each rule."""
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
         super().__init__(", ".join(reasons))
@@ -33,49 +33,53 @@ class RulesLost(Exception):
 
 
 class Worker:
-    """A process that does one piece of work after another, with rules that it never calls.
+    """A process that does one unit of work after another, without the disabled rules.
 
-    `seconds` is how much processor time rules of packages may take for a piece of work.
+    `seconds` is the CPU time that third-party rules may use per unit of work.
     """
 
-    def __init__(self, work: Callable[..., Any], seconds: float, given_up: Mapping[str, str]) -> None:
-        self.given_up, self._seconds, self._note = dict(given_up), seconds, mmap(-1, NOTE_BYTES)
-        self._ending = ExitStack()
-        limited = _Limited(work, seconds, self.given_up, self._note)
-        self._submitted, self._watched = self._ending.enter_context(open_pool(1, limited, closes_files=True, passed=()))
+    def __init__(self, work: Callable[..., Any], seconds: float, disabled: Mapping[str, str]) -> None:
+        self.disabled, self._seconds, self._note = dict(disabled), seconds, mmap(-1, NOTE_BYTES)
+        self._exit_stack = ExitStack()
+        limited = _LimitedWork(work, seconds, self.disabled, self._note)
+        pool = open_pool(1, limited, closes_files=True, passed=())
+        self._submit, self._watch = self._exit_stack.enter_context(pool)
 
     def end(self) -> None:
         """Kill the process."""
-        self._ending.close()
+        self._exit_stack.close()
 
-    def do(self, *arguments: Any) -> Any:
-        """Return what the work gives. Raises `RulesLost`, or `WorkerLost` if no rule is to blame; it has then ended."""
+    def call(self, *arguments: Any) -> Any:
+        """Return the result of a unit of work.
+
+        Raises `RulesLost`, or `WorkerLost` if no rule is to blame; the process has then ended.
+        """
         try:
-            with ExitStack() as failing:
-                failing.push(self._ending)
-                (unit,) = self._wait(self._submitted(*arguments))
+            with ExitStack() as on_error:
+                on_error.push(self._exit_stack)
+                (unit,) = self._wait(self._submit(*arguments))
                 result = unit.result()
-                failing.pop_all()
+                on_error.pop_all()
         except (TimeLimitExceeded, WorkerLost) as error:
-            names = _read(self._note)[1]
+            names = _read_note(self._note)[1]
             if not names:
                 raise WorkerLost(str(error)) from None
-            why = f"the rule ended its process: {error}"
+            reason = f"the rule ended its process: {error}"
             if isinstance(error, TimeLimitExceeded):
-                why = f"the rule waited for more than {self._seconds * WAITING_TIMES:g} s; {MORE}"
+                reason = f"the rule waited for more than {self._seconds * WAITING_TIMES:g} s; {ALLOW_MORE}"
             elif f"signal {signal.SIGPROF:d};" in str(error):
-                why = f"the rule gave no result in {self._seconds:g} s of processor time; {MORE}"
-            raise RulesLost({name: f"{name}: {why}" for name in names}) from None
+                reason = f"the rule gave no result in {self._seconds:g} s of CPU time; {ALLOW_MORE}"
+            raise RulesLost({name: f"{name}: {reason}" for name in names}) from None
         return result
 
     def _wait(self, unit: Any) -> Any:
         """Wait until a unit is done. Raises `TimeLimitExceeded` if a single call of a rule lasts too long."""
-        call, waited = _read(self._note), 0
+        call, waited = _read_note(self._note), 0
         for seconds in count(1):
             try:
-                return self._watched({unit}, seconds=SECOND)
+                return self._watch({unit}, seconds=SECOND)
             except TimeLimitExceeded:
-                latest = _read(self._note)
+                latest = _read_note(self._note)
                 waited = waited + 1 if latest == call and latest[1] else 0
                 call = latest
                 if waited > self._seconds * WAITING_TIMES or seconds > LONGEST_SECONDS:
@@ -83,40 +87,40 @@ class Worker:
         raise AssertionError
 
 
-class _Limited(rule_errors.RuleWatch):
-    """Work in its own process, which the system kills, even within compiled code, once rules took too much time."""
+class _LimitedWork(rule_errors.RuleWatch):
+    """Work in a process that the system kills, even within compiled code, when rules have used up their time."""
 
-    def __init__(self, work: Callable[..., Any], seconds: float, given_up: Mapping[str, str], note: mmap) -> None:
-        self._work, self._seconds, self._given_up, self._note = work, seconds, given_up, note
-        self._rest, self._calls = seconds, 0
+    def __init__(self, work: Callable[..., Any], seconds: float, disabled: Mapping[str, str], note: mmap) -> None:
+        self._work, self._seconds, self._disabled, self._note = work, seconds, disabled, note
+        self._seconds_left, self._calls = seconds, 0
 
     def __call__(self, *arguments: Any) -> Any:
         if rule_errors.watch is not self:
             rule_errors.watch = self
             signal.signal(signal.SIGPROF, signal.SIG_DFL)
-            for name, reason in self._given_up.items():
+            for name, reason in self._disabled.items():
                 give_up_rule(name, reason)
-        self._rest = self._seconds
+        self._seconds_left = self._seconds
         return self._work(*arguments)
 
     def begin(self, names: tuple[str, ...]) -> None:
-        """Say which rules are called, and count the time."""
+        """Note the rules that are being called, and start their timer."""
         self._calls += 1
-        self._write(names)
-        signal.setitimer(signal.ITIMER_PROF, self._rest)
+        self._write_note(names)
+        signal.setitimer(signal.ITIMER_PROF, self._seconds_left)
 
     def end(self, names: tuple[str, ...]) -> None:
-        """Say which rules are called now."""
-        self._rest = signal.setitimer(signal.ITIMER_PROF, 0)[0] or self._rest
-        self._write(names)
+        """Note the rules that are still being called, and stop the timer if there are none."""
+        self._seconds_left = signal.setitimer(signal.ITIMER_PROF, 0)[0] or self._seconds_left
+        self._write_note(names)
         if names:
-            signal.setitimer(signal.ITIMER_PROF, self._rest)
+            signal.setitimer(signal.ITIMER_PROF, self._seconds_left)
 
-    def _write(self, names: tuple[str, ...]) -> None:
+    def _write_note(self, names: tuple[str, ...]) -> None:
         self._note[:NOTE_BYTES] = " ".join((str(self._calls), *names)).encode()[:NOTE_BYTES].ljust(NOTE_BYTES, b"\0")
 
 
-def _read(note: mmap) -> tuple[str, tuple[str, ...]]:
-    """Return the number of the last call, and the rules that are called."""
+def _read_note(note: mmap) -> tuple[str, tuple[str, ...]]:
+    """Return the number of the last call, and the rules that are being called."""
     number, *names = note[:NOTE_BYTES].rstrip(b"\0").decode("utf-8", "replace").split(" ")
     return number, tuple(names)

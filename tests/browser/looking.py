@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from club import HOSTILE
 from playwright.sync_api import Browser, Page
 
-from ratings_ledger.web.addresses import segment
+from ratings_ledger.web.addresses import encode_segment
 
 PHONE, DESK = 380, 1280
 # names as hostile as ids can be, and from many scripts; 64 code points are the most that an id has
@@ -42,7 +42,7 @@ class Club(NamedTuple):
         largest: dict[tuple[str, ...], str] = {}
         for path in sorted(self.sizes, key=self.sizes.__getitem__):
             largest[kind(path)] = path
-        return sorted({*largest.values(), *(path for path in self.sizes if segment(HOSTILE) in path)})
+        return sorted({*largest.values(), *(path for path in self.sizes if encode_segment(HOSTILE) in path)})
 
 
 def kind(path: str) -> tuple[str, ...]:

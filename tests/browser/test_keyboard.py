@@ -53,7 +53,7 @@ def test_another_time_is_asked_with_the_keyboard(chromium: Browser, clubs: Calla
     club = clubs("small", "server")
     with opened(chromium, club, PHONE) as (page, wrong):
         page.goto(club.address(f"ladders/{LADDER}"))
-        page.get_by_text("At another time").focus()
+        page.get_by_text("View at another time").focus()
         page.keyboard.press("Enter")
         page.keyboard.press("Tab")
         page.keyboard.type("2025-01-31")

@@ -7,7 +7,7 @@ from club import HOSTILE, LADDER, SHORT
 from looking import DESK, ODD, PHONE, Club, cut_off, opened, violations
 from playwright.sync_api import Browser
 
-from ratings_ledger.web.addresses import player_on, segment
+from ratings_ledger.web.addresses import encode_segment, player_ladder
 
 # a server's pages are those of the files, with a form more; so each width is seen in both schemes, once
 LOOKS = [
@@ -111,11 +111,13 @@ def test_odd_names_are_text(chromium: Browser, clubs: Callable[..., Club], playe
     """However odd a name, it is the heading and the title of its page, is read in the ladder, and fits a phone."""
     club = clubs("small", source)
     with opened(chromium, club, PHONE) as (page, wrong):
-        page.goto(club.address("/".join(player_on(player, LADDER))))
+        page.goto(club.address("/".join(player_ladder(player, LADDER))))
         assert page.locator("h1").inner_text() == player
         assert player in page.title()
         assert cut_off(page) == []
         page.get_by_role("link", name=SHORT, exact=True).first.click()
         page.get_by_role("link", name=player, exact=True).first.click()
-        page.wait_for_url(lambda url: segment(player) in url)  # until it is loaded: to close a page sooner aborts that
+        page.wait_for_url(
+            lambda url: encode_segment(player) in url
+        )  # until it is loaded: to close a page sooner aborts that
     assert wrong == []

@@ -53,7 +53,7 @@ def test_why_somebody_lost_points(chromium: Browser, club: Club, ratings: Rating
         page.goto(club.address("index"))
         tap(page.get_by_role("link", name=SHORT, exact=True).first)
         tap(page.get_by_role("link", name="anna", exact=True).first)
-        first, *lines, last = table(page, "What moved it")
+        first, *lines, last = table(page, "Changes")
         changes = [number(line[2]) for line in lines]
         assert number(last[2]) == pytest.approx(sum(changes), abs=0.05)
         assert number(last[2]) < 0
@@ -77,7 +77,7 @@ def test_what_was_published_and_why_it_differs(chromium: Browser, club: Club, ra
     with opened(chromium, club, PHONE) as (page, wrong):
         for row in published:
             page.goto(club.address("index"))
-            section = page.locator("h2", has_text="Published last").locator("xpath=following-sibling::ul[1]")
+            section = page.locator("h2", has_text="Latest lists").locator("xpath=following-sibling::ul[1]")
             tap(section.get_by_role("link", name=SHORT, exact=True))
             tap(page.get_by_role("link", name=row["player"], exact=True).first)
             first, *lines, last = table(page, "since the published list")
@@ -95,7 +95,7 @@ def test_why_the_published_list_differs(chromium: Browser, club: Club, ratings: 
     today = {row["player"]: float(row["points_decimal"]) for row in beside}
     with opened(chromium, club, PHONE) as (page, wrong):
         page.goto(club.address("index"))
-        section = page.locator("h2", has_text="Published last").locator("xpath=following-sibling::ul[1]")
+        section = page.locator("h2", has_text="Latest lists").locator("xpath=following-sibling::ul[1]")
         tap(section.get_by_role("link", name=SHORT, exact=True))
         assert "would differ for" in page.locator("main").inner_text()
         rows = {row[1]: row for row in table(page, "The list")}
@@ -105,7 +105,7 @@ def test_why_the_published_list_differs(chromium: Browser, club: Club, ratings: 
             assert now == pytest.approx(today[row["player"]], abs=0.006)
             assert difference == pytest.approx(now - before, abs=0.011)
         assert "scores <read> wrong" in page.locator(".story").inner_text()
-        tap(page.locator(".story").get_by_role("link", name="what it did").first)
+        tap(page.locator(".story").get_by_role("link", name="impact").first)
         assert "g-1" in page.locator("h1").inner_text()
         assert "anna" in page.locator("main").inner_text()
     assert wrong == []

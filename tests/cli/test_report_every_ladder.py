@@ -11,7 +11,7 @@ from correction_helpers import Ratings, event, placing, read, take_in
 from every_ladder import KNOWN_THEN, LADDERS, every_ladder
 from reported import Reported, number
 
-CHANGED = "What was recorded since"
+CHANGED = "What has been recorded since"
 THEN = ("--known-at", str(KNOWN_THEN))
 NOW: tuple[str, ...] = ()
 
@@ -40,11 +40,11 @@ def sums(page: Reported, wanted: Sequence[tuple[Fraction | None, str]]) -> None:
     assert rows["Rank"] == [rank for _, rank in wanted]
     (then, _), (now, _) = wanted
     for heading, tables in page.tables.items():
-        if heading.startswith("What made the points"):
+        if heading.startswith("Changes of the points"):
             assert page.account(heading)[2] == then, heading
-        elif heading.startswith("What each game gave"):
+        elif heading.startswith("Points of each game"):
             position = heading.rpartition(" ")[2]
-            total = next(row for row in page.tables[f"How the place comes about, known at position {position}"][0]
+            total = next(row for row in page.tables[f"How the points add up, known at position {position}"][0]
                          if row[0] == "sum")  # fmt: skip
             assert page.account(heading)[2] == number(total[2]), heading
         elif heading == CHANGED:
@@ -185,12 +185,12 @@ def test_season_begins_with_what_was_carried_over(
     page = report(ratings, db, Path("x.html"), "anna", "seasons/2010-2", "--known-at", "5")
     axes = [["--known-at", "5"], []]
     sums(page, [standing(ratings, db, "seasons/2010-2", ["anna"], *one) for one in axes])
-    ((_, first, *_),) = page.tables["What made the points, known at position 5"]
+    ((_, first, *_),) = page.tables["Changes of the points, known at position 5"]
     assert first[1] == "Carried over from seasons/2010-1"
     assert number(first[3]) == standing(ratings, db, "seasons/2010-1", ["anna"], *axes[0])[0]
     (line,) = page.account(CHANGED)[1]
     assert line[0] == "g-1-1: voided mira: “r” through what was carried over, or other players’ points"
-    (command,) = [what for told, what in page.commands if told.startswith("What was carried over")]
+    (command,) = [what for told, what in page.commands if told.startswith("Carried-over points")]
     assert ratings(*shlex.split(command)[1:], db=db).exit_code == 0
     assert Reported(Path("before.html").read_bytes()).claims[0].endswith(" of 2 on seasons/2010-1.")
 
@@ -200,12 +200,12 @@ def test_adjusted_players_need_no_game(db: str, ratings: Ratings, tmp_path: Path
     adjust = ("adjust", "galactic-points", "newcomer", "50", "--reason", "rated elsewhere", "--by", "mira")
     assert ratings(*adjust, db=db).exit_code == 0
     page = report(ratings, db, tmp_path / "x.html", "newcomer", "galactic-points")
-    opening, lines, closing = page.account("What made the points, known at position 122")
+    opening, lines, closing = page.account("Changes of the points, known at position 122")
     assert (opening, lines, closing) == (1000, [("adjustment “rated elsewhere”", 50)], 1050)
-    assert page.texts["Every game"][0] == "newcomer has no game there."
+    assert page.texts["Every game"][0] == "newcomer has no games on this ladder."
     page = report(ratings, db, tmp_path / "y.html", "cleo", "catan-annual/7/basic/2010")
     assert page.texts["Every game"][0].startswith(
-        "This list has no games of its own; the reports on the lists of the months"
+        "This list has no games of its own; they are in the reports on the monthly lists."
     )
 
 
@@ -213,7 +213,9 @@ def test_merged_games_say_whose_they_were(db: str, ratings: Ratings, tmp_path: P
     """A game of an id that became somebody's later is told as a game of somebody else then."""
     page = report(ratings, db, tmp_path / "x.html", "anna", "galactic-points", *THEN)
     told = [text for text in page.texts["magnate-7"] if "does not count" in text]
-    assert told == ["Known at position 83, it does not count: Anna G., who played it, was somebody else then."]
+    assert told == [
+        "Known at position 83, it does not count: Anna G., who played it, was not yet linked to this player."
+    ]
 
 
 def test_games_recorded_later_are_said_to_be(db: str, ratings: Ratings) -> None:

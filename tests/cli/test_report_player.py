@@ -17,7 +17,7 @@ from reported import Reported, number
 from stores import postgres_database
 
 Ratings = Callable[..., Any]
-CHANGED = "What was recorded since"
+CHANGED = "What has been recorded since"
 
 
 def audited(ratings: Ratings, url: str) -> None:
@@ -80,7 +80,7 @@ def test_report_says_what_the_commands_say(
         rows = read(ratings, db, "standings", LADDER, *as_of, "--known-at", str(at))["rows"]
         numbers += [(Fraction(row["points"]), str(row["rank"])) for row in rows if row["player"] == name]
     assert told_numbers(page) == numbers
-    opening, lines, closing = page.account("What made the points, known at position 9")
+    opening, lines, closing = page.account("Changes of the points, known at position 9")
     history = read(ratings, db, "history", ids[9], LADDER, *as_of, "--known-at", "9")["rows"]
     assert [change for _, change in lines] == [Fraction(row["change"]) for row in history]
     assert opening == Fraction(history[0]["before"])
@@ -115,18 +115,18 @@ def test_report_tells_what_lists_showed(db: str, ratings: Ratings, tmp_path: Pat
     (row,) = read(ratings, db, "standings", LADDER, "--as-published", "--player", "ben")["rows"]
     for player, wanted in (("benno", [(Fraction(row["points"]), str(row["rank"]))]), (HOSTILE, [(None, "–")])):
         page = reported(ratings, db, tmp_path / f"{len(player)}.html", player, LADDER)
-        (table,) = page.tables["What published lists showed"]
+        (table,) = page.tables["Published lists"]
         assert [(None if points == "–" else number(points), rank) for _, _, points, rank in table[1:]] == wanted
         assert "at position 9" in table[1][0]
     page = reported(ratings, db, tmp_path / "then.html", "benno", LADDER, "--as-of", "2025-02-27")
-    assert "What published lists showed" not in page.tables
+    assert "Published lists" not in page.tables
 
 
 @pytest.mark.slow_cases
 def test_report_names_who_decided_what_and_why(db: str, ratings: Ratings, tmp_path: Path) -> None:
     """Each decision that touched the player or a game of theirs is told, with who made it, and the reason as text."""
     page = reported(ratings, db, tmp_path / "x.html", "anna", LADDER, "--known-at", "9")
-    told = page.texts["What was decided, and by whom"]
+    told = page.texts["Decisions"]
     assert all("by mira, at position" in one for one in told)
     for number_of, what in enumerate(
         ("g-1 corrected – “scores <read> wrong”", "g-4 voided – “a friendly & more”", "<b>late</b>")
@@ -254,10 +254,10 @@ WRONG: list[tuple[list[str], int, str]] = [
     (["anna", LADDER, "--as-of", "soon"], 2, "--as-of"),
     (["anna", LADDER, "--known-at", "99"], 2, "--known-at: the log ends at position"),
     (["anna", LADDER, "--to", "99"], 2, "--to: the log ends at position"),
-    (["anna", LADDER, "--known-at", "9", "--to", "8"], 2, "--to: position 8 is earlier than 9"),
+    (["anna", LADDER, "--known-at", "9", "--to", "8"], 2, "--to: position 8 is earlier than `known_at` (9); swap"),
     (["anna", LADDER, "--as-of", "2024-01-01"], 1, "note: the first game on elo-catan was at 2025-01-10"),
-    (["anna", LADDER, "--as-of", "2024-01-01"], 1, "'anna' had nothing on elo-catan by 2024-01-01 23:59:59"),
-    (["美咲", LADDER, "--as-of", "2025-01-11"], 1, "it began at 2025-01-12 21:00:00 Europe/Berlin"),
+    (["anna", LADDER, "--as-of", "2024-01-01"], 1, "'anna' has no points on elo-catan before 2024-01-01 23:59:59"),
+    (["美咲", LADDER, "--as-of", "2025-01-11"], 1, "their first game is at 2025-01-12 21:00:00 Europe/Berlin"),
     (["anna", LADDER, "--known-at", "1"], 2, "no ruleset is called 'elo-catan' at position 1"),
     (["anna", LADDER, "-o", "x.pdf"], 2, "must end in .html"),
     (["anna"], 2, "name one of the 3 ladders that 'anna' is on:"),

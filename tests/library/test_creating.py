@@ -56,7 +56,7 @@ def test_open_creates_only_where_there_is_none(tmp_path: Path) -> None:
     ("options", "argument", "told"),
     [
         ({"zone": "Mars"}, "zone", "'Mars' is not a time zone"),
-        ({"zone": 1}, "zone", "zone is text"),
+        ({"zone": 1}, "zone", "zone must be a string"),
         ({"rulesets": "elo-chess"}, "rulesets", "rulesets are a list, such as ['elo-chess']"),
         ({"rulesets": ["elo"]}, "ruleset", "elo rates one game: name it, as in elo-chess"),
         ({"rulesets": ["elo-ches", "glico-chess"]}, "ruleset", "no shipped ruleset is called 'glico-chess'"),

@@ -49,8 +49,8 @@ def test_log_of_some_types_has_what_was_voided(ledger: rl.Ledger) -> None:
     ("options", "told"),
     [
         ({"types": ["game.recoded"]}, "'game.recoded' is not a type of event; did you mean game.recorded?"),
-        ({"after": -1}, "after is 0 or more, not -1"),
-        ({"after": "2024"}, "after is a whole number, not the text '2024'"),
+        ({"after": -1}, "after must be 0 or more, not -1"),
+        ({"after": "2024"}, "after must be a whole number, not the string '2024'"),
     ],
 )
 def test_wrong_arguments_of_log_and_follow_are_named(ledger: rl.Ledger, options: dict[str, Any], told: str) -> None:
@@ -61,7 +61,7 @@ def test_wrong_arguments_of_log_and_follow_are_named(ledger: rl.Ledger, options:
 
 @pytest.mark.parametrize("seconds", [0, -1, 10_000, float("nan"), "1"])
 def test_polls_are_some_time_apart(ledger: rl.Ledger, seconds: Any) -> None:
-    with pytest.raises(rl.BadArgument, match="poll_seconds is"):
+    with pytest.raises(rl.BadArgument, match="poll_seconds must be"):
         ledger.follow(poll_seconds=seconds)
 
 
@@ -149,10 +149,10 @@ def test_game_alone_may_have_its_time(ledger: rl.Ledger) -> None:
 @pytest.mark.parametrize(
     ("based_on", "told"),
     [
-        ({"gaem:g-1": 2}, "no event is about 'gaem:g-1', which based_on names"),
-        ({"game:g-2": 3}, "no event is about 'game:g-2'"),
-        ({"game:g-1": None}, "is an event's id or position, not None"),
-        ({"game:g-1": 1.5}, "is an event's id or position, not 1.5"),
+        ({"gaem:g-1": 2}, "based_on names 'gaem:g-1', but no event is about it"),
+        ({"game:g-2": 3}, "based_on names 'game:g-2'"),
+        ({"game:g-1": None}, "must be an event's id or position, not None"),
+        ({"game:g-1": 1.5}, "must be an event's id or position, not 1.5"),
     ],
 )
 def test_what_a_change_is_based_on_is_about_its_events(ledger: rl.Ledger, based_on: Any, told: str) -> None:

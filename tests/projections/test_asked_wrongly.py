@@ -35,27 +35,30 @@ def ledger(copied_file: Callable[..., str]) -> Any:
 
 TOLD: dict[str, tuple[Callable[[Any], object], str]] = {
     "a day": (
-        lambda ledger: ledger.at().games(since=date(2024, 12, 31)), "since is text, such as '2024-12-31', not date",
+        lambda ledger: ledger.at().games(since=date(2024, 12, 31)),
+        "since must be a string, such as '2024-12-31', not date",
     ),
     "a number as text": (
-        lambda ledger: ledger.at().standings(LADDER, limit="3"), "limit is a whole number, not the text '3'",
+        lambda ledger: ledger.at().standings(LADDER, limit="3"), "limit must be a whole number, not the string '3'",
     ),
     "places as text": (
-        lambda ledger: ledger.at().other_result("g-1", "123"), "places is a list of whole numbers, not the text '123'",
+        lambda ledger: ledger.at().other_result("g-1", "123"),
+        "places must be a list of whole numbers, not the string '123'",
     ),
     "one in place of a list": (
-        lambda ledger: ledger.at().standings(LADDER, "ben"), "players is a list, such as ['ben'], not the text 'ben'",
+        lambda ledger: ledger.at().standings(LADDER, "ben"),
+        "players must be a list, such as ['ben'], not the string 'ben'",
     ),
     "no as text": (
-        lambda ledger: ledger.propose({}, "mira", strict="no"), "strict is True or False, not the text 'no'",
+        lambda ledger: ledger.propose({}, "mira", strict="no"), "strict must be True or False, not the string 'no'",
     ),
     "no number": (
         lambda ledger: ledger.compare(ledger.at(), ledger.at(), predictions=float("nan")),
-        "predictions is True or False, not float",
+        "predictions must be True or False, not float",
     ),
-    "nobody": (lambda ledger: ledger.propose({}, None), "by is text, not NoneType"),
+    "nobody": (lambda ledger: ledger.propose({}, None), "by must be a string, not NoneType"),
     "a word beyond words": (
-        lambda ledger: ledger.propose({}, "mira", new_names=TOO_LONG), "new_names is refuse or accept, not <int>",
+        lambda ledger: ledger.propose({}, "mira", new_names=TOO_LONG), "new_names must be refuse or accept, not <int>",
     ),
     "a ruleset of numbers": (
         lambda ledger: ledger.simulate({TOO_LONG: 1}, ledger.at()), "the keys of a ruleset are texts",

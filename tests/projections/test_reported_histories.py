@@ -62,19 +62,19 @@ def check(ledger: ratings_ledger.Ledger, log: Log, chance: Random, done: Counter
     (numbers,) = page.tables["The numbers"]
     shown = [None if text == "–" else number(text) for text in numbers[1][1:]]
     assert shown == ([wanted[1]] if known_at[0] == known_at[1] else wanted), (ladder, player, known_at, as_of)
-    for heading in [one for one in page.tables if one.startswith("What made the points")]:
+    for heading in [one for one in page.tables if one.startswith("Changes of the points")]:
         assert page.account(heading)[2] == wanted[0]
         done["on a pool"] += ladder == "galactic-points"
     done["on a list"] += ladder.startswith("catan-monthly")
-    if "What was recorded since" in page.tables:
-        opening, causes, closing = page.account("What was recorded since")
+    if "What has been recorded since" in page.tables:
+        opening, causes, closing = page.account("What has been recorded since")
         assert [opening if one is None else one for one in wanted[:1]] == [opening]
         assert wanted[1] in (None, closing)
         done["causes"] += len(causes)
     else:
-        (told,) = page.texts.get("What was recorded since", [""])
+        (told,) = page.texts.get("What has been recorded since", [""])
         alike = known_at[0] == known_at[1] or wanted[0] == wanted[1]
-        assert alike or (None in wanted and "who is not on the ladder counts as having" in told)
+        assert alike or (None in wanted and "is not on the ladder counts as having" in told)
         done["no cause"] += 1
     for heading, tables in page.tables.items():
         for table in tables if heading in page.ids or f"game-{heading}" in page.ids else ():

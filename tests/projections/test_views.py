@@ -400,7 +400,7 @@ def test_times_may_be_those_of_python(url: str) -> None:
         assert len(ledger.at(known_at=datetime.fromtimestamp(now / 10**6 + 1, UTC)).games().rows) == len(GAMES)
         change = ledger.at().history(LADDER, "anna").rows[0]
         assert ledger.at(as_of=change.occurred_at).standings(LADDER).rows
-        with pytest.raises(rl.BadArgument, match="limit is a whole number"):
+        with pytest.raises(rl.BadArgument, match="limit must be a whole number"):
             ledger.at().standings(LADDER, limit="3")  # type: ignore[arg-type]
 
 

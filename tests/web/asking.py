@@ -10,7 +10,7 @@ import pytest
 
 import ratings_ledger
 from ratings_ledger.web import server, site
-from ratings_ledger.web.page import Site, as_file
+from ratings_ledger.web.page import Site, render_file
 from ratings_ledger.web.report import report_page
 from ratings_ledger.web.server import Pages
 from ratings_ledger.web.visits import Visit
@@ -76,7 +76,7 @@ def serve(
 def write_pages(
     ledger: str | ratings_ledger.Ledger, folder: Path, title: str = "Ratings", names: Mapping[str, str] | None = None,
     **options: Any,
-) -> site.Written:  # fmt: skip
+) -> site.SiteSummary:  # fmt: skip
     """Write the pages of a ledger, open or named by its URL, into a folder, or bring them up to date."""
     with ratings_ledger.open(ledger) if isinstance(ledger, str) else nullcontext(ledger) as opened:
         return site.write_site(opened, folder, Site(title, names or {}, ".html"), **options)
@@ -85,7 +85,7 @@ def write_pages(
 def report_on(ledger: ratings_ledger.Ledger, player: str, ladder: str, as_of: str | None, then: int, now: int) -> str:
     """Return the report on a player as a file: what was known at one position, and at another."""
     sides = (Visit(ledger, {"known_at": str(at)} | ({"as_of": as_of} if as_of else {})) for at in (then, now))
-    return as_file(report_page(*sides, player, ladder), Site())
+    return render_file(report_page(*sides, player, ladder), Site())
 
 
 def before_pages(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ratings_ledger.web import axes, svg
-from ratings_ledger.web.charts import STYLE, Mark, Point, Series, distribution, spark, steps
+from ratings_ledger.web.charts import STYLE, Mark, Point, Series, draw_distribution, draw_spark, draw_steps
 
 SVG = "{http://www.w3.org/2000/svg}"
 ABOUT = {"title": "Points of mira", "description": "The table has every game.", "prefix": "points"}
@@ -148,7 +148,7 @@ def assert_readable(chart: str) -> None:
 
 def test_a_chart_says_what_it_is() -> None:
     """Given a chart, both its drawings are pictures with a title and a description, under ids of their own."""
-    chart = steps([MIRA], **ABOUT)
+    chart = draw_steps([MIRA], **ABOUT)
     ids = [node.attrib["id"] for node in ElementTree.fromstring(chart).iter() if "id" in node.attrib]
     assert len(ids) == len(set(ids)) == 4
     assert all(one.startswith("points-") for one in ids)
@@ -158,21 +158,21 @@ def test_a_chart_says_what_it_is() -> None:
             next(one for one in picture if one.get("id") == name) for name in picture.attrib["aria-labelledby"].split()
         ]
         assert [(one.tag, one.text) for one in told] == [("title", ABOUT["title"]), ("desc", ABOUT["description"])]
-    other = steps([MIRA], **{**ABOUT, "prefix": "rank"})
+    other = draw_steps([MIRA], **{**ABOUT, "prefix": "rank"})
     assert not set(ids) & set(re.findall(r'id="([^"]+)"', other))
 
 
 def test_the_same_arguments_give_the_same_bytes() -> None:
     """Given the same points twice, whatever was drawn in between, the chart is the same text."""
-    first = steps([MIRA], **ABOUT)
-    distribution([Fraction(1)], **ABOUT)
-    assert steps([Series("mira", list(MIRA.points))], **ABOUT) == first
+    first = draw_steps([MIRA], **ABOUT)
+    draw_distribution([Fraction(1)], **ABOUT)
+    assert draw_steps([Series("mira", list(MIRA.points))], **ABOUT) == first
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["wide", "narrow"])
 def test_every_point_lies_where_the_axes_say(which: int) -> None:
     """Given points by date, each dot, tick and diamond lies on the scale of the labels, to a tenth of a unit."""
-    drawing = drawings(steps([MIRA], **ABOUT))[which]
+    drawing = drawings(draw_steps([MIRA], **ABOUT))[which]
     labels = axis(drawing)
     assert list(labels) == ["960", "980", "1,000", "1,020", "1,040", "1,060"]
     (low, bottom), *_, (high, top) = labels.items()
@@ -191,7 +191,7 @@ def test_every_point_lies_where_the_axes_say(which: int) -> None:
 
 def test_labels_of_dates_lie_where_their_dates_are() -> None:
     """Given half a year, the labels are its months, each on the scale of the games, with the year where it changes."""
-    for drawing in drawings(steps([MIRA], **ABOUT)):
+    for drawing in drawings(draw_steps([MIRA], **ABOUT)):
         found, day = marked(drawing), timedelta(days=1)
         first, last = found["wl-03: 967.76"][0], found["wl-32: 962.82"][0]
         begin = evening("2024-10-18")
@@ -207,7 +207,7 @@ def test_labels_of_dates_lie_where_their_dates_are() -> None:
 
 def test_lines_step_and_pass_through_every_change() -> None:
     """Given points, the line goes across and upright alone, through every game and change, not what was published."""
-    for drawing in drawings(steps([MIRA], span=(evening("2024-10-18"), evening("2025-05-30")), **ABOUT)):
+    for drawing in drawings(draw_steps([MIRA], span=(evening("2024-10-18"), evening("2025-05-30")), **ABOUT)):
         [line], found = lines(drawing), marked(drawing)
         on_line = {title: place for title, place in found.items() if not title.startswith("published")}
         assert set(on_line.values()) <= set(line)
@@ -220,7 +220,7 @@ def test_lines_step_and_pass_through_every_change() -> None:
 
 def test_kinds_of_points_look_different() -> None:
     """Given a game, a change and a published list, they are a dot, a tick and a diamond, and a legend explains two."""
-    for drawing in drawings(steps([MIRA], **ABOUT)):
+    for drawing in drawings(draw_steps([MIRA], **ABOUT)):
         over = drawing.findall("./g[@aria-hidden='true']//")
         kinds = {title_of(shape): shape.get("class") for shape in over if title_of(shape) and shape.tag != "a"}
         assert kinds["wl-14: 1,004.65"] == "dot"
@@ -231,7 +231,7 @@ def test_kinds_of_points_look_different() -> None:
 
 def test_links_lie_outside_of_the_picture() -> None:
     """Given links, they are over the picture and not in it, and the keyboard passes them by."""
-    for drawing in drawings(steps([MIRA], **ABOUT)):
+    for drawing in drawings(draw_steps([MIRA], **ABOUT)):
         assert drawing.findall(".//*[@role='img']//a") == []
         links = drawing.findall(".//a")
         assert [link.attrib["href"] for link in links] == [point.link for point in MIRA.points if point.link]
@@ -241,7 +241,7 @@ def test_links_lie_outside_of_the_picture() -> None:
 def test_numbers_of_games_are_an_axis_too() -> None:
     """Given points by number of games, games lie at equal distances and the last label says what is counted."""
     series = Series("mira", [Point(n, Fraction(1000 + n * n), title=f"game {n}") for n in range(21)])
-    for drawing in drawings(steps([series], **ABOUT)):
+    for drawing in drawings(draw_steps([series], **ABOUT)):
         xs = [x for x, _ in marked(drawing).values()]
         gaps = [after - before for before, after in pairwise(xs)]
         assert max(gaps) - min(gaps) <= Fraction("0.1")
@@ -254,7 +254,7 @@ def test_numbers_of_games_are_an_axis_too() -> None:
 def test_rank_1_is_on_top() -> None:
     """Given ranks, the first is highest, every label is whole, and no other rank is nearer to it than the next."""
     series = Series("mira", [Point(n, Fraction(rank), title=f"{n}") for n, rank in enumerate([4, 2, 1, 3, 3, 38], 1)])
-    for drawing in drawings(steps([series], ranks=True, **ABOUT)):
+    for drawing in drawings(draw_steps([series], ranks=True, **ABOUT)):
         labels, found = axis(drawing), marked(drawing)
         assert labels["1"] == min(labels.values()) == found["3"][1]
         assert all(re.fullmatch("[0-9]+", label) for label in labels)
@@ -266,7 +266,7 @@ def test_series_differ_by_more_than_colour() -> None:
     series = [
         Series(f"player {n}", [Point(x, Fraction(n * 10 + x), title=f"{n} {x}") for x in (1, 2)]) for n in range(6)
     ]
-    for drawing in drawings(steps(series, **ABOUT)):
+    for drawing in drawings(draw_steps(series, **ABOUT)):
         assert len(lines(drawing)) == 6
         assert {f"player {n}" for n in range(6)} <= {text for text, *_ in texts(drawing)}
         shapes = set()
@@ -284,7 +284,7 @@ def test_marks_stand_at_their_dates() -> None:
     """Given upright marks close to each other, all have their titles, and labels are left out before they overlap."""
     days = ["2024-11-08", "2024-11-10", "2024-12-13", "2025-04-03"]
     marks = [Mark(evening(day), "corrected later", f"corrected: {day}") for day in days]
-    chart = steps([MIRA], marks=marks, **ABOUT)
+    chart = draw_steps([MIRA], marks=marks, **ABOUT)
     assert_readable(chart)
     for drawing in drawings(chart):
         found = {}
@@ -313,8 +313,10 @@ def test_hostile_text_is_text(one: str, other: str, third: str, evil: str) -> No
     ]
     about = {"title": third + evil, "description": evil + one, "prefix": "x"}
     charts = [
-        steps([Series(evil + one, points), Series(other + evil, points)], marks=[Mark(1, one + evil, evil)], **about),
-        distribution([Fraction(1), Fraction(2)], here=Mark(Fraction(2), evil + other, third), **about),
+        draw_steps(
+            [Series(evil + one, points), Series(other + evil, points)], marks=[Mark(1, one + evil, evil)], **about
+        ),
+        draw_distribution([Fraction(1), Fraction(2)], here=Mark(Fraction(2), evil + other, third), **about),
     ]
     for chart in charts:
         page = ElementTree.fromstring(chart)
@@ -327,7 +329,7 @@ def test_hostile_text_is_text(one: str, other: str, third: str, evil: str) -> No
 def test_text_is_shown_as_it_is() -> None:
     """Given markup and a character that turns text around, both are seen, in labels, titles and links."""
     names = ["Ben & <b>Jerry</b>", "a\u202eb"]
-    chart = steps([Series(name, [Point(1, Fraction(1), title=name, link=name)]) for name in names], **ABOUT)
+    chart = draw_steps([Series(name, [Point(1, Fraction(1), title=name, link=name)]) for name in names], **ABOUT)
     for drawing in drawings(chart):
         seen = ["Ben & <b>Jerry</b>", "a\\u202eb"]
         assert [text for text, *_ in texts(drawing) if text in seen] == seen
@@ -338,7 +340,7 @@ def test_text_is_shown_as_it_is() -> None:
 def test_long_names_are_cut_where_they_have_no_room() -> None:
     """Given names of 64 code points, of wide letters too, the legend keeps within the drawing and has them in full."""
     names = ["W" * 64, "名" * 64, "x" * 64]
-    chart = steps([Series(name, [Point(1, Fraction(n))]) for n, name in enumerate(names)], **ABOUT)
+    chart = draw_steps([Series(name, [Point(1, Fraction(n))]) for n, name in enumerate(names)], **ABOUT)
     wide, narrow = drawings(chart)
     for drawing in (wide, narrow):
         assert all(end <= box(drawing)[0] for _, _, end, _ in texts(drawing))
@@ -356,7 +358,7 @@ SPANS = [timedelta(minutes=5), *(timedelta(days=days) for days in DAYS)]
 def test_labels_of_dates_do_not_overlap(span: timedelta, start: datetime) -> None:
     """Given a span of minutes to millennia, the dates below the axis are in order, apart, and more than none."""
     series = Series("mira", [Point(start, Fraction(1000)), Point(start + span, Fraction(1100))])
-    chart = steps([series, Series("ben", series.points)], **ABOUT)
+    chart = draw_steps([series, Series("ben", series.points)], **ABOUT)
     assert_readable(chart)
     for drawing in drawings(chart):
         labels = feet(drawing)
@@ -375,7 +377,7 @@ def test_labels_of_dates_do_not_overlap(span: timedelta, start: datetime) -> Non
 def test_any_values_have_axes(values: Sequence[Fraction], first: int) -> None:
     """Given any values, labels are apart and rise, every line and dot lies within its drawing."""
     series = Series("mira", [Point(first + n, value, title=f"{n}") for n, value in enumerate(values)])
-    chart = steps([series], **ABOUT)
+    chart = draw_steps([series], **ABOUT)
     assert_readable(chart)
     for drawing in drawings(chart):
         (width, height), labels = box(drawing), axis(drawing)
@@ -398,13 +400,13 @@ def test_any_values_have_axes(values: Sequence[Fraction], first: int) -> None:
 def test_values_are_labelled_as_short_as_they_can_be(values: list[int], labels: list[str]) -> None:
     """Given values of any size, labels are round, in full where that is short, and differ from each other."""
     series = Series("mira", [Point(n, Fraction(value)) for n, value in enumerate(values)])
-    for drawing in drawings(steps([series], **ABOUT)):
+    for drawing in drawings(draw_steps([series], **ABOUT)):
         assert list(axis(drawing)) == labels
 
 
 def test_nothing_to_show_is_said() -> None:
     """Given no series, or one without points, the chart says so, and still has its title."""
-    for chart in (steps([], **ABOUT), steps([Series("mira", [])], **ABOUT), distribution([], **ABOUT)):
+    for chart in (draw_steps([], **ABOUT), draw_steps([Series("mira", [])], **ABOUT), draw_distribution([], **ABOUT)):
         for drawing in drawings(chart):
             assert [text for text, *_ in texts(drawing)] == ["Nothing to show yet."]
             assert drawing.findtext(".//title") == ABOUT["title"]
@@ -423,7 +425,7 @@ def test_long_series_are_short_drawings() -> None:
         )
         for n in range(10_000)
     ]
-    chart = steps([Series("mira", points)], **ABOUT)
+    chart = draw_steps([Series("mira", points)], **ABOUT)
     assert len(chart.encode()) < 200_000
     for drawing in drawings(chart):
         [line], labels, found = lines(drawing), axis(drawing), marked(drawing)
@@ -448,7 +450,7 @@ def test_band_reaches_as_far_as_the_values_may_be_off(count: int) -> None:
         for n in range(1, count + 1)
     ]
     points.append(Point(count, Fraction(1400), "published"))
-    for drawing in drawings(steps([Series("mira", points)], **ABOUT)):
+    for drawing in drawings(draw_steps([Series("mira", points)], **ABOUT)):
         picture = [*drawing.iter()]
         *_, band = of_class(drawing, "band")
         assert picture.index(band) < picture.index(of_class(drawing, "step")[-1])
@@ -479,7 +481,7 @@ def test_several_series_have_no_bands() -> None:
         for name, spread in (("mira", 50), ("jonas", 60), ("sure", 0))
     ]
     for some in (series, series[2:]):
-        chart = steps(some, **ABOUT)
+        chart = draw_steps(some, **ABOUT)
         assert 'class="band"' not in chart
         assert "± deviation" not in chart
         assert all([*axis(drawing)][-1] in ("1,004", "1,005") for drawing in drawings(chart))
@@ -488,7 +490,7 @@ def test_several_series_have_no_bands() -> None:
 def test_places_have_at_most_one_decimal() -> None:
     """Given awkward fractions, no place has more than one decimal, and none is written as a power of ten."""
     series = Series("mira", [Point(n, Fraction(n**3, 7)) for n in range(1, 60)])
-    for drawing in drawings(steps([series], **ABOUT)):
+    for drawing in drawings(draw_steps([series], **ABOUT)):
         for node in drawing.iter():
             for name in ("d", "x", "y", "cx", "cy", "r", "transform"):
                 assert not re.search(r"\.\d\d|e", node.get(name, "").replace("translate", "")), node.attrib
@@ -496,9 +498,9 @@ def test_places_have_at_most_one_decimal() -> None:
 
 def test_colours_come_from_the_style_alone() -> None:
     """Given charts, they name no colour, every class has a rule, and light and dark set the same properties."""
-    chart = steps([MIRA, MIRA], marks=[Mark(evening("2025-01-01"), "x")], **ABOUT)
-    bars = distribution([Fraction(1), Fraction(2)], here=Mark(Fraction(1), "x"), **ABOUT)
-    assert not re.search(r"#[0-9a-f]{3}|style=|fill=|stroke=", chart + bars + spark([Fraction(1)]))
+    chart = draw_steps([MIRA, MIRA], marks=[Mark(evening("2025-01-01"), "x")], **ABOUT)
+    bars = draw_distribution([Fraction(1), Fraction(2)], here=Mark(Fraction(1), "x"), **ABOUT)
+    assert not re.search(r"#[0-9a-f]{3}|style=|fill=|stroke=", chart + bars + draw_spark([Fraction(1)]))
     used = {name for names in re.findall(r'class="([^"]+)"', chart + bars) for name in names.split()}
     assert {name for name in used if f".{name}" not in STYLE} == set()
     light, dark = (
@@ -511,9 +513,9 @@ def test_colours_come_from_the_style_alone() -> None:
 def test_a_file_stands_alone() -> None:
     """Given `standalone`, it is one SVG file with its size, style, background and title, and loads nothing."""
     for chart in (
-        steps([MIRA], standalone=True, **ABOUT),
-        distribution([Fraction(1)], standalone=True, **ABOUT),
-        steps([], standalone=True, **ABOUT),
+        draw_steps([MIRA], standalone=True, **ABOUT),
+        draw_distribution([Fraction(1)], standalone=True, **ABOUT),
+        draw_steps([], standalone=True, **ABOUT),
     ):
         file = ElementTree.fromstring(chart)
         assert file.tag == f"{SVG}svg"
@@ -532,12 +534,12 @@ def test_a_file_stands_alone() -> None:
 def test_sparklines_are_small_and_quiet() -> None:
     """Given values, a sparkline reaches from the lowest to the highest, ends in a dot, and is not read aloud."""
     for values in ([], [5], [5, 5, 5], [1, 9, 4], list(range(5_000))):
-        drawn = spark([Fraction(value) for value in values])
+        drawn = draw_spark([Fraction(value) for value in values])
         line = ElementTree.fromstring(drawn)
         assert line.get("aria-hidden") == "true"
         assert len(drawn) < 5_000
         assert len(line) == (2 if values else 0)
-    line = ElementTree.fromstring(spark([Fraction(1), Fraction(9), Fraction(4)]))
+    line = ElementTree.fromstring(draw_spark([Fraction(1), Fraction(9), Fraction(4)]))
     path, dot = corners(line[0].attrib["d"]), line[1]
     heights = [y for _, y in path]
     assert heights.index(max(heights)) == 0
@@ -548,7 +550,7 @@ def test_sparklines_are_small_and_quiet() -> None:
 def test_bars_count_players() -> None:
     """Given points of a ladder, each bar is as high as its number of players, and the ranges meet without overlap."""
     values = [Fraction(n) for n in (900, 949, 950, 999, 1000, 1000, 1003, 1049, 1120, 1200)]
-    chart = distribution(values, here=Mark(Fraction(1003), "anouk, 1,003"), **ABOUT)
+    chart = draw_distribution(values, here=Mark(Fraction(1003), "anouk, 1,003"), **ABOUT)
     assert_readable(chart)
     for drawing in drawings(chart):
         labels, counted = axis(drawing), 0
@@ -568,7 +570,7 @@ def test_bars_count_players() -> None:
 @given(st.lists(st.fractions(-(10**9), 10**9, max_denominator=100), min_size=1, max_size=80))
 def test_bars_leave_nobody_out(values: Sequence[Fraction]) -> None:
     """Given any points, the bars hold every player once, and there are few of them."""
-    for drawing in drawings(distribution(values, **ABOUT)):
+    for drawing in drawings(draw_distribution(values, **ABOUT)):
         titles = [title_of(bar) or "" for bar in drawing.findall(".//rect")]
         assert sum(int(re.findall(r": (\d+) player", title)[0]) for title in titles) == len(values)
         assert len(titles) <= 18
@@ -582,13 +584,13 @@ def test_bars_leave_nobody_out(values: Sequence[Fraction]) -> None:
         ([MIRA], {"marks": [Mark(3, "x")]}, "do not mix"),
         ([Series("ben", [Point(2, Fraction(1)), Point(1, Fraction(1))])], {}, "in order"),
         ([Series("ben", [Point(2, Fraction(1, 2))])], {"ranks": True}, "whole numbers"),
-        ([MIRA], {"prefix": 'a"b'}, "no prefix"),
+        ([MIRA], {"prefix": 'a"b'}, "cannot begin an id"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(series: list[Series], more: dict[str, object], told: str) -> None:
     """Given what makes no chart, a ValueError says why."""
     with pytest.raises(ValueError, match=told):
-        steps(series, **{**ABOUT, **more})  # type: ignore[arg-type]
+        draw_steps(series, **{**ABOUT, **more})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("module", [axes, svg], ids=lambda module: module.__name__)

@@ -49,7 +49,7 @@ def test_versions_over_the_same_games(pages: Application, url: str, ratings: Rat
     page = get(pages, f"/compare{address}").text
     for text in ("Log loss", "<h3>Gains</h3>", "<h3>Losses</h3>", "all games by elo-catan@9"):
         assert text in page
-    assert "all games under elo-catan@1, beside all under elo-catan@9" in get(pages, "/compare").text
+    assert "all games under elo-catan@1 against elo-catan@9" in get(pages, "/compare").text
 
 
 REFUSED = {
@@ -76,7 +76,7 @@ def test_refusals_tell_the_reason(pages: Application, address: str) -> None:
 
 def test_forms_alone(pages: Application) -> None:
     """Asked for nothing, both pages are forms, and suggest what may be worth it; the links of all lead to pages."""
-    assert "What was published, beside what is known now" in get(pages, "/compare").text
+    assert "Published lists against today’s" in get(pages, "/compare").text
     assert json.loads(get(pages, "/compare.json").text)["ladders"] == []
     assert get(pages, "/compare/players").text.count('name="player"') == 6
     suggested = get(pages, "/compare").text.split('<ul class="story">')[1].split('href="')[1].split('"')[0]

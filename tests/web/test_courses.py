@@ -14,7 +14,7 @@ from thresholds import set_thresholds
 import ratings_ledger
 from ratings_ledger.projections.queries.history import Course
 from ratings_ledger.web.charts import Point
-from ratings_ledger.web.courses import points_line, rank_line, revisions, shown_otherwise, span_of
+from ratings_ledger.web.courses import course_span, points_line, published_points, rank_line, revision_marks
 
 Ratings = Callable[..., Any]
 
@@ -47,7 +47,7 @@ def test_line_has_every_step(url: str) -> None:
 def test_what_was_published_is_where_the_list_is(url: str) -> None:
     """Given a list of February and a correction since, its points are at its end, or behind the games until then."""
     course = load_course(url, "anna")
-    (one,) = shown_otherwise(course, lambda value: f"published {value}")
+    (one,) = published_points(course, lambda value: f"published {value}")
     assert one.x == datetime(2025, 2, 28, 22, 59, 59, 999999, UTC)
     assert one.value != course[-1].after
     by_games = points_line("anna", course, "games", lambda row: "", published=[one]).points
@@ -57,8 +57,8 @@ def test_what_was_published_is_where_the_list_is(url: str) -> None:
 def test_corrected_games_are_marked(url: str, pages: Application) -> None:
     """The game that was corrected is marked where it was played, on both charts, and no other."""
     course = load_course(url, "anna")
-    assert [mark.x for mark in revisions(course, "date", lambda row: "")] == [course[0].occurred_at]
-    assert [mark.x for mark in revisions(course, "games", lambda row: "")] == [1]
+    assert [mark.x for mark in revision_marks(course, "date", lambda row: "")] == [course[0].occurred_at]
+    assert [mark.x for mark in revision_marks(course, "games", lambda row: "")] == [1]
     for address in (f"/players/anna/{LADDER}", f"/players/anna/{LADDER}/_games"):
         assert get(pages, address).text.count("g-1 was corrected later") == 2  # a chart, wide and narrow
 
@@ -120,7 +120,7 @@ def test_ranks_of_strangers(pages: Application) -> None:
 def test_ranks_are_drawn_as_far_as_the_points(pages: Application, url: str) -> None:
     """The axis of the rank chart reaches to the player's last game, though the rank may have changed last before it."""
     course = load_course(url, "anna")
-    assert span_of(course, "date") == (course[0].occurred_at, course[-1].occurred_at)
-    assert span_of(course, "games") == (1, 4)
-    assert span_of(Course(), "date") is None
+    assert course_span(course, "date") == (course[0].occurred_at, course[-1].occurred_at)
+    assert course_span(course, "games") == (1, 4)
+    assert course_span(Course(), "date") is None
     assert "4 games" in get(pages, f"/players/anna/{LADDER}/_ranks").text

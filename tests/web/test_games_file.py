@@ -119,7 +119,7 @@ def test_parts_are_the_whole(copied: Callable[..., str], monkeypatch: pytest.Mon
     assert get(pages, "/games.jsonl?as_of=2025-01-31").headers["etag"] != whole.headers["etag"]
     write_pages(url, tmp_path / "site")
     assert (tmp_path / "site" / "games.jsonl").read_bytes() == whole.body
-    assert pages._files == 0
+    assert pages._downloads == 0
 
 
 def test_file_that_breaks_off_has_no_end(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_file_that_breaks_off_has_no_end(url: str, monkeypatch: pytest.MonkeyPat
     told = get(pages, "/games.jsonl", sent=sent)
     assert (told.status, told.body) == (200, b"{}\n")
     assert all(one.get("more_body") for one in sent[1:])
-    assert pages._files == 0
+    assert pages._downloads == 0
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def test_inactive_players_can_be_left_out(pages: Application, url: str) -> None:
     ]
     assert (told["digest"], told["players"]) == (every.digest, PLAYERS - 1)
     page = get(pages, f"/ladders/{LADDER}?active_since=2025-02-21").text
-    assert "Show everybody" in page
+    assert "Show all players" in page
     assert "all/_2?active_since=2025-02-21" in page
     assert f"/{LADDER.partition('/')[2]}.json?active_since" in page.replace('"all.json', '"/all.json')
 

@@ -65,7 +65,7 @@ def test_published_list_stands_beside_the_one_of_today(pages: Application, url: 
         assert sum(amounts, Fraction(0)) == Fraction(row["after"]) - Fraction(row["before"])
     assert found["differing"] == sum(row["before"] != row["after"] for row in found["rows"]) > 0
     text = shown(get(pages, f"/lists/{LADDER}"))
-    assert f"would differ for {found['differing']} players" in text
+    assert f"would differ for {found['differing']} of " in text
     assert "scores &lt;read&gt; wrong" in get(pages, f"/lists/{LADDER}").text
     assert get(pages, "/lists/elo-catan/3-4").status == 404
 
@@ -197,7 +197,7 @@ def test_person_has_earlier_ids_games_and_gold(
     assert told["gold_by_list"] == lists["gold_by_list"]
     assert told["gold_by_list"]
     text = shown(get(pages, "/players/anna-b"))
-    assert "before: anna" in text
+    assert "formerly anna" in text
     assert f"{told['gold']} from" in text
     assert get(pages, "/players/anna").status == 404
     with ratings_ledger.open(url) as ledger:
@@ -218,7 +218,7 @@ def test_ruleset_says_what_its_rule_does_and_what_changed(pages: Application, ur
     assert "What the rule does" in first
     assert "What changed since" not in first
     assert "What changed since version v0" in second
-    changed = third.partition("What changed since version v1")[2].partition("What it says")[0]
+    changed = third.partition("What changed since version v1")[2].partition("Settings")[0]
     assert "params.top_scorer 1 0" in changed
     assert "effective_from – 2010-01-01" in changed
     assert "scope.kind" not in changed
@@ -230,7 +230,7 @@ def test_another_result_gives_what_a_correction_would(pages: Application, url: s
     was = told_json(pages, "/games/g-3")
     told = told_json(pages, "/games/g-3/_otherwise?place=4&place=1&place=1&place=3")
     assert told_json(pages, "/status")["position"] == head
-    assert "With another result" in get(pages, "/games/g-3").text
+    assert "Hypothetical result" in get(pages, "/games/g-3").text
     assert "as it was played" in get(pages, "/games/g-3/_otherwise?place=4&place=1&place=1&place=3").text
     ok(ratings, "correct", "g-3", "anna=ben", "美咲", "Łukasz", "--reason", "wrong", "--by", "mira", db=url)
     now = told_json(pages, "/games/g-3")
@@ -267,7 +267,7 @@ def test_other_results_are_shown_of_games_that_can_have_them(
     ok(ratings, "void", "g-4", "--reason", "never played", "--by", "mira", db=url)
     assert "group" not in told_json(pages, "/games/grouped")["data"]
     for game_id, places in {"scored": "213", "left": "211", "many": "1" * 17, "g-4": "21"}.items():
-        assert "With another result" not in get(pages, f"/games/{game_id}").text, game_id
+        assert "Hypothetical result" not in get(pages, f"/games/{game_id}").text, game_id
         query = "&".join(f"place={place}" for place in places)
         assert get(pages, f"/games/{game_id}/_otherwise.json?{query}").status == 400, game_id
     told, was = (told_json(pages, f"/games/grouped{rest}") for rest in ("/_otherwise?place=2&place=1&place=3", ""))
@@ -445,7 +445,7 @@ def test_long_names_are_known_before_their_first_game(
     for game_id, player in (("long", long), ("short", short)):
         ok(ratings, "record", "-q", "--game", "catan", "--game-id", game_id, "--at", "2025-06-01T20:00Z", player, "ben",
            db=url)  # fmt: skip
-    for path in (addresses.player, lambda player: addresses.player_on(player, LADDER)):
+    for path in (addresses.player, lambda player: addresses.player_ladder(player, LADDER)):
         address, usual = ("/" + "/".join(path(player)) + "?as_of=2020-01-31" for player in (long, short))
         assert "~~" in address
         assert (get(pages, address).status, get(pages, address.partition("?")[0]).status) == (

@@ -20,8 +20,8 @@ from sqlalchemy import make_url, text
 import ratings_ledger
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.queries.result_schemas import shapes_of
-from ratings_ledger.web.addresses import segment
-from ratings_ledger.web.openapi import document
+from ratings_ledger.web.addresses import encode_segment
+from ratings_ledger.web.openapi import build_document
 from ratings_ledger.web.routes import ROUTES
 
 Ratings = Callable[..., Any]
@@ -54,7 +54,7 @@ def strict() -> Any:
         is_object = found.get("type") == "object" and "properties" in found
         return {"additionalProperties": False} | found if is_object else found
 
-    return closed(json.loads(json.dumps(document())))
+    return closed(json.loads(json.dumps(build_document())))
 
 
 DOCUMENT = strict()
@@ -113,8 +113,8 @@ def test_every_public_result_has_a_shape() -> None:
 @pytest.mark.slow
 def test_document_is_openapi() -> None:
     """The document is what OpenAPI 3.1 asks for, with an id for each operation, and is served as it is kept."""
-    schemathesis.openapi.from_dict(document()).validate()
-    names = [item["get"]["operationId"] for item in document()["paths"].values()]
+    schemathesis.openapi.from_dict(build_document()).validate()
+    names = [item["get"]["operationId"] for item in build_document()["paths"].values()]
     assert len(set(names)) == len(names)
 
 
@@ -201,12 +201,12 @@ def test_nothing_that_is_allowed_does_harm(
     examples = 60 if few else 10_000 if at_length else 200
     pages, before = serve(url), state(url)
     statuses: dict[int, int] = {}
-    segments = st.sampled_from([segment(one) for one in IDS])
+    segments = st.sampled_from([encode_segment(one) for one in IDS])
     there = {name: st.sampled_from(values) for name, values in THERE.items()}
     worth_asking = {name: st.sampled_from(values) for name, values in WORTH_ASKING.items()}
 
     @settings(max_examples=examples, derandomize=few, **({"database": None} if few else {}))
-    @given(case=schemathesis.openapi.from_dict(document()).as_strategy(), data=st.data())
+    @given(case=schemathesis.openapi.from_dict(build_document()).as_strategy(), data=st.data())
     def ask(case: Any, data: st.DataObject) -> None:
         path, query = case.path, dict(case.query or {})
         anything = data.draw(st.booleans())  # or only what may be there

@@ -23,7 +23,7 @@ from stores import postgres_database
 from thresholds import set_thresholds
 
 from ratings_ledger.web import connections, server
-from ratings_ledger.web.addresses import segment
+from ratings_ledger.web.addresses import encode_segment
 from ratings_ledger.web.page import STYLE
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ ADDRESSES = [
     "/", "/index.json", "/index.csv", "/rules", "/rules.json", "/games.jsonl", "/openapi.json", f"/ladders/{LADDER}",
     f"/ladders/{LADDER}.json", f"/ladders/{LADDER}.csv", "/nothing",
     *(f"/games/g-{number}{ending}" for number in range(1, 6) for ending in ("", ".json")),
-    *(f"/players/{segment(name)}{ladder}{ending}" for name in PLAYERS for ladder in ("", f"/{LADDER}")
+    *(f"/players/{encode_segment(name)}{ladder}{ending}" for name in PLAYERS for ladder in ("", f"/{LADDER}")
       for ending in ("", ".json", ".csv")),
 ]  # fmt: skip
 

@@ -20,7 +20,7 @@ from thresholds import set_thresholds
 
 from ratings_ledger.web import server
 from ratings_ledger.web.routes import ROUTES
-from ratings_ledger.web.server import KEPT_BYTES
+from ratings_ledger.web.server import CACHE_BYTES
 
 Ratings = Callable[..., Any]
 
@@ -155,10 +155,10 @@ def test_new_events_are_followed(
 def test_memory_of_answers_is_bounded(pages: Application, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many coordinates are asked for, the answers that are kept stay below the bound."""
     set_thresholds(monkeypatch, answers_bytes=50_000)
-    assert KEPT_BYTES > 50_000
+    assert CACHE_BYTES > 50_000
     for day in range(1, 29):
         assert get(pages, f"/ladders/{LADDER}?as_of=2025-02-{day:02d}").status == 200
-    assert 0 < sum(len(one.content) for one in pages._answers._kept.values()) <= 50_000
+    assert 0 < sum(len(one.content) for one in pages._cache._responses.values()) <= 50_000
 
 
 def test_slow_answers_are_given_up(pages: Application, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -356,7 +356,7 @@ def test_what_is_interrupted_is_made_again(
 ) -> None:
     """A site that could not be finished is finished the next time, with what was written by half written again."""
     folder, whole = tmp_path / "site", begun(tmp_path / "whole")
-    made = site.page_of_story
+    made = site.build_game_page
     share_pages(monkeypatch, cores)
 
     def full_disk(visit: Any, story: Any) -> Any:
@@ -365,10 +365,10 @@ def test_what_is_interrupted_is_made_again(
             raise OSError(28, "No space left on device")
         return made(visit, story)
 
-    monkeypatch.setattr(site, "page_of_story", full_disk)
+    monkeypatch.setattr(site, "build_game_page", full_disk)
     with pytest.raises(OSError, match="No space left"):
         written(url, folder)
-    monkeypatch.setattr(site, "page_of_story", made)
+    monkeypatch.setattr(site, "build_game_page", made)
     assert written(url, folder) == whole
 
 
@@ -445,4 +445,4 @@ def test_home_zone_is_read_once_on_each_connection(url: str, tmp_path: Path, mon
     pages = sum(name.endswith(".html") for name in tree(tmp_path / "site"))
     zones = sum("ledger.zone_set" in asked for asked in read)
     # one finds what must be made, one is for games, and the status of the ledger is asked for on one of its own
-    assert 1 < zones <= len(connections) <= 4 + pages // site.PART_PAGES
+    assert 1 < zones <= len(connections) <= 4 + pages // site.UNIT_PAGES

@@ -18,7 +18,7 @@ from systems import LADDERS, made_systems
 import ratings_ledger
 from ratings_ledger.projections.queries.results import Absent
 from ratings_ledger.web.addresses import GAME_PAGES
-from ratings_ledger.web.page import percent, signed
+from ratings_ledger.web.page import format_change, format_percent
 from tests.builders import drafted
 from tests.ledgers import append_drafts
 
@@ -148,19 +148,19 @@ def test_ladders_say_what_a_game_of_neighbours_would_give(systems: str) -> None:
                 found = view.predict(ladder, pair)
                 for side, other in (found.sides, found.sides[::-1]):
                     told = [
-                        percent(side.chance),
-                        *(signed(getattr(side.stakes, name)) for name in ("win", "draw", "loss")),
+                        format_percent(side.chance),
+                        *(format_change(getattr(side.stakes, name)) for name in ("win", "draw", "loss")),
                     ]
                     assert f"{side.players[0]} against {other.players[0]} {' '.join(told)}" in text
         assert (">a draw</td>" in page) == bool(found.draw)
     for ladder in (LADDERS["championship"], "weng-lin-padel/3-4"):
-        assert "If neighbours met" not in get(pages, f"/ladders/{ladder}").text
+        assert "Predictions for neighbours" not in get(pages, f"/ladders/{ladder}").text
     beside = get(pages, f"/compare/players?ladder={LADDERS['game']}&player=anna&player=emil&player=ben").text
     text = " ".join(text_of(beside).split())
     for pair in ("anna against emil", "emil against anna", "anna against ben", "emil against ben"):
         assert pair in text
     then = get(pages, f"/ladders/{LADDERS['game']}?as_of=2021-06-30").text
-    assert "If neighbours met" in then
+    assert "Predictions for neighbours" in then
     assert then != get(pages, f"/ladders/{LADDERS['game']}").text
 
 
