@@ -1,4 +1,4 @@
-"""Import the contract of a rule and its exact arithmetic from here.
+"""The interface for rule packages: the contract of a rule, and exact arithmetic.
 
     from ratings_ledger.rules import Params, Rule, Term, rounded
 

@@ -1,4 +1,4 @@
-"""Build the list pages: an index of lists, and each published list compared with its current version."""
+"""Build the list pages: the overview of all lists, and each published list compared with its current version."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ def lists_page(visit: Visit) -> Page:
     positions = [visit.last_event(row.list).position for row in lists.rows]
     # only a decision can remove a list
     last = max([*positions, visit.last_decision, *(row.position for row in lists.published)], default=0)
-    # pages are kept until the next event, but what is due changes with the time
+    # a page is cached until the next event, but due months depend on the time
     lists = replace(lists, at=lists.at._replace(known_at=last), schedules=ABSENT)
     variables = {
         "lists": lists,

@@ -20,12 +20,12 @@ from ratings_ledger.projections.rulesets.registry import give_up_rule
 NOTE_BYTES = 4_096
 SECOND = 1 / POOL_WAITING_TIMES  # CPU limit for which the pool waits one second
 ALLOW_MORE = "allow it more with `ratings serve --rule-seconds N`"
-LONGEST_SECONDS = 600  # limit for any unit of work
+UNIT_SECONDS_MAX = 600  # limit for any unit of work
 WAITING_TIMES = 5  # a sleeping rule uses no CPU time: a single call may last this many times the limit
 
 
 class RulesLost(Exception):
-    """A process died in calls to third-party rules; `reasons` has the reason for each rule."""
+    """A process ended while it called third-party rules; `reasons` has the reason for each rule."""
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
         super().__init__(", ".join(reasons))
@@ -82,7 +82,7 @@ class Worker:
                 latest = _read_note(self._note)
                 waited = waited + 1 if latest == call and latest[1] else 0
                 call = latest
-                if waited > self._seconds * WAITING_TIMES or seconds > LONGEST_SECONDS:
+                if waited > self._seconds * WAITING_TIMES or seconds > UNIT_SECONDS_MAX:
                     raise
         raise AssertionError
 
