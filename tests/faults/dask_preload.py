@@ -117,8 +117,7 @@ def _creating(self: objects.Folder, name: str, parts: Iterable[Any]) -> bool:
 
 def _keeping(place: objects.Objects, name: str, content: Iterable[Any]) -> None:
     if reach("keeping") == "differ":
-        told = json.loads(_plan)
-        content = tasks.encode_object([], {"results": tasks.as_bytes(b"different")}, {"plan": told["task"]})
+        content = tasks.encode_object({"results": b"different"}, {"name": tasks.name_output(_plan)})
     _keep(place, name, content)
 
 
