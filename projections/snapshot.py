@@ -1,10 +1,9 @@
-"""A snapshot: the ledger at coordinates. Every query is one of its methods.
+"""A snapshot: the ledger at one set of coordinates, with every query as a method.
 
-What was played up to `as_of`, as known at `known_at`, under the rulesets' own timelines or the one version `rules`. A
-date ends in the ledger's home zone or, without one, in the zone of the ladder's ruleset. With `close_now`, games that
-wait in open rating periods are scored as if these closed now: every answer about ladders then has them. Facts are
-decoded once per position, and ladders made once per moment. A method imports its query module when it is called, so
-that a command waits for no other.
+It covers games played up to `as_of`, as known at `known_at`, scored by the rulesets' own timelines or by the version
+`rules`. A date ends in the ledger's home zone or, without one, in the zone of the ladder's ruleset. With `close_now`,
+games in open rating periods are scored as if the periods closed now. Facts are decoded once per position, and ladders
+built once per instant. Each method imports its query module only when called, which keeps commands fast.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from ratings_ledger.projections.queries.coordinates import (
     resolve_known_at,
     resolve_since,
 )
-from ratings_ledger.projections.queries.known_names import full_name, similar_name
 from ratings_ledger.projections.queries.ladders_at import (
     Ladders,
     check_version,
@@ -39,8 +37,9 @@ from ratings_ledger.projections.queries.ladders_at import (
     require_player,
     suggest_ladder,
 )
-from ratings_ledger.projections.queries.published import Publication
-from ratings_ledger.projections.queries.results import Failed, LastEvent
+from ratings_ledger.projections.queries.ledger_names import full_name, suggest_name
+from ratings_ledger.projections.queries.published_lists import Publication
+from ratings_ledger.projections.queries.results import LastEvent, ReplayFailure
 from ratings_ledger.projections.queries.snapshot_reader import SnapshotReader, retry_on_damaged_cache
 from ratings_ledger.projections.queries.standings import (
     Balance,
@@ -66,11 +65,11 @@ if TYPE_CHECKING:
     from ratings_ledger.projections.queries.explain import GameExplanation, PlayerExplanation
     from ratings_ledger.projections.queries.forecast import Prediction
     from ratings_ledger.projections.queries.game_timelines import GameTimeline
-    from ratings_ledger.projections.queries.games_log import RecordedEvents, RecordedGame, RecordedGames
     from ratings_ledger.projections.queries.history import History, PlayerChange, Ranks
-    from ratings_ledger.projections.queries.leagues import AllLeagues, LeagueState, Unmet
+    from ratings_ledger.projections.queries.leagues import AllLeagues, LeagueState, UnmetOpponents
     from ratings_ledger.projections.queries.players import Person, PlayerStatistics, Profile
-    from ratings_ledger.projections.queries.published import Publications
+    from ratings_ledger.projections.queries.published_lists import Publications
+    from ratings_ledger.projections.queries.recorded_events import RecordedEvents, RecordedGame, RecordedGames
     from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetState
     from ratings_ledger.projections.queries.standings import Overview
     from ratings_ledger.projections.queries.survey import AllLadders, AllLists, Everybody
@@ -79,9 +78,8 @@ if TYPE_CHECKING:
 class Snapshot(SnapshotReader):
     """The ledger at one set of coordinates; every query is a method.
 
-    Unless a method says otherwise, it raises `BadArgument` for coordinates that mean nothing, `StoreUnavailable`, and:
-    where it takes a ladder, `Unknown`, `RuleFailed` and `RulesetUnusable`; where it takes a player or a game, `Unknown`
-    for one that is not recorded.
+    Unless a method says otherwise, it raises `BadArgument` for invalid coordinates and `StoreUnavailable`. With a
+    ladder it also raises `Unknown`, `RuleFailed` and `RulesetUnusable`; with a player or a game, `Unknown`.
     """
 
     @contextmanager
@@ -112,9 +110,9 @@ class Snapshot(SnapshotReader):
             return everybody(survey)
 
     def lists(self, period: str | None = None) -> AllLists:
-        """Return the lists of months and years, or of one period (YYYY or YYYY-MM), and the published ones.
+        """Return the lists of months and years, or of one period (YYYY or YYYY-MM), and the published lists.
 
-        Of the coordinates only `known_at` decides which lists were published.
+        The published lists depend only on `known_at`.
         """
         from ratings_ledger.projections.queries.survey import all_lists
 
@@ -122,7 +120,7 @@ class Snapshot(SnapshotReader):
             return all_lists(survey, period)
 
     def statistics(self, player: str, game: str | None = None) -> PlayerStatistics:
-        """Return what a player started and finished, their stars and their gold; of one game, or of all."""
+        """Return a player's started and finished games, stars and gold, for one game type or all."""
         from ratings_ledger.projections.queries.players import player_statistics
 
         with self.survey() as survey:
@@ -130,10 +128,10 @@ class Snapshot(SnapshotReader):
 
     def person(self, player: str) -> Person:
         """Return the statistics of a player who is on a ladder, with their earlier ids and all their ranks."""
-        from ratings_ledger.projections.queries.players import person_of
+        from ratings_ledger.projections.queries.players import load_person
 
         with self.survey() as survey:
-            return person_of(survey, player)
+            return load_person(survey, player)
 
     def only_ladder(self) -> str:
         """Return the only ladder with games or adjustments. Raises `BadArgument` if there are several."""
@@ -145,29 +143,33 @@ class Snapshot(SnapshotReader):
         rows = sorted(drop_duplicate_ladders(ladders.rows), key=lambda row: -row.games)
         return choose_only_ladder(rows, as_of=self.as_of, unscored=ladders.unscored)
 
-    def with_ladder(self, one: str, other: str | None, is_player: bool = True) -> tuple[str, str]:
-        """Return a player and a ladder, given in either order, or with the only ladder that the player is on.
+    def with_ladder(self, name: str, second: str | None, is_player: bool = True) -> tuple[str, str]:
+        """Return a player and a ladder, given in either order; without a ladder, the only one that the player is on.
 
         Args:
-            is_player: with False, a game may be meant, with the only ladder on which it counts, apart from duplicates.
+            is_player: with False, the name may also be the id of a game, which counts on only one ladder.
 
-        Raises `BadArgument` if several ladders may be meant.
+        Raises `BadArgument` if there are several candidate ladders.
         """
-        if other is not None:
-            return self._order_arguments(one, other)
-        if "/" in one:
-            raise BadArgument(f"{quote(one)} is a ladder; name a player or a game, too", "player")
-        from ratings_ledger.projections.queries.game_timelines import LADDERS_OF_PLAYER, ladders_meant, same_on
+        if second is not None:
+            return self._order_arguments(name, second)
+        if "/" in name:
+            raise BadArgument(f"{quote(name)} is a ladder; name a player or a game, too", "player")
+        from ratings_ledger.projections.queries.game_timelines import (
+            LADDERS_OF_PLAYER,
+            list_candidate_ladders,
+            pick_common_ladder,
+        )
         from ratings_ledger.projections.queries.survey import choose_only_ladder
 
         with self.survey() as survey:
-            own, of_game = ladders_meant(survey, one, is_player)
-        if of_game and (ladder := same_on(self.explain(name, one) for name in of_game)):
-            return one, ladder
-        return one, choose_only_ladder(own, f" that {quote(one)} is on", self.as_of, listed=LADDERS_OF_PLAYER)
+            candidates, of_game = list_candidate_ladders(survey, name, is_player)
+        if of_game and (ladder := pick_common_ladder(self.explain(ladder_name, name) for ladder_name in of_game)):
+            return name, ladder
+        return name, choose_only_ladder(candidates, f" that {quote(name)} is on", self.as_of, listed=LADDERS_OF_PLAYER)
 
-    def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | Failed]:
-        """Yield the standings of the named ladders or of all, and in between what fails.
+    def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | ReplayFailure]:
+        """Yield the standings of the named ladders or of all, with a `ReplayFailure` in place of failed ones.
 
         Raises before the first.
         """
@@ -206,14 +208,14 @@ class Snapshot(SnapshotReader):
         after: int = 0,
         active_since: str | None = None,
     ) -> Overview:
-        """Return the standings with what has moved since a moment.
+        """Return the standings with the movements since a time.
 
         Args:
-            since: a date, which means its end, or a time; by default the end of the month before that of the ladder's
-                last game.
-            players: those whose rows are returned, by default all.
-            limit: the number of rows (0: all), of those behind the first `after`.
-            active_since: a date, which means its start, or a time: only the rows of those who played from then on.
+            since: a date, which means its end, or a time; by default the end of the month before the ladder's last
+                game.
+            players: the players whose rows are returned; by default all.
+            limit: the number of rows (0: all) after the first `after`.
+            active_since: a date, which means its start, or a time; players who have not played since are left out.
         """
         from ratings_ledger.projections.queries.standings import RowFilter, build_overview
 
@@ -230,7 +232,7 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def balance(self, ladder: str) -> Balance:
-        """Return the trial balance: what players have, against where it came from."""
+        """Return the trial balance: the players' points against their sources."""
         with self.query(ladder, lazily=True) as query:
             return build_balance(query.ladders.standings(query.ladder), query.ladders.coordinates, query.times)
 
@@ -243,7 +245,7 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def months(self, ladder: str) -> dict[str, str]:
-        """Return the lists that a list of a year sums, by month, with games or without; for other ladders none."""
+        """Return the monthly lists that an annual list sums, by month; empty for other ladders."""
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             versions = query.ladders.versions(ladder)
@@ -263,12 +265,12 @@ class Snapshot(SnapshotReader):
             return None if previous is None else previous.ladder
 
     def simulate(self, rulesets: Sequence[tuple[dict[str, str], Ruleset]], ladders: Collection[str] = ()) -> Simulation:
-        """Return what would be if each of some rulesets had scored its games from the start, on some ladders or all.
+        """Simulate standings as if each of some rulesets had scored all games from the start, on some ladders or all.
 
-        `rules` and `close_now` are ignored; without a home zone a date ends in the zone of the first ruleset.
+        `rules` and `close_now` are ignored. Without a home zone, a date ends in the zone of the first ruleset.
 
         Args:
-            rulesets: each with the settings that were changed in it, which the answer repeats.
+            rulesets: the rulesets, each with the settings changed in it, which the answer repeats.
 
         Raises `Unknown` for a ladder without games, `RulesetRefused`.
         """
@@ -310,9 +312,7 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def predict_pairs(self, ladder: str, pairs: Collection[tuple[str, str]]) -> tuple[Prediction, ...]:
-        """Return a prediction for a game of each two players; none where the rule cannot predict, or no game of two
-        counts.
-        """
+        """Return a prediction for a game of each pair of players; empty if the rule cannot predict such games."""
         from ratings_ledger.projections.queries.forecast import predict_pairs
 
         with self.query(ladder, lazily=True) as query:
@@ -352,7 +352,7 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def ranks(self, ladder: str, player: str) -> Ranks:
-        """Return a player's rank over time, wherever it changed."""
+        """Return the changes of a player's rank over time."""
         from ratings_ledger.projections.queries.history import ranks_over_time
 
         with self.query(ladder, lazily=True) as query:
@@ -361,7 +361,7 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def account(self, ladder: str, player: str) -> PlayerExplanation:
-        """Explain how a player's place comes about, or why they have none."""
+        """Explain a player's rank, or why they have none."""
         from ratings_ledger.projections.queries.explain import explain_player
 
         with self.query(ladder, lazily=True) as query:
@@ -370,13 +370,13 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def statement(self, ladder: str, player: str, last: int | None = None) -> Statement | None:
-        """Return what changed a player's points since the list published last, or since their start, line by line.
+        """Return the changes of a player's points since the last published list, or since their start, line by line.
 
         Args:
-            last: of more games and adjustments than this, one line sums those before the last ones.
+            last: the number of games and adjustments with lines of their own; one line sums all earlier ones.
 
         Returns:
-            None on lists, whose points are no sum of changes.
+            The statement; None on lists, whose points are not a sum of changes.
         """
         from ratings_ledger.projections.diff.statements import build_statement
 
@@ -387,50 +387,50 @@ class Snapshot(SnapshotReader):
                 return None
             return build_statement(query.connection, query.ladders, ladder, player, query.times, last)
 
-    def unmet(self, ladder: str, player: str) -> Unmet:
-        """Return whom a player has not met yet in a league or on a ladder.
+    def unmet(self, ladder: str, player: str) -> UnmetOpponents:
+        """Return the opponents whom a player has not met yet in a league or on a ladder.
 
-        Raises `Unknown` for a player who is not in it, and for a league without a ladder.
+        Raises `Unknown` for a player who is not in the league, and for a league without a ladder.
         """
-        from ratings_ledger.projections.queries.leagues import ladder_named, unmet
+        from ratings_ledger.projections.queries.leagues import find_league_ladder, find_unmet
 
         if "/" not in (ladder := self.full_name(ladder)):
             with self.survey() as survey:
-                ladder = ladder_named(survey, ladder)
+                ladder = find_league_ladder(survey, ladder)
         with self.query(ladder) as query:
             player = query.ladders.facts.current(player)
-            return unmet(query.connection, query.ladders, ladder, player, query.times)
+            return find_unmet(query.connection, query.ladders, ladder, player, query.times)
 
     # -- one game
 
     @retry_on_damaged_cache
     def explain(self, ladder: str, game_id: str) -> GameExplanation:
         """Explain why a game changed points as it did, or why it does not count."""
-        from ratings_ledger.projections.queries.explain import explain_game, row_of_game
+        from ratings_ledger.projections.queries.explain import explain_game, find_game_row
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
-            row = row_of_game(query.connection, query.ladders.facts, game_id)
+            row = find_game_row(query.connection, query.ladders.facts, game_id)
             return explain_game(query.ladders, ladder, game_id, row, query.times, connection=query.connection)
 
-    def story(self, game_id: str) -> GameTimeline:
-        """Return what became of a game, and what it did on each of its ladders."""
-        from ratings_ledger.projections.queries.game_timelines import game_story
+    def timeline(self, game_id: str) -> GameTimeline:
+        """Return the timeline of a game: its events, and the explanation of its effect on each of its ladders."""
+        from ratings_ledger.projections.queries.game_timelines import load_timeline
 
         with self.survey() as survey:
-            return game_story(survey, game_id)
+            return load_timeline(survey, game_id)
 
-    def stories(self, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameTimeline]:
-        """Yield the timelines of some games, with what they did on all their ladders, or on one."""
-        from ratings_ledger.projections.queries.game_timelines import stories
+    def timelines(self, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameTimeline]:
+        """Yield the timelines of games, with explanations for one ladder or all."""
+        from ratings_ledger.projections.queries.game_timelines import load_timelines
 
         with self.survey() as survey:
-            yield from stories(survey, game_ids, ladder)
+            yield from load_timelines(survey, game_ids, ladder)
 
     def other_result(self, game_id: str, places: Sequence[int]) -> OtherResult:
-        """Return what a game would have given with other places, in the order of its participants.
+        """Score a game with hypothetical places, given in the order of its participants.
 
-        Raises `BadArgument` for places that no result has.
+        Raises `BadArgument` for invalid places.
         """
         from ratings_ledger.projections.diff.other_results import compute_other_result
 
@@ -440,20 +440,20 @@ class Snapshot(SnapshotReader):
     # -- what was published and decided; of the coordinates only `known_at` counts, unless a method says otherwise
 
     def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
-        """Return the published list of a ladder, of the latest time or for `as_of`, from its events.
+        """Return the published list of a ladder, for the latest time or for `as_of`, as recorded in its events.
 
-        Raises `Unknown` (list-unknown) if none was, `StoreDamaged`.
+        Raises `Unknown` (list-unknown) if there is none, `StoreDamaged`.
         """
-        from ratings_ledger.projections.queries.published import as_published, show_published
+        from ratings_ledger.projections.queries.published_lists import add_visible_states, load_published_list
 
         with self.connect() as connection:
             entry, people = self._find_list(connection, ladder), identities(connection)
             times = self._times_of(connection)
-            ranking = as_published(connection, entry)
+            ranking = load_published_list(connection, entry)
             names = {name for player in players for name in people.ids(player)}
             if ranking.columns:
                 known = self._cache.load_checked(connection, head(connection).position).facts
-                ranking = show_published(ranking, known)
+                ranking = add_visible_states(ranking, known)
             rows = [row for row in ranking.rows if not players or row.player in names][: limit or None]
             source = Publication(entry.position, entry.event_id, entry.recorded_at, entry.by)
             remark = f"Published at position {entry.position} by {entry.by}, {times.stated(entry.recorded_at)}."
@@ -461,17 +461,17 @@ class Snapshot(SnapshotReader):
             return build_standings(ranking, rows, at, times, remark, source)
 
     def publications(self) -> Publications:
-        """Return the published lists, the last one of each ladder and time."""
-        from ratings_ledger.projections.queries.published import publications
+        """Return the published lists, the latest one for each ladder and time."""
+        from ratings_ledger.projections.queries.published_lists import load_publications
 
         with self.log() as log:
-            return publications(log.connection, log.position, log.times)
+            return load_publications(log.connection, log.position, log.times)
 
     def list_beside(self, ladder: str, position: int | None = None) -> PublishedListDiff:
         """Compare a published list with the same list as known now.
 
         Args:
-            position: that of the publication; by default that of the latest time, or the last for `as_of`.
+            position: the position of the publication; by default the list of the latest time, or the last for `as_of`.
 
         Raises `Unknown` (list-unknown) if none was published, `RulesetUnusable`, `StoreDamaged`.
         """
@@ -485,9 +485,9 @@ class Snapshot(SnapshotReader):
             return compare_published_list(loader, known_at, entry, times)
 
     def event_impact(self, position: int) -> EventImpact:
-        """Return what the event at a position did to every player's points.
+        """Return the effect of the event at a position on every player's points.
 
-        Raises `Unknown` (event-unknown) for a position behind `known_at`.
+        Raises `Unknown` (event-unknown) for a position after `known_at`.
         """
         from ratings_ledger.projections.diff.event_impacts import compute_event_impact
 
@@ -500,10 +500,10 @@ class Snapshot(SnapshotReader):
             return compute_event_impact(log.connection, before, after, log.times)
 
     def decisions(self, after: str | int) -> Decisions:
-        """Return what was decided after a time or position, by whom and why, and what it did to points.
+        """Return the decisions after a time or position, with their authors, reasons and effects on points.
 
         Args:
-            after: 0 is before the first event.
+            after: the time or position; 0 is before the first event.
 
         Raises `BadArgument`, `StoreDamaged`.
         """
@@ -523,9 +523,9 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def telling_positions(self) -> frozenset[int]:
-        """Return the positions of the events that may have moved players who did not play.
+        """Return the positions of the events that may have moved players who were not in a game.
 
-        Those are decisions, and games played before a list that had been published.
+        These are decisions, and games that end before a list that had already been published.
         """
         from ratings_ledger.projections.diff.telling_events import find_telling_positions
 
@@ -543,7 +543,7 @@ class Snapshot(SnapshotReader):
             return all_rulesets(log.connection, log.position)
 
     def ruleset(self, name: str) -> RulesetState:
-        """Return a version (ID@VERSION), or a ruleset's newest in force, and when which version scores.
+        """Return a version (ID@VERSION), or a ruleset's newest one, with the days on which each version scores.
 
         Only `known_at` counts.
         """
@@ -553,21 +553,21 @@ class Snapshot(SnapshotReader):
             return ruleset_state(log.connection, name, log.position, log.times)
 
     def leagues(self) -> AllLeagues:
-        """Return the leagues, what they wait for, and who won."""
+        """Return the leagues with their states and winners."""
         from ratings_ledger.projections.queries.leagues import all_leagues
 
         with self.survey() as survey:
             return all_leagues(survey)
 
     def league(self, name: str) -> LeagueState:
-        """Return a league's players, its table, and its schedule with what is played and what is open.
+        """Return a league with its players, table and schedule.
 
         Raises `LedgerError` with the reason league-unknown.
         """
-        from ratings_ledger.projections.queries.leagues import league_state
+        from ratings_ledger.projections.queries.leagues import load_league
 
         with self.survey() as survey:
-            return league_state(survey, name)
+            return load_league(survey, name)
 
     def clock(self, game_id: str, at: int | None = None) -> ClockState:
         """Return every timer of a game at the server's time `at`, in milliseconds, by default at the last event.
@@ -579,25 +579,25 @@ class Snapshot(SnapshotReader):
         return show_clock(self._clock_events(game_id)[0], at)
 
     def clock_of(self, game_id: str, player: str, at: int | None = None) -> ClockExplanation:
-        """Return what was taken from a player's main timer and given to it. Raises as `clock` does."""
+        """Explain a player's main timer, line by line. Raises as `clock` does."""
         from ratings_ledger.projections.queries.clocks import explain_clock
 
         events, current = self._clock_events(game_id)
         return explain_clock(events, current(player), at)
 
     def _clock_events(self, game_id: str) -> tuple[list[dict[str, Any]], Callable[[str], str]]:
-        from ratings_ledger.projections.queries.clocks import events_of_clock
+        from ratings_ledger.projections.queries.clocks import load_current_clock_events
 
         with self.log() as log:
-            return events_of_clock(log.connection, game_id, log.position)
+            return load_current_clock_events(log.connection, game_id, log.position)
 
     @retry_on_damaged_cache
     def games_with_clock(self) -> frozenset[str]:
         """Return the games whose clock was started. Only `known_at` counts."""
-        from ratings_ledger.projections.queries.clocks import games_timed
+        from ratings_ledger.projections.queries.clocks import find_clocked_games
 
         with self.log() as log:
-            return games_timed(self._load_ladders(log.connection, log.position, lazily=True).facts)
+            return find_clocked_games(self._load_ladders(log.connection, log.position, lazily=True).facts)
 
     def ids(self, player: str) -> list[str]:
         """Return all ids of a person, the given one first. Only `known_at` counts."""
@@ -605,7 +605,7 @@ class Snapshot(SnapshotReader):
             return identities(log.connection, log.position).list_ids(player)
 
     def kinds_of(self, name: str) -> frozenset[str]:
-        """Return what a name is of: a ladder, a player, a game, a league, or nothing that is known."""
+        """Return the kinds of things that a name denotes: `ladder`, `player`, `game`, `league`; empty if unknown."""
         with self.log() as log:
             facts = self._load_ladders(log.connection, log.position, lazily=True).facts
             known = facts.rulesets.keys() | facts.unusable.keys()
@@ -615,7 +615,7 @@ class Snapshot(SnapshotReader):
                 "game": name in first_positions(log.connection, [name]),
                 "league": find_league(Log(log.connection, log.position), name) is not None,
             }
-        return frozenset(kind for kind, is_one in tests.items() if is_one)
+        return frozenset(kind for kind, applies in tests.items() if applies)
 
     def has_game(self, game_id: str) -> bool:
         """Tell whether a game of this id was ever recorded."""
@@ -623,7 +623,7 @@ class Snapshot(SnapshotReader):
             return game_id in first_positions(connection, [game_id])
 
     def similar_game(self, game_id: str) -> str:
-        """Return the end of a message about an unknown game: which one was probably meant, or nothing."""
+        """Return a did-you-mean hint for an unknown game, or an empty string."""
         with self.connect() as connection:
             return Log(connection).similar("game", game_id)
 
@@ -637,54 +637,54 @@ class Snapshot(SnapshotReader):
         by: str | None = None,
         limit: int = 0,
     ) -> RecordedGames:
-        """Return the newest `limit` games (0: all) as they stand, by the time they were played.
+        """Return the newest `limit` games (0: all) in their current state, by the time when they were played.
 
         Args:
-            game: the name of the game that they are of.
-            player: who took part.
-            since: a date in the home zone, which means its start, or a time: those played from then on.
-            by: who recorded them.
+            game: the name of a game type.
+            player: a participant.
+            since: the time from which games were played; a date means its start in the home zone.
+            by: the author of the first record.
         """
-        from ratings_ledger.projections.queries.games_log import RecordedGames, games_as_they_stand, is_wanted
+        from ratings_ledger.projections.queries.recorded_events import RecordedGames, is_match, load_current_games
 
         with self.log() as log:
             end = parse_as_of(self.as_of, log.times.zone)
             people = identities(log.connection, log.position)
             matches = partial(
-                is_wanted,
+                is_match,
                 first=None if since is None else moment(parse_since(since, log.times.zone)),
                 last=None if end is None else moment(end),
                 game_id=game_id,
                 game=game,
                 ids=None if player is None else people.ids(player),
             )
-            games, total, left_out = games_as_they_stand(log.connection, log.position, matches, by, limit)
+            games, total, invalid = load_current_games(log.connection, log.position, matches, by, limit)
             hint = ""
             if not games and game_id is not None:
                 hint = Log(log.connection).similar("game", game_id)
             elif not games and (player or game):
                 facts = self._load_ladders(log.connection, head(log.connection).position).facts
-                hint = similar_name(facts, player, game)
+                hint = suggest_name(facts, player, game)
             times = log.times
         rows = tuple(replace(row, data=people.present(row.data)) if people else row for row in games)
-        return RecordedGames(rows, older=total - len(rows), game_id=game_id, hint=hint, left_out=left_out, times=times)
+        return RecordedGames(rows, older=total - len(rows), game_id=game_id, hint=hint, left_out=invalid, times=times)
 
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
-        """Yield the games that are not voided, with the current ids of their players, as first recorded.
+        """Yield the games that are not voided, with their players' current ids, in the order of their first records.
 
-        Recorded elsewhere in this order they give the same points.
+        Another ledger that records them in this order has the same points.
 
         Args:
-            after: a position; games first recorded up to it are left out.
+            after: games first recorded up to this position are left out.
         """
-        from ratings_ledger.projections.queries.games_log import games_that_stand
+        from ratings_ledger.projections.queries.recorded_events import read_live_games
 
         with self.log() as log:
             last = parse_as_of(self.as_of, log.times.zone)
-            yield from games_that_stand(log.connection, log.position, last, after)
+            yield from read_live_games(log.connection, log.position, last, after)
 
     def games_recorded(self) -> int:
-        """Return how many games are recorded, voided ones included."""
+        """Return the number of recorded games, including voided ones."""
         with self.survey() as survey:
             return len(survey.facts.first_position)
 
@@ -698,23 +698,21 @@ class Snapshot(SnapshotReader):
         batch: str | None = None,
         limit: int = 0,
     ) -> RecordedEvents:
-        """Return the newest `limit` events (0: all) as they were written, in the order of the log.
-
-        Of the coordinates only `known_at` counts.
+        """Return the newest `limit` events (0: all) as recorded, in log order. Only `known_at` counts.
 
         Args:
-            subject: a game, an event's id or a player that they are about.
-            since: those recorded from a date, a time or a position on.
-            by: who recorded them.
-            batch: the id of the import that they came with.
+            subject: a game, an event's id or a player that the events are about.
+            since: the date, time or position from which events were recorded.
+            by: the author.
+            batch: the id of an import.
 
         Raises `Refused` for an unknown batch.
         """
         from ratings_ledger.ledger.validation.batches import named_batches
-        from ratings_ledger.projections.queries.games_log import (
+        from ratings_ledger.projections.queries.recorded_events import (
             EventSelection,
             RecordedEvents,
-            events_as_written,
+            load_events,
             refuse_unknown_types,
         )
 
@@ -723,7 +721,7 @@ class Snapshot(SnapshotReader):
             after = resolve_since(log.connection, since)
             within = None if batch is None else named_batches(log.connection, batch, log.position)
             selection = EventSelection(subject, after, by, types, within, limit)
-            rows, older = events_as_written(log.connection, log.position, selection)
+            rows, older = load_events(log.connection, log.position, selection)
             narrowed = since is not None or by is not None or batch is not None or bool(types)
             hint = ""
             if subject is not None and not rows and not narrowed:
@@ -735,9 +733,9 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def last_event(self, ladder: str, player: str | None = None) -> LastEvent:
-        """Return the last event that a ladder depends on, or a player there.
+        """Return the last event that a ladder, or a player on it, depends on.
 
-        The ranks, and gold, of a player are excepted, since they depend on every other player.
+        A player's rank and gold are ignored, because they depend on every other player.
         """
         from ratings_ledger.projections.queries.last_events import last_event, last_event_at
 
@@ -749,21 +747,21 @@ class Snapshot(SnapshotReader):
             return last_event_at(query.connection, position)
 
     @retry_on_damaged_cache
-    def last_event_of_ranks(self, found: Ranks) -> LastEvent:
+    def last_event_of_ranks(self, ranks: Ranks) -> LastEvent:
         """Return the last event that a player's ranks over time depend on.
 
-        A game of others that left the rank as it was is none.
+        Games of other players that did not change the rank are ignored.
         """
         from ratings_ledger.projections.queries.last_events import last_event, last_event_at
 
-        with self.query(found.ladder, lazily=True) as query:
-            moved = [row.position for row in found.rows or () if row.position is not None]
-            player = found.player if found.every == "step" and found.rows is not None else None
-            position = last_event(query.connection, query.ladders, found.ladder, player, max(moved, default=0))
+        with self.query(ranks.ladder, lazily=True) as query:
+            moved = [row.position for row in ranks.rows or () if row.position is not None]
+            player = ranks.player if ranks.every == "step" and ranks.rows is not None else None
+            position = last_event(query.connection, query.ladders, ranks.ladder, player, max(moved, default=0))
             return last_event_at(query.connection, position)
 
     def last_positions(self, ladder: str, players: Collection[str]) -> dict[str, int]:
-        """Return the positions of the last events that some players on a ladder depend on, by player."""
+        """Return, by player, the position of the last event that a player on a ladder depends on."""
         from ratings_ledger.projections.queries.last_events import last_event
 
         with self.query(ladder, lazily=True) as query:
@@ -774,25 +772,25 @@ class Snapshot(SnapshotReader):
     @retry_on_damaged_cache
     def last_event_of_game(self, game_id: str) -> LastEvent:
         """Return the last event that a game and its explanations on its ladders depend on; `as_of` is ignored."""
-        from ratings_ledger.projections.queries.explain import row_of_game
+        from ratings_ledger.projections.queries.explain import find_game_row
         from ratings_ledger.projections.queries.last_events import last_event_at, last_event_of_game
 
         with self.log() as log:
             ladders = self._load_ladders(log.connection, log.position, lazily=True)
             check_version(ladders.facts, self.rules)
-            row = row_of_game(log.connection, ladders.facts, game_id)
+            row = find_game_row(log.connection, ladders.facts, game_id)
             position = last_event_of_game(log.connection, ladders, row)
             return last_event_at(log.connection, position)
 
     def last_positions_of_games(self) -> dict[str, int]:
-        """Return the positions of the last events that games depend on, by id, in the order of their first records."""
+        """Return, by game id, the position of the last event that a game depends on, in the order of first records."""
         from ratings_ledger.projections.queries.game_timelines import last_positions_of_games
 
         with self.survey() as survey:
             return last_positions_of_games(survey)
 
     def last_positions_of_people(self) -> dict[str, int]:
-        """Return the position of the last event about a game of each person, or about who they are."""
+        """Return, by player, the position of the last event about their games or their identity."""
         from ratings_ledger.projections.queries.last_events import last_positions_of_people
 
         with self.survey() as survey:

@@ -18,7 +18,7 @@ from ratings_ledger.ledger.validation.leagues import require_league
 from ratings_ledger.projections.admission.leagues import schedule_event
 from ratings_ledger.projections.admission.new_ledgers import create_ledger, publish_source
 from ratings_ledger.projections.admission.proposals import Known, propose, propose_files
-from ratings_ledger.projections.admission.publishing_lists import publication
+from ratings_ledger.projections.admission.publishing_lists import build_list_events
 from ratings_ledger.projections.queries.ladders_at import LadderCache
 from ratings_ledger.projections.queries.leagues import LeagueGame
 from ratings_ledger.projections.snapshot import Snapshot
@@ -76,7 +76,7 @@ def _publish(ledger: Ledger, cache: LadderCache, append: Append) -> None:
     with view.query(LADDER) as query:
         ladders = query.ladders
         now = clock.now()
-        events = publication(ladders, ladders.standings(LADDER), now, query.times)
+        events = build_list_events(ladders, ladders.standings(LADDER), now, query.times)
     at = format_instant(now)
     append({"type": name, "occurred_at": at, "data": data} for name, data in events)
 

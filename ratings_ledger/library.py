@@ -46,9 +46,9 @@ from ratings_ledger.projections.admission.new_ledgers import create_ledger as _c
 from ratings_ledger.projections.admission.new_ledgers import publish_source as _publish_source
 from ratings_ledger.projections.admission.proposals import Committed, CommittedEvent, Proposal
 from ratings_ledger.projections.admission.proposals import Known as _Known
-from ratings_ledger.projections.admission.proposals import head_after as _head_after
+from ratings_ledger.projections.admission.proposals import complete_event as _complete_event
 from ratings_ledger.projections.admission.proposals import propose as _propose
-from ratings_ledger.projections.admission.proposals import whole_event as _whole_event
+from ratings_ledger.projections.admission.proposals import require_head as _require_head
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing as _publish_missing
 from ratings_ledger.projections.admission.publishing_rulesets import shipped_texts as _shipped_texts
 from ratings_ledger.projections.diff.attribution import (
@@ -82,10 +82,10 @@ from ratings_ledger.projections.diff.what_if import (
 )
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.game_clock.state import ClockLine
-from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState, PauseAsked, PlayerTimers
+from ratings_ledger.projections.queries.clocks import ClockExplanation, ClockState, PauseRequest, PlayerTimers
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 from ratings_ledger.projections.queries.explain import (
-    Explained,
+    ExplainedParticipant,
     ExplainedTerm,
     GameExplanation,
     PlayedGame,
@@ -95,15 +95,27 @@ from ratings_ledger.projections.queries.explain import (
 )
 from ratings_ledger.projections.queries.forecast import PartnerStakes, PredictedPair, PredictedSide, Prediction, Stakes
 from ratings_ledger.projections.queries.game_timelines import GameTimeline, TimelineEntry
-from ratings_ledger.projections.queries.games_log import RecordedEvent, RecordedEvents, RecordedGame, RecordedGames
-from ratings_ledger.projections.queries.games_log import read_forward as _read_forward
-from ratings_ledger.projections.queries.games_log import refuse_unknown_types as _refuse_unknown_types
-from ratings_ledger.projections.queries.history import Change, History, PlayerChange, RankChange, Ranks, Shown
+from ratings_ledger.projections.queries.history import Change, History, PlayerChange, RankChange, Ranks, ShownPoints
 from ratings_ledger.projections.queries.ladders_at import LadderCache as _LadderCache
-from ratings_ledger.projections.queries.leagues import AllLeagues, Entrant, LeagueGame, LeagueRow, LeagueState, Unmet
+from ratings_ledger.projections.queries.leagues import (
+    AllLeagues,
+    Entrant,
+    LeagueGame,
+    LeagueRow,
+    LeagueState,
+    UnmetOpponents,
+)
 from ratings_ledger.projections.queries.players import Opponent, Person, PlaceCount, PlayerStatistics, Profile, Streak
-from ratings_ledger.projections.queries.published import Publication, PublicationRow, Publications
-from ratings_ledger.projections.queries.results import ABSENT, Absent, Failed, LastEvent, Result, RowSequence
+from ratings_ledger.projections.queries.published_lists import Publication, PublicationRow, Publications
+from ratings_ledger.projections.queries.recorded_events import (
+    RecordedEvent,
+    RecordedEvents,
+    RecordedGame,
+    RecordedGames,
+)
+from ratings_ledger.projections.queries.recorded_events import read_forward as _read_forward
+from ratings_ledger.projections.queries.recorded_events import refuse_unknown_types as _refuse_unknown_types
+from ratings_ledger.projections.queries.results import ABSENT, Absent, LastEvent, ReplayFailure, Result, RowSequence
 from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetRow, RulesetState, ScoringDays
 from ratings_ledger.projections.queries.standings import (
     Account,
@@ -158,9 +170,8 @@ __all__ = [
     "EventImpact",
     "Everybody",
     "ExactNumber",
-    "Explained",
+    "ExplainedParticipant",
     "ExplainedTerm",
-    "Failed",
     "GameExplanation",
     "GameTimeline",
     "Head",
@@ -188,7 +199,7 @@ __all__ = [
     "Overview",
     "OverviewRow",
     "PartnerStakes",
-    "PauseAsked",
+    "PauseRequest",
     "PeriodState",
     "Person",
     "PersonRow",
@@ -221,6 +232,7 @@ __all__ = [
     "RecordedGames",
     "Refused",
     "Rejection",
+    "ReplayFailure",
     "Result",
     "RowSequence",
     "RuleFailed",
@@ -232,7 +244,7 @@ __all__ = [
     "RulesetUnusable",
     "ScoringDays",
     "Share",
-    "Shown",
+    "ShownPoints",
     "SimulatedLadder",
     "Simulation",
     "Snapshot",
@@ -247,7 +259,7 @@ __all__ = [
     "Streak",
     "TimelineEntry",
     "Unknown",
-    "Unmet",
+    "UnmetOpponents",
     "Variant",
     "View",
     "create",
@@ -345,7 +357,7 @@ class Ledger:
         by = _read_recorder(by)
         refusing: Refusing = "all" if strict or new_names == "refuse" else ""
         policy = ImportPolicy(by, any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict)
-        whole = [_whole_event(_to_json(event)) for event in event_list]
+        whole = [_complete_event(_to_json(event)) for event in event_list]
         numbered = not isinstance(events, Mapping)
         known = _Known(strict, self._cache.load_newest)
         plan = _propose(self._store, whole, policy, known, based_on=based_on, numbered=numbered)
@@ -397,7 +409,7 @@ class Ledger:
         def append(events: list[dict[str, Any]], precondition: Precondition) -> Imported:
             return _propose(self._store, events, policy, precondition=precondition).append()
 
-        return _head_after(_subscribe(self._store, league, player, at, seed, append).result)
+        return _require_head(_subscribe(self._store, league, player, at, seed, append).result)
 
     @_check_arguments
     def published(self, as_of: str | None = None, known_at: str | int | None = None) -> CoordinateSpec:

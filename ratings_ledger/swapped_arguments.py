@@ -91,7 +91,7 @@ def _ladders_of(view: Snapshot, name: str) -> list[str]:
     """Return the ladders of a game or a player; empty for other names."""
     try:
         if "game" in view.kinds_of(name):
-            return [ladder.ladder for ladder in view.story(name).ladders if ladder.counted]
+            return [ladder.ladder for ladder in view.timeline(name).ladders if ladder.counted]
         return [row.ladder for row in sorted(view.person(name).rows, key=lambda row: -row.games)]
     except LedgerError:
         return []

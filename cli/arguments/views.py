@@ -38,10 +38,10 @@ def decode_for_command(
 
 def _keep_names(db: str, facts: Facts, newest: list[str]) -> None:
     """Save the names in the newest facts for the shell. A failure does not matter, because the command is done."""
-    from ratings_ledger.projections.queries.known_names import known_names  # needed once after each change of the log
+    from ratings_ledger.projections.queries.ledger_names import list_names  # needed once after each change of the log
 
     with suppress(OSError, Damaged, Unreadable):
-        write_names(db, facts.chain_hash, known_names(facts, newest))
+        write_names(db, facts.chain_hash, list_names(facts, newest))
 
 
 def open_for_command(db: str) -> Ledger:

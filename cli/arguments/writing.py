@@ -17,7 +17,7 @@ from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.new_names import Refusing
-from ratings_ledger.projections.admission.outcomes import entered, recorded
+from ratings_ledger.projections.admission.outcomes import build_decision_outcome, build_import_outcome
 from ratings_ledger.projections.admission.proposals import Known, Proposal, propose, propose_files
 from ratings_ledger.projections.diff.impact import Impact
 
@@ -85,17 +85,21 @@ class WriteContext:
         first = None if plan.is_refused else next(plan.drafts(), None)
         impact = Impact() if first is None else plan.impact()
         event_id = None if first is None else first.event_id
-        outcome = entered(self.finish(plan), type_name, event_id, self.dry_run, impact, unchanged)
+        outcome = build_decision_outcome(
+            self.finish(plan), type_name, event_id, dry_run=self.dry_run, impact=impact, unchanged=unchanged
+        )
         return emit(outcome, self.form, print_entered)
 
     def refuse(self, type_name: str, problem: Refused) -> int:
         """Report that an event was refused before it was proposed; return the exit code."""
-        refused = entered(Imported.refused(problem), type_name, None, self.dry_run, Impact())
+        refused = build_decision_outcome(
+            Imported.refused(problem), type_name, None, dry_run=self.dry_run, impact=Impact()
+        )
         return emit(refused, self.form, print_entered)
 
     def report(self, result: Imported, impact: Impact | None = None, **more: Any) -> int:
         """Report the result for events of any type; return the exit code."""
-        return emit(recorded(result, self.dry_run, impact, **more), self.form, print_recorded)
+        return emit(build_import_outcome(result, self.dry_run, impact, **more), self.form, print_recorded)
 
 
 def write_command(command: Writing) -> Writing:

@@ -14,7 +14,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import head
-from ratings_ledger.projections.admission.adjusting import AdjustRow, adjustments, rows_of_file
+from ratings_ledger.projections.admission.adjustments import AdjustmentRow, compute_adjustments, read_rows
 from ratings_ledger.projections.replay.ladders import short_name
 
 TYPE = "points.adjusted"
@@ -60,15 +60,15 @@ def adjust(
     if dates is not None and file is None:
         raise click.UsageError("--dates says how the dates of a --file are read")
     try:
-        template = AdjustRow("", 0, str(player), points, to, reason, read_instant_or_now(how.ledger, at, zone))
+        template = AdjustmentRow("", 0, str(player), points, to, reason, read_instant_or_now(how.ledger, at, zone))
         rows = [template]
         if file is not None:
-            rows = [*rows_of_file(file, template, lambda at: read_instant_or_now(how.ledger, at, zone), dates)]
+            rows = [*read_rows(file, template, lambda at: read_instant_or_now(how.ledger, at, zone), dates)]
         with how.ledger.reading() as connection:
             position = head(connection).position
         view = open_view(how.ledger, None, str(position), None)
         ladder = view.full_name(ladder)
-        changes = adjustments(view, ladder, rows)
+        changes = compute_adjustments(view, ladder, rows)
     except Refused as problem:
         return how.refuse(TYPE, problem)
     if not changes:

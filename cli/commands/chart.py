@@ -17,7 +17,7 @@ from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.history import Change, History, Ranks
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.shown_states import mark_rating
+from ratings_ledger.projections.queries.visible_states import format_rating
 from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.axes import to_number
@@ -135,7 +135,7 @@ def _draw_ranks(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> 
 def _describe_step(times: Times, row: Change) -> str:
     change, after = render.format_decimal(row.change, signed=True), render.format_decimal(row.after)
     if row.state is not ABSENT:
-        after = mark_rating(after, row.state, is_provisional=row.provisional is True)
+        after = format_rating(after, row.state, is_provisional=row.provisional is True)
     return f"{row.game_id or row.reason}, {times.minute(row.occurred_at)}: {change}, {after}"
 
 

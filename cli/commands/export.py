@@ -19,7 +19,7 @@ from ratings_ledger.ledger.own_files import create_file
 from ratings_ledger.ledger.store.exports import export_lines, open_compressed, parse_place, place_at
 from ratings_ledger.ledger.store.log import read_records
 from ratings_ledger.projections.queries.coordinates import resolve_known_at
-from ratings_ledger.projections.queries.results import Failed
+from ratings_ledger.projections.queries.results import ReplayFailure
 
 output_option = click.option(
     "--output",
@@ -136,7 +136,7 @@ def export_standings(
         if form == "csv":
             file.write(render.to_csv([STANDINGS]).encode())
         for result in results:
-            if isinstance(result, Failed):
+            if isinstance(result, ReplayFailure):
                 render.note(f"ratings: {result.reason}")
                 failed = failed or result.ladder is not None or not ladders
             else:

@@ -26,7 +26,7 @@ def follow(db: str, policy: ImportPolicy) -> int:
 
     Raises `StoreUnavailable`, `ClockBehind`; lines without an answer can then be sent again.
     """
-    ledger, known, noted = open_ledger(db, keep_open=True), Known(newest=newest_ladders), set[str]()
+    ledger, known, noted = open_ledger(db, keep_open=True), Known(load_newest=newest_ladders), set[str]()
 
     def import_batch(items: Sequence[Item], reject: Reject, on_stored: OnStored) -> None:
         hooks = {"reject": reject, "on_stored": on_stored}

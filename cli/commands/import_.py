@@ -35,7 +35,7 @@ from ratings_ledger.ledger.validation.batches import recorded_batches
 from ratings_ledger.ledger.validation.names import find_close_names
 from ratings_ledger.ledger.validation.new_names import CloseName
 from ratings_ledger.ledger.validation.published_lists import published_lists
-from ratings_ledger.projections.admission.events import RecordedChecks
+from ratings_ledger.projections.admission.ladder_checks import RecordedChecks
 from ratings_ledger.projections.admission.notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.facts.players import known_players

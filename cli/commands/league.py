@@ -26,7 +26,7 @@ from ratings_ledger.ledger.intake.intake import Imported, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
 from ratings_ledger.ledger.validation.leagues import PLAYERS, require_league
-from ratings_ledger.projections.admission.leagues import refuse_unscored, schedule_event, subscribe
+from ratings_ledger.projections.admission.leagues import refuse_unscored_league, schedule_event, subscribe
 
 
 @group()
@@ -52,7 +52,7 @@ def create(
     with how.ledger.reading() as connection:
         newest = head(connection)
         try:
-            refuse_unscored(connection, game)
+            refuse_unscored_league(connection, game)
         except Refused as problem:
             return how.report(Imported.refused(problem, newest))
     created = {"type": "league.created", "occurred_at": _format_at(how, at, zone), "data": data}

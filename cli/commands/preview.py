@@ -7,7 +7,7 @@ from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output.appended import note_games
 from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.projections.admission.previews import Understanding
+from ratings_ledger.projections.admission.previews import PreviewBuilder
 from ratings_ledger.projections.admission.proposals import Proposal
 
 
@@ -23,11 +23,11 @@ def preview(
     Returns the exit code, and what an import would come to.
     """
     how = replace(how, policy=how.policy._replace(close_told=True))
-    understanding = Understanding()
-    plan = propose(how, options, understood=understanding.take)
+    builder = PreviewBuilder()
+    plan = propose(how, options, understood=builder.add)
     save(plan, options)
     impact = None if plan.is_refused else plan.impact()
-    file_previews = understanding.preview(files, plan.result, options.zone, asking=how.policy.refusing == "tables")
+    file_previews = builder.build(files, plan.result, options.zone, asks=how.policy.refusing == "tables")
     code = how.report(plan.result, impact, preview=file_previews)
     note_games(plan.result)
     return code, plan.result

@@ -19,8 +19,8 @@ from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.runs import record_run
 from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
-from ratings_ledger.projections.admission.outcomes import DuePublished, PublishedOutcome, head_of, refusals
-from ratings_ledger.projections.admission.publishing_lists import publication, refuse_published
+from ratings_ledger.projections.admission.outcomes import DueListsOutcome, ListOutcome, build_refusals, head_of
+from ratings_ledger.projections.admission.publishing_lists import build_list_events, refuse_published
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
@@ -79,7 +79,7 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
             ladders = ladders.at(now)
         found, at = ladders.standings(ladder), ladders.coordinates
         try:
-            events = publication(ladders, found, now, times, asked=as_of is not None)
+            events = build_list_events(ladders, found, now, times, is_explicit=as_of is not None)
             told = _published(how, ladders, found, events, now, times)
         except Refused as problem:
             told = _refused(how, ladder, at, problem, times)
@@ -100,7 +100,7 @@ def _refuse_odd_options(ladder: str | None, as_of: str | None, all_due: bool, ev
         raise click.UsageError("name a LADDER, or publish all lists that are over with --due")
 
 
-def publish_due(how: WriteContext) -> DuePublished:
+def publish_due(how: WriteContext) -> DueListsOutcome:
     """Publish all lists that are over and were never published, oldest first, and return what became of each.
 
     Another process may publish some of them at the same time. A run records the outcome, except of a dry run.
@@ -114,13 +114,13 @@ def publish_due(how: WriteContext) -> DuePublished:
     return done
 
 
-def list_problems(done: DuePublished) -> list[str]:
+def list_problems(done: DueListsOutcome) -> list[str]:
     """Return a sentence for each list that could not be published."""
-    refused = (row.told.rejected[-1] for row in done.rows if row.is_refused)
+    refused = (row.imported.rejected[-1] for row in done.rows if row.is_refused)
     return [*map(str, done.failed), *map(format_rejection, refused)]
 
 
-def _publish_due(how: WriteContext) -> DuePublished:
+def _publish_due(how: WriteContext) -> DueListsOutcome:
     now, view = clock.now(), open_view(how.ledger, None, None, None, cached=False)
     rows = []
     with view.survey() as survey:
@@ -133,15 +133,15 @@ def _publish_due(how: WriteContext) -> DuePublished:
                 if not found.rows:
                     continue
                 try:
-                    events = publication(ladders, found, now, survey.times, asked=end is not None)
+                    events = build_list_events(ladders, found, now, survey.times, is_explicit=end is not None)
                 except Refused as problem:
                     rows.append(_refused(how, ladder, ladders.coordinates, problem, survey.times))
                     continue
                 rows.append(_published(how, ladders, found, events, now, survey.times, end))
         has_timed = bool(timed_rulesets(survey) or scheduled)
-    rows = [row for row in rows if {one.code for one in row.told.rejected} != {"list-exists"}]
+    rows = [row for row in rows if {one.code for one in row.imported.rejected} != {"list-exists"}]
     failed = tuple(survey.failures)
-    return DuePublished(
+    return DueListsOutcome(
         survey.coordinates, how.dry_run, tuple(rows), failed=failed, has_timed=has_timed, times=survey.times
     )
 
@@ -154,7 +154,7 @@ def _published(
     now: int,
     times: Times,
     end: int | None = None,
-) -> PublishedOutcome:
+) -> ListOutcome:
     """Append the events that publish a list, in one transaction, and say what became of them.
 
     Args:
@@ -166,7 +166,7 @@ def _published(
     done = how.finish(how.propose(drafts, **still))
     version = next(version for version in ladders.versions(found.ladder) if version.ruleset.name == found.ruleset)
     least = getattr(version.params, "min_games", 0)
-    return PublishedOutcome(
+    return ListOutcome(
         found.ladder,
         found.ruleset,
         ladders.coordinates,
@@ -177,18 +177,18 @@ def _published(
         done.appended,
         done.existing,
         how.dry_run,
-        refusals(done.rejected),
-        told=done,
+        build_refusals(done.rejected),
+        imported=done,
         ranked=sum(row.rank is not None for row in found.rows),
         min_games=least if any(row.rank is None and row.games < least for row in found.rows) else 0,
         times=times,
     )
 
 
-def _refused(how: WriteContext, ladder: str, at: Coordinates, problem: Refused, times: Times) -> PublishedOutcome:
+def _refused(how: WriteContext, ladder: str, at: Coordinates, problem: Refused, times: Times) -> ListOutcome:
     """Return that a list is not published, and why."""
     refused = Imported.refused(problem)
-    return PublishedOutcome(
+    return ListOutcome(
         ladder,
         ABSENT,
         at,
@@ -199,7 +199,7 @@ def _refused(how: WriteContext, ladder: str, at: Coordinates, problem: Refused, 
         0,
         0,
         how.dry_run,
-        refusals(refused.rejected),
-        told=refused,
+        build_refusals(refused.rejected),
+        imported=refused,
         times=times,
     )

@@ -21,7 +21,7 @@ from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.admission.notes import LeagueNotes
-from ratings_ledger.projections.admission.proposals import whole_event
+from ratings_ledger.projections.admission.proposals import complete_event
 from ratings_ledger.projections.diff.impact import Impact
 
 
@@ -153,7 +153,7 @@ def _complete_event(
     ledger: Ledger, event: dict[str, Any], at: str | None, zone: str | None, notes: LeagueNotes
 ) -> tuple[dict[str, Any], str | None]:
     """Return an event with its time, and the league that scheduled it, if any. Raises `Refused`."""
-    event = whole_event(event)
+    event = complete_event(event)
     if at is not None:
         event["occurred_at"] = format_instant(read_instant_or_now(ledger, at, zone))
     return event, _put_into_league(ledger, event, notes)
@@ -181,8 +181,8 @@ def _propose_event(
 ) -> tuple[Imported, Impact | None]:
     """Return the result of recording an event, and its impact if that is wanted and quick to work out."""
     plan = how.propose([event], league_notes=notes)
-    is_wanted = how.dry_run or (not quiet and plan.is_small())
-    impact = plan.impact() if is_wanted and not plan.is_refused else None
+    is_match = how.dry_run or (not quiet and plan.is_small())
+    impact = plan.impact() if is_match and not plan.is_refused else None
     return how.finish(plan), impact
 
 
@@ -200,7 +200,7 @@ def _put_into_league(ledger: Ledger, event: dict[str, Any], notes: LeagueNotes) 
     if event.get("type") != "game.recorded" or not isinstance(data, dict) or data.get("league") is not None:
         return None
     with ledger.reading() as connection:
-        league = notes.scheduled(connection).get(to_nfc(str(data.get("game_id"))))
+        league = notes.load_scheduled_games(connection).get(to_nfc(str(data.get("game_id"))))
     if league is not None:
         data["league"] = league
     return league

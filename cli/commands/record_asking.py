@@ -26,8 +26,8 @@ from ratings_ledger.ledger.validation.validator import explain_unlikely_date
 from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.queries.coordinates import Times, load_times, moment
-from ratings_ledger.projections.queries.event_texts import result_told
-from ratings_ledger.projections.queries.known_names import game_names
+from ratings_ledger.projections.queries.event_texts import describe_outcome
+from ratings_ledger.projections.queries.ledger_names import list_game_names
 
 RECORD, PLAYERS, GAME, TIME, GAME_ID, LEAVE = "rpgtiq"
 CHANGED: dict[str, dict[str, Any]] = {
@@ -135,7 +135,7 @@ def _load_suggestions(how: WriteContext) -> Suggestions:
     rated = {
         game for versions in facts.rulesets.values() for version in versions for game in version.ruleset.scope.game
     }
-    games = sorted(game_names(facts) | rated)
+    games = sorted(list_game_names(facts) | rated)
     last = games[0] if len(games) == 1 else None
     if len(facts.start):
         last = facts.label("game", len(facts.start) - 1)
@@ -244,7 +244,7 @@ def _print_proposal(plan: Proposal, event: dict[str, Any], times: Times) -> None
     when = times.played_stated(moment(parse_instant(event["occurred_at"])))
     render.echo()
     render.print_hanging(render.plain(f"{data['game']}, {when}, id {data['game_id']}"), 2)
-    render.print_hanging(render.plain(result_told(data)), 2)
+    render.print_hanging(render.plain(describe_outcome(data)), 2)
     note_new(plan.result)
     note_homeless(plan.result)
     if plan.is_small():

@@ -8,8 +8,8 @@ import click
 
 from ratings_ledger.ledger.errors import BadArgument, WorkerLost
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
-from ratings_ledger.projections.admission.drawn_columns import read_given_columns
-from ratings_ledger.projections.admission.trials import SEED, trial_lines, try_rule
+from ratings_ledger.projections.admission.drawn_columns import parse_column_ranges
+from ratings_ledger.projections.admission.trials import SEED, describe_trial, try_rule
 from ratings_ledger.projections.rulesets.registry import BUILT_IN, find_contested_rules
 from ratings_ledger.projections.rulesets.ruleset_files import read_file, read_tables
 from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind
@@ -83,15 +83,15 @@ def _try_file(file: str, seed: int, columns: Sequence[str]) -> RuleTrial:
     version, _ = bind(ruleset)
     assert version is not None
     try:
-        given_columns = read_given_columns(columns, version.rule)
+        given_columns = parse_column_ranges(columns, version.rule)
     except BadArgument as problem:
         return RuleTrial(file, None, [], [RulesetProblem("rule", f"--column: {problem}")], [], False)
-    trial = try_rule(version, seed, given=given_columns)
+    trial = try_rule(version, seed, ranges=given_columns)
     problems = [RulesetProblem("rule", f"{ruleset.rule}: {problem}") for problem in trial.problems]
     if ruleset.rule in (known := find_contested_rules()):
         problems.append(RulesetProblem("rule", known[ruleset.rule]))
     name = None if problems else ruleset.name
-    return RuleTrial(file, name, sorted(ruleset.assumed), problems, [*trial_lines(trial)], not trial.is_empty)
+    return RuleTrial(file, name, sorted(ruleset.assumed), problems, [*describe_trial(trial)], not trial.is_empty)
 
 
 def names_package_rule(file: str) -> bool:

@@ -43,13 +43,13 @@ from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.own_files import create_file
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.admission.outcomes import rulesets_published
+from ratings_ledger.projections.admission.outcomes import build_ruleset_outcome
 from ratings_ledger.projections.admission.proposals import propose
 from ratings_ledger.projections.admission.publishing_rulesets import (
     EVERY,
-    missing_items,
+    build_ruleset_items,
+    list_missing,
     publish_missing,
-    ruleset_items,
     shipped_texts,
 )
 from ratings_ledger.projections.contract import joined
@@ -259,7 +259,7 @@ def publish(
         raise click.UsageError(f"--game and --zone go with --shipped ID, such as --shipped {ELO}")
     if from_shipped is not None:
         texts = _shipped_texts(how, from_shipped, games, zone)
-        names, items = missing_items(how.ledger, texts)
+        names, items = list_missing(how.ledger, texts)
         if how.form == "json" or (how.dry_run and names):
             return _propose_rulesets(how, names, items)
         published = names if how.dry_run else publish_missing(how.ledger, how.policy.by, texts)
@@ -277,14 +277,14 @@ def publish(
     if len(rulesets) < len(files):
         return 1
     names = [ruleset.name for _, ruleset in rulesets]
-    return _propose_rulesets(how, names, ruleset_items(how.ledger, rulesets))
+    return _propose_rulesets(how, names, build_ruleset_items(how.ledger, rulesets))
 
 
 def _propose_rulesets(how: WriteContext, names: Sequence[str], items: Sequence[Item]) -> int:
     """Publish rulesets of these names unless it is a dry run, and print what that changes; return the exit code."""
     plan = how.propose(items)
     impact = Impact() if plan.is_refused else plan.impact()
-    outcome = rulesets_published(how.finish(plan), names, how.dry_run, impact)
+    outcome = build_ruleset_outcome(how.finish(plan), names, how.dry_run, impact)
     return emit(outcome, how.form, print_rulesets_published)
 
 
@@ -319,7 +319,7 @@ def _try_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str,
     def preview() -> None:
         parsed = [(name, read_file(name)[0]) for name in files]
         ledger = open_ledger(db)
-        items = ruleset_items(ledger, [(name, ruleset) for name, ruleset in parsed if ruleset is not None])
+        items = build_ruleset_items(ledger, [(name, ruleset) for name, ruleset in parsed if ruleset is not None])
         propose(ledger, items, ImportPolicy("preview", ignore_clock=True)).impact()
 
     reason = why_failed(preview, seconds)

@@ -11,7 +11,13 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.projections.admission.seeding import SeedRow, columns_of, new_seeds, parse_values, read_seeds
+from ratings_ledger.projections.admission.seeds import (
+    SeedRow,
+    list_seed_columns,
+    parse_state,
+    read_seeds,
+    select_new_seeds,
+)
 from ratings_ledger.projections.replay.ladders import short_name
 
 TYPE = "player.seeded"
@@ -55,10 +61,10 @@ def seed(
     ladder = view.full_name(ladder)
     try:
         if file is None:
-            rows = [SeedRow("", 0, str(player), parse_values(values), games or 0, reason)]
+            rows = [SeedRow("", 0, str(player), parse_state(values), games or 0, reason)]
         else:
-            rows = read_seeds(file, columns_of(view, ladder), reason)
-        new = new_seeds(view, ladder, rows)
+            rows = read_seeds(file, list_seed_columns(view, ladder), reason)
+        new = select_new_seeds(view, ladder, rows)
     except Refused as problem:
         return how.refuse(TYPE, problem)
     if not new:

@@ -13,7 +13,7 @@ from ratings_ledger.ledger.intake.syncing import Sync, compare_sheet, unconfirme
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.projections.admission.notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Proposal
-from ratings_ledger.projections.admission.sheet_differences import sheet_differences
+from ratings_ledger.projections.admission.sheet_differences import describe_differences
 
 
 def sync(
@@ -44,7 +44,7 @@ def sync(
     plan, options = propose_with_answers(how, options, [file], propose)
     comparison = compared[-1]
     with how.ledger.reading() as connection:
-        differences = sheet_differences(connection, comparison)
+        differences = describe_differences(connection, comparison)
     save(plan, options)
     result = plan.result
     result.existing += comparison.same

@@ -12,8 +12,12 @@ from ratings_ledger.cli.output.appended import print_undo_result, print_undone
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.rejections import Refused
-from ratings_ledger.projections.admission.acts import act_at, last_act, newer_than
-from ratings_ledger.projections.admission.undoing import undoing, undone
+from ratings_ledger.projections.admission.changesets import (
+    find_newer_event,
+    load_last_changeset,
+    load_undoable_changeset,
+)
+from ratings_ledger.projections.admission.undo import describe_undo, plan_undo
 from ratings_ledger.projections.diff.impact import Impact
 
 
@@ -36,20 +40,24 @@ def undo(how: WriteContext, position: int | None, reason: str | None, yes: bool)
     how = replace(how, policy=how.policy._replace(any_date=True, allow_uncounted=True))
     try:
         with how.ledger.reading() as connection:
-            act = last_act(connection, how.policy.by) if position is None else act_at(connection, position)
-            undoing_plan = undoing(connection, act, reason, clock.now())
+            changeset = (
+                load_last_changeset(connection, how.policy.by)
+                if position is None
+                else load_undoable_changeset(connection, position)
+            )
+            undo_plan = plan_undo(connection, changeset, reason, clock.now())
             if position is None:
-                undoing_plan = undoing_plan._replace(newer=newer_than(connection, act))
+                undo_plan = undo_plan._replace(newer=find_newer_event(connection, changeset))
     except Refused as problem:
         return how.refuse("undo", problem)
-    plan = how.propose(undoing_plan.items, based_on=undoing_plan.looked_at)
+    plan = how.propose(undo_plan.items, based_on=undo_plan.seen_versions)
     impact = Impact() if plan.is_refused else plan.impact()
     if plan.is_refused or how.dry_run or not asks:
-        return emit(undone(undoing_plan, how.finish(plan), impact, how.dry_run), how.form, print_undone)
-    emit(undone(undoing_plan, plan.result, impact, dry_run=True), how.form, print_undone)
+        return emit(describe_undo(undo_plan, how.finish(plan), impact, how.dry_run), how.form, print_undone)
+    emit(describe_undo(undo_plan, plan.result, impact, dry_run=True), how.form, print_undone)
     if ask("\nTake it back?", ["yes", "no"]) == "no":
         render.note("nothing was recorded")
         return 1
-    result = undone(undoing_plan, plan.append(), impact, dry_run=False)
+    result = describe_undo(undo_plan, plan.append(), impact, dry_run=False)
     print_undo_result(result)
     return int(result.is_refused)

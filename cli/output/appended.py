@@ -12,13 +12,13 @@ from ratings_ledger.ledger.intake.intake import Imported
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.validation.new_names import TOLD_MAX, describe_close_names
 from ratings_ledger.projections.admission.outcomes import (
-    DuePublished,
-    Entered,
-    PublishedOutcome,
-    Recorded,
-    RulesetsPublished,
+    DecisionOutcome,
+    DueListsOutcome,
+    ImportOutcome,
+    ListOutcome,
+    RulesetOutcome,
     SheetDifferences,
-    Undone,
+    UndoOutcome,
 )
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import short_name
@@ -94,9 +94,9 @@ def note_games(result: Imported) -> None:
     note_voided(result)
 
 
-def print_recorded(found: Recorded) -> None:
+def print_recorded(found: ImportOutcome) -> None:
     """Print what was appended and refused, who is new, and the impact, if it was worked out."""
-    result, dry_run = found.told, found.dry_run is True
+    result, dry_run = found.imported, found.dry_run is True
     about_files: tuple[str, ...] = ()
     if found.preview is not ABSENT:
         print_preview(found.preview, found)
@@ -180,9 +180,9 @@ def format_rejection(rejection: Rejection) -> str:
     return render.plain(f"{where}{' ' if where else ''}{rejection.code}: {rejection.message}")
 
 
-def print_entered(found: Entered) -> None:
+def print_entered(found: DecisionOutcome) -> None:
     """Print what became of events of one type, and their impact."""
-    result = found.told
+    result = found.imported
     if found.is_refused:
         print_refused(result)
         return
@@ -207,9 +207,9 @@ def print_refused(result: Imported) -> None:
     render.echo("Nothing was recorded.")
 
 
-def print_rulesets_published(found: RulesetsPublished) -> None:
+def print_rulesets_published(found: RulesetOutcome) -> None:
     """Print which versions are published where, and their impact."""
-    result, names = found.told, ", ".join(found.rulesets)
+    result, names = found.imported, ", ".join(found.rulesets)
     for rejection in result.rejected:
         render.note(format_rejection(rejection._replace(line=None)))
     if result.rejected:
@@ -225,7 +225,7 @@ def print_rulesets_published(found: RulesetsPublished) -> None:
         print_impact(found.impact)
 
 
-def print_list_published(found: PublishedOutcome) -> None:
+def print_list_published(found: ListOutcome) -> None:
     """Print where a list is published, or why it is not."""
     _print_publication(found)
     if found.is_refused:
@@ -237,7 +237,7 @@ def print_list_published(found: PublishedOutcome) -> None:
         render.print_hanging(f"Show it: {command}; as a web page: ratings site FOLDER", 2)
 
 
-def print_due_published(found: DuePublished) -> None:
+def print_due_published(found: DueListsOutcome) -> None:
     """Print the same for each list that was due."""
     for outcome in found.rows:
         _print_publication(outcome)
@@ -249,9 +249,9 @@ def print_due_published(found: DuePublished) -> None:
             render.print_hanging("or, by --due, at the end of each month: ratings publish LADDER --every month", 2)
 
 
-def _print_publication(found: PublishedOutcome) -> None:
+def _print_publication(found: ListOutcome) -> None:
     if found.is_refused:
-        render.note(format_rejection(found.told.rejected[-1]))
+        render.note(format_rejection(found.imported.rejected[-1]))
         return
     did = "would be published" if found.dry_run else f"is published at position {found.position}"
     as_of = f", played up to {found.times.stated(found.at.as_of)}" if found.at.as_of is not None else ""
@@ -262,7 +262,7 @@ def _print_publication(found: PublishedOutcome) -> None:
     render.print_hanging(f"{short_name(found.ladder)} {did}: {rows} under {found.ruleset}{as_of}.", 2)
 
 
-def print_undone(found: Undone) -> None:
+def print_undone(found: UndoOutcome) -> None:
     """Print what is undone, or why it is not, and the impact."""
     events = ", ".join(f"{number:,} {name}" for name, number in found.types.items())
     render.echo(f"recorded by {render.plain(found.by)}, {found.times.stated(found.recorded_at)}: {events}")
@@ -272,17 +272,17 @@ def print_undone(found: Undone) -> None:
         message = f"newer, and not undone: position {position}, recorded by {by}"
         render.print_hanging(render.plain(f"{message}; ratings undo {position} undoes that"), 2)
     if found.is_refused:
-        print_refused(found.told)
+        print_refused(found.imported)
         return
     print_impact(found.impact)
     if not found.dry_run:
         print_undo_result(found)
 
 
-def print_undo_result(found: Undone) -> None:
+def print_undo_result(found: UndoOutcome) -> None:
     """Print where something is undone, or why it is not after all."""
     if found.is_refused or found.position is None:
-        print_refused(found.told)
+        print_refused(found.imported)
         return
     first = found.position - found.appended + 1
     where = f"{first} to {found.position}" if found.appended > 1 else f"{found.position}"

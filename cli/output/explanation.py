@@ -10,7 +10,7 @@ from ratings_ledger.cli.output.periods import print_open_period, print_waiting
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
 from ratings_ledger.projections.queries.event_texts import describe_played
 from ratings_ledger.projections.queries.explain import (
-    Explained,
+    ExplainedParticipant,
     ExplainedTerm,
     GameExplanation,
     PlayedGame,
@@ -73,7 +73,7 @@ _ELO_TERM = re.compile(r"K (?P<k>\d+), expected (?P<expected>[01]\.?\d*), scored
 _VERBS = {"1": "won", "0.5": "drew", "0": "lost"}
 
 
-def _describe_duel(players: Sequence[Explained]) -> str:
+def _describe_duel(players: Sequence[ExplainedParticipant]) -> str:
     """Return a game of two under a rule of Elo in one sentence, for members who read no terms; empty for any other.
 
     >>> term = ExplainedTerm("vs ben", Fraction(16), "K 32, expected 0.5, scored 1")
@@ -103,7 +103,7 @@ def _print_assumed(assumed: dict[str, str] | Absent) -> None:
         render.echo(fill(f"Assumed: {key}: {render.plain(reason)}", 80, subsequent_indent="  "))
 
 
-def _print_explained(player: Explained, game_id: str) -> None:
+def _print_explained(player: ExplainedParticipant, game_id: str) -> None:
     place = f"{player.place}. " if player.place else ""
     render.echo(
         f"\n{place}{render.plain(player.player)}: {render.format_decimal(player.before)} "

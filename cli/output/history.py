@@ -7,10 +7,10 @@ from ratings_ledger.cli.output.periods import print_waiting
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
 from ratings_ledger.cli.output.states import list_extra_columns, list_state_columns
 from ratings_ledger.ledger.rejections import csv_item
-from ratings_ledger.projections.queries.event_texts import describe_opponents, opponents_of, partners_of, score_of
+from ratings_ledger.projections.queries.event_texts import describe_opponents, find_score, list_opponents, list_partners
 from ratings_ledger.projections.queries.history import Change, History
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.shown_states import mark_rating
+from ratings_ledger.projections.queries.visible_states import format_rating
 from ratings_ledger.projections.replay.ladders import short_name
 
 COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
@@ -55,7 +55,7 @@ def print_history(found: History) -> None:
         "before": render.format_column([row.before for row in rows]),
         "change": render.format_column([row.change for row in rows], signed=True),
         "after": [
-            points if row.state is ABSENT else mark_rating(points, row.state, is_provisional=row.provisional is True)
+            points if row.state is ABSENT else format_rating(points, row.state, is_provisional=row.provisional is True)
             for row, points in zip(rows, render.format_column([row.after for row in rows]), strict=True)
         ],
         **list_extra_columns(rows),
@@ -76,14 +76,14 @@ def print_history(found: History) -> None:
 
 
 def _name_partners(row: Change, player: str) -> list[str]:
-    return [] if row.game is None else partners_of(row.game, player)
+    return [] if row.game is None else list_partners(row.game, player)
 
 
 def _fit_opponents(row: Change, player: str, width: int) -> str:
     """Describe the opponents of a game by side, as many as fit into a width."""
     if row.game is None:
         return ""
-    players = sum(len(side.players) for side in opponents_of(row.game, player))
+    players = sum(len(side.players) for side in list_opponents(row.game, player))
     return render.fit_names(describe_opponents(row.game, player), width, players)
 
 
@@ -94,7 +94,7 @@ def _name_change(row: Change) -> str:
 
 def _format_place(row: Change, player: str) -> str:
     """Format the place, with the recorded score behind it."""
-    score = None if row.game is None else score_of(row.game, player)
+    score = None if row.game is None else find_score(row.game, player)
     return " ".join([*([str(row.place)] if row.place else []), *([f"({score})"] if score else [])])
 
 

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.standings import print_rows
-from ratings_ledger.projections.queries.leagues import AllLeagues, LeagueRow, LeagueState, Unmet
+from ratings_ledger.projections.queries.leagues import AllLeagues, LeagueRow, LeagueState, UnmetOpponents
 from ratings_ledger.projections.replay.ladders import short_name
 
 
@@ -52,12 +52,12 @@ def print_league(league: LeagueState) -> None:
         render.print_table(("game", league.times.column("played"), "players by seat"), lines)
 
 
-def print_unmet_csv(unmet: Unmet) -> None:
+def print_unmet_csv(unmet: UnmetOpponents) -> None:
     """Print one line per player."""
     render.print_csv(("lid", "player"), [(opponent.lid, opponent.player) for opponent in unmet.rows])
 
 
-def print_unmet(unmet: Unmet) -> None:
+def print_unmet(unmet: UnmetOpponents) -> None:
     """Print how many opponents a player has met, and who is missing."""
     player = render.plain(unmet.player) + (f" (LID {unmet.lid})" if unmet.has_ids else "")
     if not unmet.rows:

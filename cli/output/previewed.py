@@ -9,7 +9,7 @@ from ratings_ledger.ledger.intake.tables.meanings import OF_PLAYER
 from ratings_ledger.ledger.intake.tables.recognition import LISTED_MAX, TableRead
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.ledger.validation.new_names import TOLD_MAX, describe_close_names
-from ratings_ledger.projections.admission.outcomes import Recorded
+from ratings_ledger.projections.admission.outcomes import ImportOutcome
 from ratings_ledger.projections.admission.previews import Preview, PreviewedFile, PreviewedGame
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.replay.ladders import short_name
@@ -18,7 +18,7 @@ LABEL = 10
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}
 
 
-def print_preview(found: Preview, whole: Recorded) -> None:
+def print_preview(found: Preview, whole: ImportOutcome) -> None:
     """Print for each file how it was read, with its first games; then the contents of all files, and new names."""
     times = Times(found.zone)
     for file in found.files:
@@ -157,9 +157,9 @@ def describe_new(what: str, names: Sequence[str], like: Mapping[str, str]) -> st
     return f"{render.count(len(names), what)}: {render.join_first(listed, TOLD_MAX)}"
 
 
-def _describe_new_names(found: Preview, whole: Recorded) -> Iterator[str]:
+def _describe_new_names(found: Preview, whole: ImportOutcome) -> Iterator[str]:
     """Yield new ladders, new players, and names that are close to others."""
-    result = whole.told
+    result = whole.imported
     for what, names, like in (
         ("new ladder", [*map(short_name, whole.new.new_ladders)], result.close_ladders),
         ("new player", result.new_players, {name: others[0] for name, others in result.alike.items()}),

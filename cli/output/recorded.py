@@ -12,8 +12,13 @@ from ratings_ledger.ledger.events.revisions import UNREADABLE
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.validation.repeated_games import describe_sets
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.queries.event_texts import result_told, words_of
-from ratings_ledger.projections.queries.games_log import RecordedEvent, RecordedEvents, RecordedGame, RecordedGames
+from ratings_ledger.projections.queries.event_texts import describe_outcome, describe_recorded_event
+from ratings_ledger.projections.queries.recorded_events import (
+    RecordedEvent,
+    RecordedEvents,
+    RecordedGame,
+    RecordedGames,
+)
 
 GAMES = ("position", "occurred_at", "game_id", "game", "group", "result")
 EVENTS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason", "what")
@@ -31,7 +36,7 @@ def print_games_csv(found: RecordedGames) -> None:
 
 def _game_cells(game: RecordedGame, has_scores: bool = True) -> list[render.Cell]:
     """Return the cells that name a game and its result."""
-    result = result_told(game.data, has_scores) + (" (voided)" if game.voided is True else "")
+    result = describe_outcome(game.data, has_scores) + (" (voided)" if game.voided is True else "")
     return [game.data["game_id"], game.data["game"], game.data.get("group"), result]
 
 
@@ -129,4 +134,4 @@ def _find_reason(event: dict[str, Any]) -> Any:
 
 def _describe_event(event: RecordedEvent, times: Times) -> str:
     """Return what an event says, in a few words."""
-    return words_of(event, times) + (" (withdrawn)" if event.withdrawn else "")
+    return describe_recorded_event(event, times) + (" (withdrawn)" if event.withdrawn else "")

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from ratings_ledger.cli.output import render
 from ratings_ledger.projections.queries.history import Change
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.shown_states import DEVIATION
 from ratings_ledger.projections.queries.standings import Standing
+from ratings_ledger.projections.queries.visible_states import DEVIATION
 
 Rows = Sequence[Standing] | Sequence[Change]
 

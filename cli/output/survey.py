@@ -7,7 +7,7 @@ from datetime import datetime
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import AXES, print_heading
 from ratings_ledger.projections.queries.players import PlayerStatistics
-from ratings_ledger.projections.queries.published import Schedule
+from ratings_ledger.projections.queries.published_lists import Schedule
 from ratings_ledger.projections.queries.results import ABSENT, members
 from ratings_ledger.projections.queries.survey import AllLadders, AllLists, LadderRow, ListRow, describe_no_games
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name

@@ -1,6 +1,6 @@
-"""The columns of drawn games that a rule can score: those that it samples itself, or that the caller of a trial gives.
+"""The columns of drawn games for a trial: sampled by the rule itself, or given by the caller.
 
-A rule may demand what drawn games rarely have, such as a side at home or a margin. Then nothing of it would be tried.
+A rule may require columns that drawn games rarely have, such as a home side or a margin; it would then remain untested.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ratings_ledger.projections.replay.rule_calls import check_game, make_failur
 from ratings_ledger.projections.rulesets.rule_errors import RULE_ERRORS, ContractError, read_integers, redirect_output
 from ratings_ledger.projections.rulesets.versions import Version
 
-# by name of a column: the numbers that it may hold in a drawn game
-GivenColumns = Mapping[str, range]
+# by column name: the numbers that the column may hold in a drawn game
+ColumnRanges = Mapping[str, range]
 
 
-def read_given_columns(texts: Sequence[str], rule: Rule) -> dict[str, range]:
-    """Return columns from texts such as `seat=1..2`. Raises `BadArgument` for what is not one of the rule's."""
-    given: dict[str, range] = {}
+def parse_column_ranges(texts: Sequence[str], rule: Rule) -> dict[str, range]:
+    """Parse columns written as `seat=1..2`. Raises `BadArgument` for a column that the rule does not read."""
+    ranges: dict[str, range] = {}
     for text in texts:
         parts = re.fullmatch(r"([a-z][a-z0-9_.]*)=(-?\d{1,18})(?:\.\.(-?\d{1,18}))?", text, re.ASCII)
         if parts is None:
@@ -36,47 +36,58 @@ def read_given_columns(texts: Sequence[str], rule: Rule) -> dict[str, range]:
         name, low, high = parts[1], int(parts[2]), int(parts[3] or parts[2])
         if name not in rule.columns:
             hint = did_you_mean(name, rule.columns)
-            told = f"{rule.id} does not read the column {quote(name)}; it reads {', '.join(rule.columns) or 'none'}"
-            raise BadArgument(told + hint, "columns")
+            problem = f"{rule.id} does not read the column {quote(name)}; it reads {', '.join(rule.columns) or 'none'}"
+            raise BadArgument(problem + hint, "columns")
         if high < low:
             raise BadArgument(f"{name}: {high} is below {low}", "columns")
-        given[name] = range(low, high + 1)
-    return given
+        ranges[name] = range(low, high + 1)
+    return ranges
 
 
-def draws_columns(rule: Rule, given: GivenColumns) -> bool:
-    """Tell whether the columns of a rule's drawn games are not those of the games alone."""
-    return rule.sample is not None or bool(given)
+def has_drawn_columns(rule: Rule, ranges: ColumnRanges) -> bool:
+    """Tell whether a trial replaces columns of the drawn games."""
+    return rule.sample is not None or bool(ranges)
 
 
-def without_columns(version: Version, given: GivenColumns) -> Version:
-    """Return a version for which games can be drawn, one by one, before their columns are: its rule refuses none."""
+def without_columns(version: Version, ranges: ColumnRanges) -> Version:
+    """Return a version for drawing games before their columns are replaced: scored one by one, with no game refused."""
     if version.ruleset.period != "game":
         ruleset = version.ruleset.model_copy(update={"period": "game", "period_by": None})
         version = version._replace(ruleset=ruleset)
-    if not draws_columns(version.rule, given):
+    if not has_drawn_columns(version.rule, ranges):
         return version
     names = () if version.rule.sample else version.rule.columns
     return version._replace(rule=version.rule._replace(check=None, columns=names))
 
 
 def draw_columns(
-    stream: Stream, version: Version, given: GivenColumns, chance: Random, uncounted: Counter[str]
+    stream: Stream, version: Version, ranges: ColumnRanges, chance: Random, uncounted: Counter[str]
 ) -> Stream:
-    """Return a stream of games with other columns, without the games that the rule's `check` refuses.
+    """Return a stream with drawn columns, without the games that the rule's `check` rejects.
 
-    Raises `RuleFailure` if the rule's `sample` or `check` does something wrong.
+    `uncounted` counts the rejected games by reason. Raises `RuleFailure` if `sample` or `check` breaks the contract.
     """
     rule, calendar = version.rule, stream.calendar
     scored = replace(
-        stream, rule=rule, versions=[version], names=[], persons=[], offsets=array("q", [0]), players=array("i"),
-        version=array("h"), row=array("q"), adjustments=[], batch=None, known=None, gaps=None,
-    )  # fmt: skip
+        stream,
+        rule=rule,
+        versions=[version],
+        names=[],
+        persons=[],
+        offsets=array("q", [0]),
+        players=array("i"),
+        version=array("h"),
+        row=array("q"),
+        adjustments=[],
+        batch=None,
+        known=None,
+        gaps=None,
+    )
     columns = [array("q") for _ in rule.columns]
     games: list[int] = []
     for game, row in enumerate(stream.row):
         low, high = stream.offsets[game], stream.offsets[game + 1]
-        drawn = _draw_game(stream, version, game, given, chance)
+        drawn = _draw_game(stream, version, game, ranges, chance)
         reason = check_game(version, stream.ladder, row, high - low, drawn)
         if reason is not None:
             uncounted[reason] += 1
@@ -88,23 +99,24 @@ def draw_columns(
         scored.row.append(row)
         for column, values in zip(columns, drawn, strict=True):
             column.extend(values)
-    for one in stream.adjustments:
-        if one.enters:
+    for adjustment in stream.adjustments:
+        if adjustment.enters:
             continue
-        before = bisect_left(games, one.game)
-        scored.adjustments.append(one._replace(game=before, player=_renumber(stream, scored, one.player), version=0))
+        next_game = bisect_left(games, adjustment.game)
+        player = _renumber(stream, scored, adjustment.player)
+        scored.adjustments.append(adjustment._replace(game=next_game, player=player, version=0))
     scored.columns = columns
     scored.calendar = calendar and Calendar(*(array("q", [column[game] for game in games]) for column in calendar))
     return scored
 
 
 def _renumber(stream: Stream, scored: Stream, player: int) -> int:
-    """Return a player's number among those of the games that are scored."""
+    """Return a player's number in the stream of scored games."""
     return scored.number(stream.persons[player], stream.names[player])
 
 
-def _draw_game(stream: Stream, version: Version, game: int, given: GivenColumns, chance: Random) -> list[list[int]]:
-    """Return the columns of one game: the rule's sample, or those of the game with the given ones drawn anew."""
+def _draw_game(stream: Stream, version: Version, game: int, ranges: ColumnRanges, chance: Random) -> list[list[int]]:
+    """Return the columns of one game: the rule's sample or the game's own, with those in `ranges` drawn again."""
     rule, row = version.rule, stream.row[game]
     low, high = stream.offsets[game], stream.offsets[game + 1]
     if rule.sample is None:
@@ -115,13 +127,13 @@ def _draw_game(stream: Stream, version: Version, game: int, given: GivenColumns,
                 sampled = rule.sample(high - low, chance, version.params)
             drawn = [[*read_integers(column, "sample")] for column in sampled]
             if [len(column) for column in drawn] != [high - low] * len(rule.columns):
-                told = f"sample drew columns of {[len(column) for column in drawn]} numbers"
-                raise ContractError(f"{told}; {len(rule.columns)} columns of {high - low} are needed")
+                problem = f"sample drew columns of {[len(column) for column in drawn]} numbers"
+                raise ContractError(f"{problem}; {len(rule.columns)} columns of {high - low} are needed")
         except RULE_ERRORS as error:
             raise make_failure(stream.ladder, rule, error, row, "sample") from error
-    same_for_all = {"seats"}
-    for name, numbers in given.items():
-        at = rule.columns.index(name)
-        one = chance.choice(numbers)
-        drawn[at] = [one if name in same_for_all else chance.choice(numbers) for _ in drawn[at]]
+    for name, numbers in ranges.items():
+        index = rule.columns.index(name)
+        common = chance.choice(numbers)
+        # the number of seats is the same for all participants
+        drawn[index] = [common if name == "seats" else chance.choice(numbers) for _ in drawn[index]]
     return drawn

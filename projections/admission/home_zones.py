@@ -10,16 +10,16 @@ from ratings_ledger.projections.admission.proposals import propose
 from ratings_ledger.projections.queries.coordinates import load_times
 
 
-def home_zone_event(name: str) -> dict[str, Any]:
-    """Return the event that gives a ledger a home zone from now on."""
+def build_zone_event(name: str) -> dict[str, Any]:
+    """Return the event that sets a ledger's home zone as of now."""
     return {"type": "ledger.zone_set", "occurred_at": format_instant(clock.now()), "data": {"zone": name}}
 
 
 def set_home_zone(ledger: Ledger, name: str, policy: ImportPolicy) -> int | None:
-    """Give a ledger a home zone from now on; returns the event's position, or None if that already is its zone."""
+    """Set a ledger's home zone; return the event's position, or None if the ledger already has this zone."""
     with ledger.reading() as connection:
         if load_times(connection).home == name:
             return None
-    result = propose(ledger, [home_zone_event(name)], policy).append()
+    result = propose(ledger, [build_zone_event(name)], policy).append()
     assert result.head is not None
     return result.head.position

@@ -1,4 +1,4 @@
-"""Steps of a league: creating it, subscribing, and the schedule that the last who subscribes draws."""
+"""League events: subscribe players, and schedule the games when the last seat is taken."""
 
 import secrets
 from collections.abc import Callable
@@ -12,24 +12,24 @@ from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.leagues import PLAYERS, League, draw_schedule, find_league, require_league
-from ratings_ledger.projections.admission.events import Admission
+from ratings_ledger.projections.admission.ladder_checks import Admission
 
-# of those who subscribe at the same moment one succeeds each time, so nobody tries more often than there are seats
+# of concurrent subscriptions, one succeeds in each round, so a player needs at most one attempt per seat
 ATTEMPTS = PLAYERS + 2
-# checks events and appends them in one transaction, if they are still wanted then
-Take = Callable[[list[dict[str, Any]], Precondition], Imported]
+# checks events and appends them in one transaction, unless the precondition fails
+Append = Callable[[list[dict[str, Any]], Precondition], Imported]
 
 
 class Subscription(NamedTuple):
-    """What became of it, how many players the league had before, and whether the schedule was to be drawn."""
+    """The outcome of a subscription: how many players the league had before, and whether this one fills it."""
 
     result: Imported
     players: int
     is_last: bool
 
 
-def refuse_unscored(connection: Connection, game: str) -> None:
-    """Raises `Refused` (league-unscored) if no ruleset makes tables for leagues of a game, with the remedy."""
+def refuse_unscored_league(connection: Connection, game: str) -> None:
+    """Raise `Refused` (league-unscored) if no ruleset scores leagues of a game."""
     scored = {
         slug: ruleset_id
         for ruleset_id, versions in Admission(connection, head(connection).position).versions.items()
@@ -37,47 +37,48 @@ def refuse_unscored(connection: Connection, game: str) -> None:
         for slug in versions[0].ruleset.scope.game
     }
     if game not in scored:
-        there = ", ".join(f"{slug} ({ruleset_id})" for slug, ruleset_id in sorted(scored.items())) or "no game"
+        listed = ", ".join(f"{slug} ({ruleset_id})" for slug, ruleset_id in sorted(scored.items()))
+        available = f"leagues can be played in {listed}. " if listed else ""
         raise Refused(
             "league-unscored",
-            f"no ruleset scores leagues of {game}; there are leagues of {there}. Publish a ruleset partitioned by "
-            "league first: docs/leagues.md",
+            f"no ruleset scores leagues of {game}; {available}first publish a ruleset that partitions by league "
+            "(see docs/leagues.md)",
         )
 
 
-def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None, take: Take) -> Subscription:
-    """Subscribe a player to a league, again while others do so at the same time; the last draws the schedule.
+def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None, append: Append) -> Subscription:
+    """Subscribe a player to a league, and schedule its games if that fills it. Retry when others subscribe meanwhile.
 
     Raises `Refused` (league-unknown).
     """
     for _ in range(ATTEMPTS):
         with ledger.reading() as connection:
-            there = require_league(Log(connection), name)
-        players, is_last = len(there.players), len(there.players) == PLAYERS - 1
+            league = require_league(Log(connection), name)
+        players, is_last = len(league.players), len(league.players) == PLAYERS - 1
         events = [{"type": "league.joined", "occurred_at": at, "data": {"league": name, "player": player}}]
         if is_last:
-            there.players.append(player)
-            events.append(schedule_event(there, at, seed))
-        result = take(events, partial(_refuse_changed, there))
+            league.players.append(player)
+            events.append(schedule_event(league, at, seed))
+        result = append(events, partial(_refuse_changed, league))
         if [rejection.code for rejection in result.rejected[:1]] != ["changed-meanwhile"]:
             break
     return Subscription(result, players, is_last)
 
 
-def schedule_event(there: League, at: str, seed: str | None) -> dict[str, Any]:
-    """Return the event that schedules the games of a league with all its players, drawn by a seed, by default a new
-    one.
-    """
+def schedule_event(league: League, at: str, seed: str | None) -> dict[str, Any]:
+    """Return the event that schedules the games of a full league, drawn with `seed` or else with a new seed."""
     seed = seed or secrets.token_hex(8)
-    drawn = draw_schedule(there.players, there.size, seed)
-    width = len(str(len(drawn)))
-    games = [{"game_id": f"{there.name}-{number:0{width}d}", "seats": seats} for number, seats in enumerate(drawn, 1)]
-    data = {"league": there.name, "seed": seed, "games": games}
+    schedule = draw_schedule(league.players, league.size, seed)
+    width = len(str(len(schedule)))
+    games = [
+        {"game_id": f"{league.name}-{number:0{width}d}", "seats": seats} for number, seats in enumerate(schedule, 1)
+    ]
+    data = {"league": league.name, "seed": seed, "games": games}
     return {"type": "league.scheduled", "occurred_at": at, "data": data}
 
 
-def _refuse_changed(seen: League, connection: Connection) -> None:
-    """Raises `Refused` (changed-meanwhile) if somebody has subscribed since a league was looked at."""
-    now = find_league(Log(connection), seen.name)
-    if now is None or now.joined != seen.joined or now.created != seen.created:
-        raise Refused("changed-meanwhile", f"others subscribed to {seen.name} at the same time; try again")
+def _refuse_changed(previous: League, connection: Connection) -> None:
+    """Raise `Refused` (changed-meanwhile) if a league changed since it was read."""
+    now = find_league(Log(connection), previous.name)
+    if now is None or now.joined != previous.joined or now.created != previous.created:
+        raise Refused("changed-meanwhile", f"others subscribed to {previous.name} at the same time; try again")

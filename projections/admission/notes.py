@@ -1,10 +1,10 @@
-"""Notes on what the events of a proposal begin or leave open, though they are recorded: new ladders, and leagues.
+"""Notes on valid events that may be unintended: new ladders with a similar name, and leagues that need attention.
 
-A typo in a group, city, league or season begins a ladder:
+A typo in a group, city, league or season creates a ladder:
 
-    catan-elo/basci begins, although catan-elo/basic exists: probably the latter was meant.
+    new ladder catan-elo/basci; did you mean catan-elo/basic?
 
-Months, years and bands of players do not matter here: new ones come up by themselves.
+Months, years and player-count bands are ignored, because new ones appear as a matter of course.
 """
 
 from __future__ import annotations
@@ -29,49 +29,49 @@ from ratings_ledger.projections.replay.eligibility import explain_ineligible
 from ratings_ledger.projections.replay.ladders import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, in_force
 
-# as many refused ladders are compared with those that there are
+# a did-you-mean hint is computed for at most this many refused ladders
 HINTS_MAX = 100
 
 
-class Begun(NamedTuple):
-    """A ladder that a game begins: its ruleset, the parts of its name, and which of them are labels."""
+class NewLadder(NamedTuple):
+    """A ladder that a game creates: its ruleset, the values in its name, and the indexes of those that are labels."""
 
     ruleset_id: str
     values: Labels
-    places: Sequence[int]
+    label_indexes: Sequence[int]
 
     @property
     def name(self) -> str:
-        """As people write it."""
+        """Return the ladder's full name."""
         return "/".join((self.ruleset_id, *self.values))
 
     @property
     def labels(self) -> Labels:
         """Return the labels in its name."""
-        return tuple(self.values[place] for place in self.places)
+        return tuple(self.values[index] for index in self.label_indexes)
 
     def with_label(self, number: int, label: str) -> str:
         """Return the name of the ladder with another label."""
-        place = self.places[number]
-        return self._replace(values=(*self.values[:place], label, *self.values[place + 1 :])).name
+        index = self.label_indexes[number]
+        return self._replace(values=(*self.values[:index], label, *self.values[index + 1 :])).name
 
 
 class NewLadders:
-    """The ladders that the games of an import begin; `facts` returns the facts of the log before it."""
+    """Collects the ladders that the games of an import create; `facts` returns the facts of the log before it."""
 
     def __init__(self, facts: Callable[[Connection], Facts], strict: bool = False) -> None:
-        """With `strict`, a game that begins a ladder is refused."""
-        self._facts_of = facts
+        """With `strict`, a game that creates a ladder is refused."""
+        self._load_facts = facts
         self._strict = strict
-        self._there: dict[str, set[Labels]] = {}
+        self._existing_labels: dict[str, set[Labels]] = {}
         self._leagues: set[str] = set()
-        # labels that cannot lead to anything new
-        self._settled: set[tuple[str | None, ...]] = set()
-        # by a refused ladder's name: the hint
+        # label combinations that cannot create another ladder
+        self._checked: set[tuple[str | None, ...]] = set()
+        # did-you-mean hints by the name of a refused ladder
         self._hints: dict[str, str] = {}
-        self.found: list[Begun] = []
+        self.ladders: list[NewLadder] = []
 
-    def meet(
+    def check_game(
         self,
         connection: Connection,
         versions: Mapping[str, Sequence[Version]],
@@ -79,195 +79,204 @@ class NewLadders:
         occurred_at: int,
         data: Mapping[str, Any],
     ) -> None:
-        """Note the ladders that a game begins; `game` returns the facts of that game alone.
+        """Collect the ladders that a game creates; `game` returns the facts of that game alone.
 
         Raises `Refused` (new-ladder) when strict.
         """
         labels = tuple(map(data.get, LABELS))
-        if labels in self._settled:
+        if labels in self._checked:
             return
         facts: Facts | None = None
-        settled = True
-        for known in versions.values():
-            if not any(data["game"] in one.ruleset.scope.game for one in known) or not _named(known, data):
+        is_final = True
+        for ruleset_versions in versions.values():
+            in_scope = any(data["game"] in version.ruleset.scope.game for version in ruleset_versions)
+            if not in_scope or not _has_ladder_labels(ruleset_versions, data):
                 continue
             facts = facts or game()
-            version = in_force(known, occurred_at)
+            version = in_force(ruleset_versions, occurred_at)
             if version is None or explain_ineligible(facts, 0, version.ruleset):
-                settled = False  # another game with these labels may count
+                is_final = False  # another game with these labels may count
                 continue
             for values in list_partition_values(facts, 0, version.ruleset):
-                self._begin(connection, known, values, data)
-        if settled:
-            self._settled.add(labels)
+                self._add_ladder(connection, ruleset_versions, values, data)
+        if is_final:
+            self._checked.add(labels)
 
-    def _begin(
-        self, connection: Connection, known: Sequence[Version], values: Labels, data: Mapping[str, Any]
-    ) -> None:  # fmt: skip
-        """Note or refuse a ladder, unless it already has a game."""
-        ruleset = known[0].ruleset
-        begun = Begun(ruleset.id, values, label_indexes(ruleset.partition.by))
-        there = self._there_of(connection, known)
-        created = "league" in ruleset.partition.by and data["league"] in self._leagues
-        if begun.labels in there or created:
+    def _add_ladder(
+        self, connection: Connection, versions: Sequence[Version], values: Labels, data: Mapping[str, Any]
+    ) -> None:
+        """Add or refuse a ladder, unless it already has a game."""
+        ruleset = versions[0].ruleset
+        ladder = NewLadder(ruleset.id, values, label_indexes(ruleset.partition.by))
+        existing = self._load_existing_labels(connection, versions)
+        has_league = "league" in ruleset.partition.by and data["league"] in self._leagues
+        if ladder.labels in existing or has_league:
             return
         if self._strict:
-            told = f"{quote(begun.name)} has no game yet{self._hint(begun)} (without --strict this one begins it)"
-            raise Refused("new-ladder", told)
-        there.add(begun.labels)
-        self.found.append(begun)
+            problem = f"{quote(ladder.name)} is a new ladder{self._suggest(ladder)}"
+            raise Refused("new-ladder", f"{problem}; to create it, omit --strict")
+        existing.add(ladder.labels)
+        self.ladders.append(ladder)
 
-    def _hint(self, refused: Begun) -> str:
-        """Return what was probably meant by a ladder, if it is one of the first that are refused."""
+    def _suggest(self, refused: NewLadder) -> str:
+        """Return a did-you-mean hint for one of the first refused ladders, or an empty string."""
         if refused.name not in self._hints and len(self._hints) < HINTS_MAX:
-            meant = likes([refused], self._there[refused.ruleset_id]).get(refused.name)
+            meant = suggest_ladders([refused], self._existing_labels[refused.ruleset_id]).get(refused.name)
             self._hints[refused.name] = "" if meant is None else f"; did you mean {meant}?"
         return self._hints.get(refused.name, "")
 
-    def close(self) -> dict[str, str]:
-        """Return the ladders found whose names are close to others, each with one of those."""
-        found: dict[str, str] = {}
-        for ruleset_id in dict.fromkeys(begun.ruleset_id for begun in self.found):
-            of_ruleset = [begun for begun in self.found if begun.ruleset_id == ruleset_id]
-            found |= likes(of_ruleset, self._there[ruleset_id])
-        return found
+    def find_similar(self) -> dict[str, str]:
+        """Map each new ladder with a suspiciously similar name to the ladder that was probably meant."""
+        similar: dict[str, str] = {}
+        for ruleset_id in dict.fromkeys(ladder.ruleset_id for ladder in self.ladders):
+            of_ruleset = [ladder for ladder in self.ladders if ladder.ruleset_id == ruleset_id]
+            similar |= suggest_ladders(of_ruleset, self._existing_labels[ruleset_id])
+        return similar
 
-    def _there_of(self, connection: Connection, known: Sequence[Version]) -> set[Labels]:
+    def _load_existing_labels(self, connection: Connection, versions: Sequence[Version]) -> set[Labels]:
         """Return the labels of a ruleset's ladders that already have a game or an adjustment."""
-        ruleset_id = known[0].ruleset.id
-        if ruleset_id not in self._there:
-            facts = self._facts_of(connection)
+        ruleset_id = versions[0].ruleset.id
+        if ruleset_id not in self._existing_labels:
+            facts = self._load_facts(connection)
             self._leagues = {facts.texts[league.league] for league in facts.leagues}
-            self._there[ruleset_id] = find_played_labels(facts, known)
-        return self._there[ruleset_id]
+            self._existing_labels[ruleset_id] = find_played_labels(facts, versions)
+        return self._existing_labels[ruleset_id]
 
 
-def likes(new: Sequence[Begun], there: Collection[Labels]) -> dict[str, str]:
-    """By name of a new ladder of one ruleset: another one, there or earlier among the new, that was probably meant.
+def suggest_ladders(new: Sequence[NewLadder], existing: Collection[Labels]) -> dict[str, str]:
+    """Map each new ladder of a ruleset to the existing or earlier new ladder that was probably meant, if there is one.
 
-    One of their labels is close or alike (`find_close_names`), and the others are the same. The time it takes grows
-    with the sum of both, not with their product.
+    Exactly one of their labels differs, and is similar (`find_close_names`). The time grows with the number of new
+    ladders plus the number of existing ones, not with their product.
     """
-    found: dict[str, str] = {}
-    known = sorted({*there} - {begun.labels for begun in new})
-    for number in range(len(new[0].places)):
-        by_rest: dict[Labels, dict[str, Begun]] = {}
-        for begun in new:
-            by_rest.setdefault(labels_without(begun.labels, number), {})[begun.labels[number]] = begun
-        others: dict[Labels, list[str]] = {rest: [] for rest in by_rest}
-        for labels in known:
-            if (rest := labels_without(labels, number)) in others:
-                others[rest].append(labels[number])
-        for rest, beginning in by_rest.items():
-            slips = find_similar_names([*beginning], [*others[rest], *beginning]) | dict(
-                find_close_names([*beginning], others[rest])
+    suggestions: dict[str, str] = {}
+    old_labels = sorted({*existing} - {ladder.labels for ladder in new})
+    for number in range(len(new[0].label_indexes)):
+        # ladders are grouped by their other labels, because only the label `number` may differ
+        new_by_rest: dict[Labels, dict[str, NewLadder]] = {}
+        for ladder in new:
+            new_by_rest.setdefault(labels_without(ladder.labels, number), {})[ladder.labels[number]] = ladder
+        existing_by_rest: dict[Labels, list[str]] = {rest: [] for rest in new_by_rest}
+        for labels in old_labels:
+            if (rest := labels_without(labels, number)) in existing_by_rest:
+                existing_by_rest[rest].append(labels[number])
+        for rest, new_by_label in new_by_rest.items():
+            typos = find_similar_names([*new_by_label], [*existing_by_rest[rest], *new_by_label]) | dict(
+                find_close_names([*new_by_label], existing_by_rest[rest])
             )
-            for label, meant in slips.items():
-                found.setdefault(beginning[label].name, beginning[label].with_label(number, meant[0]))
-    return found
+            for label, meant in typos.items():
+                suggestions.setdefault(new_by_label[label].name, new_by_label[label].with_label(number, meant[0]))
+    return suggestions
 
 
-def _named(known: Sequence[Version], data: Mapping[str, Any]) -> bool:
-    """Tell whether a game has all the labels that name a ladder of a ruleset, if any do."""
-    by = known[0].ruleset.partition.by
-    places = label_indexes(by)
-    return bool(places) and all(by[place] in data for place in places)
+def _has_ladder_labels(versions: Sequence[Version], data: Mapping[str, Any]) -> bool:
+    """Tell whether a ruleset partitions by labels and a game has all of these."""
+    by = versions[0].ruleset.partition.by
+    indexes = label_indexes(by)
+    return bool(indexes) and all(by[index] in data for index in indexes)
 
 
 DAY = 86_400_000_000  # microseconds
 
 
-class Activity(NamedTuple):
-    """Who is active in a league: somebody with so many finished games in the last so many days."""
+class ActivityRequirement(NamedTuple):
+    """A league's activity requirement: at least `games` finished games within the last `days` days."""
 
     games: int
     days: int
     time_zone: str
 
-    def recent(self, finished: list[int], until: int) -> list[int]:
-        """Return those of some games, in order of when they were finished, that count at an instant."""
+    def select_recent(self, finished: list[int], until: int) -> list[int]:
+        """Return the finish times within the last `days` days before `until`; `finished` is sorted."""
         return finished[bisect_right(finished, until - self.days * DAY) : bisect_right(finished, until)]
 
 
 class LeagueNotes:
-    """Collects what there is to note about leagues while the events of a proposal are admitted."""
+    """Collects notes about leagues while proposed events are checked."""
 
     def __init__(self) -> None:
-        # the leagues of the log, and its scheduled games with their leagues, once they are needed
+        # the recorded leagues, and the league of each scheduled game; both are read when first needed
         self._recorded: set[str] | None = None
         self._scheduled: dict[str, str] | None = None
         self._created = set[str]()
         self._joined: dict[str, None] = {}
-        # by game_id: its league, and who may play in it
-        self._games: dict[str, tuple[str, Activity]] = {}
-        # by league: a scheduled game that does not name it
-        self._nameless: dict[str, str] = {}
+        # the league and activity requirement of each proposed league game, by game id
+        self._games: dict[str, tuple[str, ActivityRequirement]] = {}
+        # by league: a proposed game that is scheduled in it but does not name it
+        self._unlabelled: dict[str, str] = {}
 
-    def meet_step(self, type_name: str, name: str) -> None:
-        """Take note of a step of a league."""
+    def add_league_event(self, type_name: str, league: str) -> None:
+        """Record that a league was created or joined."""
         if type_name == "league.created":
-            self._created.add(name)
+            self._created.add(league)
         elif type_name == "league.joined":
-            self._joined[name] = None
+            self._joined[league] = None
 
-    def scheduled(self, connection: Connection, until: int | None = None) -> dict[str, str]:
-        """Return the league of each scheduled game, by game_id. They are read once."""
+    def load_scheduled_games(self, connection: Connection, until: int | None = None) -> dict[str, str]:
+        """Return the league of each scheduled game, by game id. It is read once."""
         if self._scheduled is None:
             self._scheduled = scheduled_games(connection, until)
         return self._scheduled
 
-    def meet_game(self, connection: Connection, until: int, data: Mapping[str, Any], activity: Activity | None) -> None:
-        """Take note of a game, and of who is active when it is played, if its league asks for it."""
-        name, game_id = data.get("league"), data["game_id"]
-        if name is None:
-            if (league := self.scheduled(connection, until).get(game_id)) is not None:
-                self._nameless.setdefault(league, game_id)
-        elif activity is not None:
+    def add_game(
+        self,
+        connection: Connection,
+        until: int,
+        data: Mapping[str, Any],
+        requirement: ActivityRequirement | None,
+    ) -> None:
+        """Record a league game, with the activity requirement that its players must meet, if any."""
+        league, game_id = data.get("league"), data["game_id"]
+        if league is None:
+            if (scheduled_in := self.load_scheduled_games(connection, until).get(game_id)) is not None:
+                self._unlabelled.setdefault(scheduled_in, game_id)
+        elif requirement is not None:
             if self._recorded is None:
                 created = read_live(connection, until=until, type_name="league.created")
                 self._recorded = {event.data["league"] for event in created}
-            if name in self._created or name in self._recorded:
-                self._games[game_id] = name, activity
+            if league in self._created or league in self._recorded:
+                self._games[game_id] = league, requirement
 
-    def notes(self, connection: Connection, waiting: EventLookup) -> list[str]:
-        """Return what the waiting events leave open."""
-        nameless = [
-            f"{game_id} is scheduled in the league {name}, but does not say so; fix it with: "
-            f"ratings correct {shlex.quote(game_id)} --league {shlex.quote(name)} --reason TEXT"
-            for name, game_id in self._nameless.items()
+    def describe(self, connection: Connection, waiting: EventLookup) -> list[str]:
+        """Return the notes about unlabelled league games and about full leagues without a schedule."""
+        unlabelled = [
+            f"{game_id} is scheduled in league {league} but recorded without a league; to fix it: "
+            f"ratings correct {shlex.quote(game_id)} --league {shlex.quote(league)} --reason TEXT"
+            for league, game_id in self._unlabelled.items()
         ]
         leagues = [find_league(CombinedEvents(Log(connection), waiting), name) for name in self._joined]
-        return nameless + [
-            f"the league {league.name} has its {PLAYERS} players and no schedule; draw it with: "
+        return unlabelled + [
+            f"league {league.name} is full but has no schedule; to create one: "
             f"ratings league schedule {shlex.quote(league.name)}"
             for league in leagues
             if league is not None and len(league.players) == PLAYERS and league.scheduled is None
         ]
 
-    def inactive(self, connection: Connection) -> list[str]:
-        """Return, once the games are recorded, a note for each league in which somebody inactive has played."""
+    def describe_inactive_players(self, connection: Connection) -> list[str]:
+        """Return a note for each league with games of inactive players; call it once the games are recorded."""
         if not self._games:
             return []
         facts = decode(connection)
         facts.check()
-        rows = {name: facts.row_of(at) for name, at in first_positions(connection, [*self._games]).items()}
-        live = {name: row for name, row in rows.items() if row != NONE and row not in facts.voided}
-        finished = _finished(facts, live.values())
-        found: dict[str, list[str]] = {}
+        positions = first_positions(connection, [*self._games])
+        rows = {game_id: facts.row_of(position) for game_id, position in positions.items()}
+        live = {game_id: row for game_id, row in rows.items() if row != NONE and row not in facts.voided}
+        finish_times = _list_finish_times(facts, live.values())
+        notes: dict[str, list[str]] = {}
         for game_id, row in live.items():
-            league, activity = self._games[game_id]
-            for p in _participants(facts, row):
-                # the game itself makes nobody active in it
-                recent = activity.recent(finished[facts.person_of(p)], facts.occurred_at[row] - 1)
-                if len(recent) < activity.games:
-                    found.setdefault(league, []).append(
-                        f"{quote(facts.name_of(p))} played {game_id} of the league {league} with {len(recent)} of "
-                        f"{activity.games} games finished in the {activity.days} days before; league games are for "
-                        f"active players. It counts; to withdraw it: ratings void {shlex.quote(game_id)} --reason TEXT"
+            league, requirement = self._games[game_id]
+            for slot in _participants(facts, row):
+                # a game does not count towards its own activity requirement
+                until = facts.occurred_at[row] - 1
+                recent = requirement.select_recent(finish_times[facts.person_of(slot)], until)
+                if len(recent) < requirement.games:
+                    notes.setdefault(league, []).append(
+                        f"{quote(facts.name_of(slot))} had finished only {len(recent)} of the required "
+                        f"{requirement.games} games in the {requirement.days} days before game {game_id} of league "
+                        f"{league}. The game counts; to void it: ratings void {shlex.quote(game_id)} --reason TEXT"
                     )
         return [
-            first + (f" ({len(others):,} more like this in {league})" if others else "")
-            for league, (first, *others) in found.items()
+            first + (f" ({len(more):,} more in {league})" if more else "") for league, (first, *more) in notes.items()
         ]
 
 
@@ -276,14 +285,14 @@ def _participants(facts: Facts, row: int) -> range:
     return range(first, first + facts.count[row])
 
 
-def _finished(facts: Facts, rows: Collection[int]) -> dict[int, list[int]]:
-    """Return when the people in some games finished games, in order, by person."""
-    found: dict[int, list[int]] = {facts.person_of(p): [] for row in rows for p in _participants(facts, row)}
+def _list_finish_times(facts: Facts, rows: Collection[int]) -> dict[int, list[int]]:
+    """Return, by person, the sorted times when the participants of some games finished any game."""
+    finished: dict[int, list[int]] = {facts.person_of(slot): [] for row in rows for slot in _participants(facts, row)}
     last = max((facts.occurred_at[row] for row in rows), default=0)
-    for row, at in enumerate(facts.occurred_at):
-        if at > last or row in facts.voided or facts.cell_of(row).flags & ABORTED:
+    for row, instant in enumerate(facts.occurred_at):
+        if instant > last or row in facts.voided or facts.cell_of(row).flags & ABORTED:
             continue
-        for p in _participants(facts, row):
-            if facts.status[p] == FINISHED and (person := facts.person_of(p)) in found:
-                found[person].append(at)
-    return {person: sorted(instants) for person, instants in found.items()}
+        for slot in _participants(facts, row):
+            if facts.status[slot] == FINISHED and (person := facts.person_of(slot)) in finished:
+                finished[person].append(instant)
+    return {person: sorted(instants) for person, instants in finished.items()}

@@ -1,4 +1,4 @@
-"""What became of proposed events, or would, as results: what is refused, who is new, what they change."""
+"""Outcomes of proposed events, as results: rejections, new names, and the impact."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from ratings_ledger.projections.admission.previews import Preview
 from ratings_ledger.projections.diff.comparison import DifferingList
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Answer, Result
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, Absent, Answer, Result
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal(Result):
-    """A refused event: where it stands, if that is told, the code of its rejection, and what is wrong with it."""
+    """A rejected event: its place in a file, if any, and the code and message of the rejection."""
 
     file: str | Absent | None
     line: int | Absent | None
@@ -26,8 +26,8 @@ class Refusal(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Newness(Result):
-    """Who is new to the ledger, and which ladders begin; and which of those are close to another name."""
+class NewNames(Result):
+    """The players and ladders that are new to the ledger, and those of them that are similar to another name."""
 
     new_players: tuple[str, ...]
     close_names: tuple[dict[str, Any], ...]
@@ -37,8 +37,8 @@ class Newness(Result):
 
 @dataclass(frozen=True, slots=True)
 class DifferingGame(Result):
-    """A game that differs: what became of it in the sheet, where it stands there, and when it was played; how the
-    ledger has it, and how the sheet does. Of a changed game only that is told, such as `city Ulm`.
+    """A game that differs between a sheet and the ledger: the kind of difference (`what`), its line and time, and its
+    contents in the ledger (`was`) and in the sheet. For a changed game these are only the changes, such as `city Ulm`.
     """
 
     what: str
@@ -51,9 +51,9 @@ class DifferingGame(Result):
 
 @dataclass(frozen=True, slots=True)
 class SheetDifferences(Result):
-    """What differs between a sheet and what it gave before: how many games of each kind, and the first of them.
+    """The differences between a sheet and its previous import: the number of games of each kind, and the first games.
 
-    `otherwise` are games that somebody decided otherwise in the ledger, and of which the sheet says nothing new.
+    `otherwise` are games that were changed in the ledger by hand and have not changed in the sheet.
     """
 
     name: str
@@ -68,27 +68,27 @@ class SheetDifferences(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Written(Answer):
-    """What every outcome tells besides; `told` is what the intake counted."""
+class WriteOutcome(Answer):
+    """The common part of all outcomes; `imported` is the result of the intake."""
 
-    told: Imported = field(metadata=HIDDEN, kw_only=True)
+    imported: Imported = field(metadata=HIDDEN, kw_only=True)
 
     @property
     def is_refused(self) -> bool:
-        """Tell whether anything was refused."""
-        return self.told.rejected_count > 0
+        """Tell whether any event was rejected."""
+        return self.imported.rejected_count > 0
 
     @property
     def failed(self) -> tuple[str, ...]:
-        """Return which ladders cannot be replayed, and why."""
-        found: Impact | Absent = getattr(self, "impact", ABSENT)
-        return () if found is ABSENT else tuple(found.failed)
+        """Return a message for each ladder that cannot be replayed."""
+        impact: Impact | Absent = getattr(self, "impact", ABSENT)
+        return () if impact is ABSENT else tuple(impact.failed)
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded(Written):
-    """What became of some events; `published` are lists that would come out differently, where only they were asked;
-    `voided` are games that are already there but do not count.
+class ImportOutcome(WriteOutcome):
+    """The outcome of recording or importing events. `published` are the published lists that would change, if only
+    these were requested; `voided` are games that already exist but are voided.
     """
 
     appended: int
@@ -96,10 +96,10 @@ class Recorded(Written):
     rejected: tuple[Refusal, ...]
     head: int
     rejected_count: int | Absent
-    new: Newness = field(metadata=SPREAD)
+    new: NewNames = field(metadata=INLINE)
     dry_run: bool | Absent
     would_append: int | Absent
-    impact: Impact | Absent = field(metadata=SPREAD)
+    impact: Impact | Absent = field(metadata=INLINE)
     incomplete: tuple[str, ...] | Absent
     published: tuple[DifferingList, ...] | Absent
     voided: tuple[str, ...] | Absent = ABSENT
@@ -108,8 +108,8 @@ class Recorded(Written):
 
 
 @dataclass(frozen=True, slots=True)
-class Entered(Written):
-    """What became of events of one type; `unchanged` are the games of a file that are left alone."""
+class DecisionOutcome(WriteOutcome):
+    """The outcome of recording decisions of one type; `unchanged` are the games of a file that need no change."""
 
     type: str
     event_id: str | None
@@ -119,15 +119,14 @@ class Entered(Written):
     dry_run: bool
     rejected: tuple[Refusal, ...]
     unchanged: tuple[str, ...] | Absent
-    new: Newness = field(metadata=SPREAD)
-    impact: Impact = field(metadata=SPREAD)
+    new: NewNames = field(metadata=INLINE)
+    impact: Impact = field(metadata=INLINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Undone(Written):
-    """What became of taking an act back: where the act stands, who recorded it and when, how many events of which type
-    it is, and what it says; at `position` it is taken back, if it is. `newer` is where somebody else did something
-    later that stays, and who.
+class UndoOutcome(WriteOutcome):
+    """The outcome of an undo: the changeset with its author, time, types and description (`what`), and the position of
+    the undo, if it was recorded. `newer` is the position and author of a newer event that is not undone.
     """
 
     ranges: tuple[tuple[int, int], ...]
@@ -140,13 +139,13 @@ class Undone(Written):
     existing: int
     dry_run: bool
     rejected: tuple[Refusal, ...]
-    impact: Impact = field(metadata=SPREAD)
+    impact: Impact = field(metadata=INLINE)
     newer: tuple[int, str] | None = field(metadata=HIDDEN, default=None)
 
 
 @dataclass(frozen=True, slots=True)
-class RulesetsPublished(Written):
-    """What became of the events that publish rulesets."""
+class RulesetOutcome(WriteOutcome):
+    """The outcome of publishing rulesets."""
 
     rulesets: tuple[str, ...]
     appended: int
@@ -154,14 +153,14 @@ class RulesetsPublished(Written):
     dry_run: bool
     rejected: tuple[Refusal, ...]
     head: int
-    impact: Impact = field(metadata=SPREAD)
+    impact: Impact = field(metadata=INLINE)
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedOutcome(Written):
-    """What became of the events that publish a list; `position` is that of its head.
+class ListOutcome(WriteOutcome):
+    """The outcome of publishing a list; `position` is that of its `list.published` event.
 
-    `ranked` of its rows have a rank; others lack some of `min_games` games (0: nobody does).
+    `ranked` counts its rows with a rank; the others have fewer than `min_games` games (0 if all have enough).
     """
 
     ladder: str
@@ -180,102 +179,139 @@ class PublishedOutcome(Written):
 
 
 @dataclass(frozen=True, slots=True)
-class DuePublished(Answer):
-    """The lists that were due; `failed` tells which ladders cannot be replayed, and why. `has_timed` tells whether any
-    ruleset makes lists of months or years.
+class DueListsOutcome(Answer):
+    """The outcome of publishing all due lists. `failed` has a message for each ladder that cannot be replayed;
+    `has_timed` tells whether any ruleset makes lists of months or years.
     """
 
     at: Coordinates
     dry_run: bool
-    rows: tuple[PublishedOutcome, ...]
+    rows: tuple[ListOutcome, ...]
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
     has_timed: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
     @property
     def is_refused(self) -> bool:
-        """Tell whether any of them is not published."""
-        return bool(self.failed) or any(one.is_refused for one in self.rows)
+        """Tell whether any list was not published."""
+        return bool(self.failed) or any(outcome.is_refused for outcome in self.rows)
 
 
-def refusals(rejected: Iterable[Rejection], placed: bool | None = None) -> tuple[Refusal, ...]:
-    """Rejections as results, with their places, without, or, by default, with those that are known."""
+def build_refusals(rejected: Iterable[Rejection], with_place: bool | None = None) -> tuple[Refusal, ...]:
+    """Return rejections as results, with or without their files and lines; by default with the known ones."""
     return tuple(
-        Refusal(one.file, one.line, one.code, one.message)
-        if placed or (placed is None and one.line is not None)
-        else Refusal(ABSENT, ABSENT, one.code, one.message)
-        for one in rejected
+        Refusal(rejection.file, rejection.line, rejection.code, rejection.message)
+        if with_place or (with_place is None and rejection.line is not None)
+        else Refusal(ABSENT, ABSENT, rejection.code, rejection.message)
+        for rejection in rejected
     )
 
 
-def newness(told: Imported) -> Newness:
-    """Return who and what is new; a ladder begins only if nothing is refused."""
-    new_ladders, like = ([], {}) if told.rejected_count else (told.new_ladders, told.close_ladders)
-    return Newness(
-        tuple(told.new_players), tuple(map(_close_name, told.close.values())),
-        tuple(new_ladders), tuple({"ladder": name, "close_to": [other]} for name, other in like.items()),
-    )  # fmt: skip
+def build_new_names(imported: Imported) -> NewNames:
+    """Return the new names of an import. With rejections nothing is recorded, so no ladder is new."""
+    is_refused = imported.rejected_count > 0
+    close_ladders = {} if is_refused else imported.close_ladders
+    return NewNames(
+        new_players=tuple(imported.new_players),
+        close_names=tuple(map(_describe_close_name, imported.close.values())),
+        new_ladders=() if is_refused else tuple(imported.new_ladders),
+        close_ladders=tuple({"ladder": name, "close_to": [meant]} for name, meant in close_ladders.items()),
+    )
 
 
-def _close_name(close: CloseName) -> dict[str, Any]:
-    """Return a close name with where it first stands, if in a file, and how many games the others have; None if not
-    known.
+def _describe_close_name(close: CloseName) -> dict[str, Any]:
+    """Return a close name as plain data, with its first place in a file, and the similar names' numbers of games.
+
+    An unknown number of games is None.
     """
     first, games = close.first, [known if isinstance(known, int) else None for known in close.others.values()]
-    placed = {} if first is None or not first.file else {"file": first.file, "line": first.line}
-    return {"player": close.name, **placed, "close_to": [*close.others], "games": games}
+    place = {} if first is None or not first.file else {"file": first.file, "line": first.line}
+    return {"player": close.name, **place, "close_to": [*close.others], "games": games}
 
 
-def recorded(
-    told: Imported, dry_run: bool, impact: Impact | None = None, *, only_lists: bool = False,
-    sync: SheetDifferences | Absent = ABSENT, preview: Preview | Absent = ABSENT,
-) -> Recorded:  # fmt: skip
-    """Return what became of some events; a dry run always has an impact, if only an empty one.
+def build_import_outcome(
+    imported: Imported,
+    dry_run: bool,
+    impact: Impact | None = None,
+    *,
+    only_lists: bool = False,
+    sync: SheetDifferences | Absent = ABSENT,
+    preview: Preview | Absent = ABSENT,
+) -> ImportOutcome:
+    """Return the outcome of recording or importing events.
 
-    With `only_lists` no more is told of it than which published lists would come out differently; `sync` is what
-    differs in a sheet, `preview` how files were understood.
+    Args:
+        imported: the result of the intake.
+        dry_run: whether nothing was to be recorded; the outcome then always has an impact.
+        impact: the changes of points, if they were computed.
+        only_lists: whether to report, of the impact, only the published lists that would change.
+        sync: the differences in a sheet.
+        preview: how the files were read.
     """
-    found = Impact() if impact is None else impact  # one without changes is false
-    return Recorded(
-        told.appended, told.existing, refusals(told.rejected, placed=True), head_of(told),
-        told.rejected_count if told.rejected_count > len(told.rejected) else ABSENT, newness(told),
-        dry_run or ABSENT, told.would_append if dry_run else ABSENT,
-        found if dry_run or (impact is not None and not only_lists) else ABSENT,
-        tuple(told.passed) or ABSENT, found.published if only_lists else ABSENT, tuple(told.voided) or ABSENT,
-        sync, preview, told=told,
-        times=found.times,
-    )  # fmt: skip
+    known_impact = Impact() if impact is None else impact  # not `or`: an impact without changes is falsy
+    has_impact = dry_run or (impact is not None and not only_lists)
+    is_cut = imported.rejected_count > len(imported.rejected)
+    return ImportOutcome(
+        appended=imported.appended,
+        existing=imported.existing,
+        rejected=build_refusals(imported.rejected, with_place=True),
+        head=head_of(imported),
+        rejected_count=imported.rejected_count if is_cut else ABSENT,
+        new=build_new_names(imported),
+        dry_run=dry_run or ABSENT,
+        would_append=imported.would_append if dry_run else ABSENT,
+        impact=known_impact if has_impact else ABSENT,
+        incomplete=tuple(imported.passed) or ABSENT,
+        published=known_impact.published if only_lists else ABSENT,
+        voided=tuple(imported.voided) or ABSENT,
+        sync=sync,
+        preview=preview,
+        imported=imported,
+        times=known_impact.times,
+    )
 
 
-def entered(
-    told: Imported, type_name: str, event_id: str | None, dry_run: bool, impact: Impact,
+def build_decision_outcome(
+    imported: Imported,
+    type_name: str,
+    event_id: str | None,
+    *,
+    dry_run: bool,
+    impact: Impact,
     unchanged: Sequence[str] | None = None,
-) -> Entered:  # fmt: skip
-    """Return what became of events of one type, of which the first has this id."""
-    return Entered(
-        type_name, event_id, head_of(told) if told.appended else None, told.appended, told.existing,
-        dry_run, refusals(told.rejected), ABSENT if unchanged is None else tuple(unchanged), newness(told), impact,
-        told=told,
-    )  # fmt: skip
+) -> DecisionOutcome:
+    """Return the outcome of recording decisions of one type; `event_id` is the id of the first event."""
+    return DecisionOutcome(
+        type=type_name,
+        event_id=event_id,
+        position=head_of(imported) if imported.appended else None,
+        appended=imported.appended,
+        existing=imported.existing,
+        dry_run=dry_run,
+        rejected=build_refusals(imported.rejected),
+        unchanged=ABSENT if unchanged is None else tuple(unchanged),
+        new=build_new_names(imported),
+        impact=impact,
+        imported=imported,
+    )
 
 
-def rulesets_published(
-    told: Imported, rulesets: Sequence[str], dry_run: bool, impact: Impact
-) -> RulesetsPublished:  # fmt: skip
-    """Return what became of the events that publish some versions."""
-    refused = tuple(Refusal(one.file, ABSENT, one.code, one.message) for one in told.rejected)
-    return RulesetsPublished(
-        tuple(rulesets),
-        told.appended,
-        told.existing,
-        dry_run,
-        refused,
-        head_of(told),
-        impact,
-        told=told,
+def build_ruleset_outcome(imported: Imported, rulesets: Sequence[str], dry_run: bool, impact: Impact) -> RulesetOutcome:
+    """Return the outcome of publishing rulesets."""
+    return RulesetOutcome(
+        rulesets=tuple(rulesets),
+        appended=imported.appended,
+        existing=imported.existing,
+        dry_run=dry_run,
+        rejected=tuple(
+            Refusal(rejection.file, ABSENT, rejection.code, rejection.message) for rejection in imported.rejected
+        ),
+        head=head_of(imported),
+        impact=impact,
+        imported=imported,
         times=impact.times,
     )
 
 
-def head_of(told: Imported) -> int:
+def head_of(imported: Imported) -> int:
     """Return the position of the log's head after an intake."""
-    return 0 if told.head is None else told.head.position
+    return 0 if imported.head is None else imported.head.position

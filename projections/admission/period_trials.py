@@ -1,4 +1,4 @@
-"""Tries a rule that scores periods: drawn games, some at a time, each period from the states that the last one left."""
+"""Try a rule that scores rating periods: drawn games in small periods, each starting from the previous one's states."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ratings_ledger.projections.rulesets.rule_errors import ContractError, is_bu
 from ratings_ledger.projections.rulesets.versions import Version
 
 Numbers = Any
-# games of a trial's period; between periods, players are away for less than so many others
-PERIOD_GAMES, AWAY = 20, 3
+# games in a period of a trial; before a period, players were inactive for fewer periods than this
+PERIOD_GAMES, IDLE_PERIODS = 20, 3
 
 
-def try_periods(stream: Stream, ask_twice: Callable[..., Any]) -> bool:
-    """Ask all functions of a rule about periods of the games of a stream; return whether compiled code was tried, too.
+def try_periods(stream: Stream, call_twice: Callable[..., Any]) -> bool:
+    """Call all functions of a rule on periods of a stream's games; return whether compiled code was tried, too.
 
-    `ask_twice(row, what, arguments, ask)` asks the same twice, and raises if the answers differ or if the arguments are
-    not what they were. Raises `RuleFailure`.
+    `call_twice(row, function_name, arguments, call)` calls a function twice, and raises if the results differ or the
+    arguments were changed. Raises `RuleFailure`.
     """
     version, ladder = stream.versions[0], stream.ladder
     states: dict[int, StateValues] = {}
@@ -36,21 +36,21 @@ def try_periods(stream: Stream, ask_twice: Callable[..., Any]) -> bool:
     for index in range(len(periods.begin)):
         row = stream.row[int(periods.games[periods.offsets[index]])]
         people, offsets, results_rows = (part.tolist() for part in rows.one(index))
-        before = [_find_state(stream, row, states.get(player), index % AWAY) for player in people]
+        before = [_find_state(stream, row, states.get(player), index % IDLE_PERIODS) for player in people]
         results = PeriodResults([list(column) for column in zip(*before, strict=True)], offsets, results_rows)
         score = partial(rule_calls.score_period_states, version, ladder, row, results)
-        minted, after = ask_twice(row, "score_period", results, score)
+        minted, after = call_twice(row, "score_period", results, score)
         names = [stream.names[player] for player in people]
         for player in range(len(people)):
             explain = partial(rule_calls.explain_period, version, ladder, row, player, names, results, after)
-            ask_twice(row, "explain_period", (results, after), explain)
+            call_twice(row, "explain_period", (results, after), explain)
         is_compiled = _compare_compiled(version, ladder, row, results, (minted, after)) or is_compiled
         states |= dict(zip(people, zip(*after, strict=True), strict=True))
     return is_compiled
 
 
 def _draw_periods(stream: Stream) -> tuple[Periods, ResultRows]:
-    """Return periods of as many games each, and what the rule reads of them."""
+    """Return periods of `PERIOD_GAMES` games each, and the results that the rule reads in them."""
     names = stream.versions[0].rule.columns
     offsets, players = np.array(stream.offsets, dtype=np.int64), np.array(stream.players, dtype=np.int64)
     columns = np.array([list(column) for column in stream.columns], dtype=np.int64).reshape(len(names), len(players))
@@ -61,7 +61,7 @@ def _draw_periods(stream: Stream) -> tuple[Periods, ResultRows]:
 
 
 def _find_state(stream: Stream, row: int, state: StateValues | None, elapsed: int) -> StateValues:
-    """Return the state with which a player begins a period, who was away for so many others."""
+    """Return a player's state at the start of a period, after `elapsed` periods without games."""
     version = stream.versions[0]
     if state is None:
         return version.start_state
@@ -71,14 +71,14 @@ def _find_state(stream: Stream, row: int, state: StateValues | None, elapsed: in
 def run_period(
     players: int, before: Numbers, offsets: Numbers, rows: Numbers, constants: Numbers, table: Numbers, after: Numbers
 ) -> int:
-    """Return what a rule mints in one period, whose states it fills in."""
+    """Score one period, filling in the states after it; return the minted units."""
     return score_period(players, before, offsets, rows, constants, table, after)
 
 
 def _compare_compiled(
     version: Version, ladder: str, row: int, results: PeriodResults, interpreted: tuple[int, list[list[int]]]
 ) -> bool:
-    """Tell whether compiled code scored a period. Raises `RuleFailure` if it gave anything else."""
+    """Tell whether compiled code scored a period. Raises `RuleFailure` if the results differ."""
     rule = version.rule
     if is_built_in(rule) or not compiling.is_allowed() or rule.score_period is None:
         return False
@@ -89,6 +89,6 @@ def _compare_compiled(
     if minted is None:
         return False
     if (minted, after.tolist()) != interpreted:
-        told = "compiled code gave other states than the interpreted rule: does a number exceed 64 bits?"
-        raise rule_calls.make_failure(ladder, rule, ContractError(told), row, "score_period")
+        problem = "compiled code gave other states than the interpreted rule: does a number exceed 64 bits?"
+        raise rule_calls.make_failure(ladder, rule, ContractError(problem), row, "score_period")
     return True

@@ -1,6 +1,4 @@
-"""Previews: files as they were understood, before anything of them is recorded: how each was read, its first games, and
-how many games, players, ties and other events there are in all of them.
-"""
+"""Import previews, before anything is recorded: how each file was read, its first games, and totals."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -22,7 +20,7 @@ FIRST_GAMES = 10  # of each file
 
 @dataclass(frozen=True, slots=True)
 class PreviewedGame(Result):
-    """A game as it was understood: where it stands, when it was played, its result in words, and all of its data."""
+    """A game as it was read: its line, its time, its result in words, and all of its data."""
 
     line: int
     occurred_at: datetime
@@ -32,8 +30,8 @@ class PreviewedGame(Result):
 
 @dataclass(frozen=True, slots=True)
 class PreviewedFile(Result):
-    """A file: how many games it has, the first of them, how it was read if it is a table, and sentences that are not
-    about that; whether it has events that are of no table.
+    """A file: the number of its games, the first games, how it was read if it is a table, and further notes.
+    `has_events` tells whether it has events outside a table.
     """
 
     file: str
@@ -47,9 +45,8 @@ class PreviewedFile(Result):
 
 @dataclass(frozen=True, slots=True)
 class Preview(Result):
-    """All files: how many games, by their names and together, players, games with ties and games of teams, and
-    the first tie; from when to when they were played; other events by type; the zone of times without an offset;
-    and the new names of which an import asks who is meant.
+    """The totals of all files: games (also by game type), players, ties and team games, the first tie, the first and
+    last time, other events by type, the zone for times without an offset, and the new names that need a decision.
     """
 
     games: int
@@ -66,79 +63,99 @@ class Preview(Result):
     files: tuple[PreviewedFile, ...]
 
 
-class Understanding:
-    """Counts what files say, item by item."""
+class PreviewBuilder:
+    """Collects the contents of files, item by item."""
 
     def __init__(self) -> None:
-        self._games, self._others, self._by_file = Counter[str](), Counter[str](), Counter[str]()
+        self._games, self._other_events, self._by_file = Counter[str](), Counter[str](), Counter[str]()
         self._players, self._ties, self._teams = set[str](), 0, 0
         self._first_tie: PreviewedGame | None = None
         self._with_events = set[str]()
         self._played: tuple[int, int] | None = None
         self._first: dict[str, list[PreviewedGame]] = {}
 
-    def take(self, entry: ParsedItem) -> None:
-        """Count an item, unless nothing can be understood by it."""
+    def add(self, entry: ParsedItem) -> None:
+        """Add an item, unless it was rejected."""
         if not isinstance(entry.outcome, tuple):
             return
         draft, data = entry.outcome
         if not entry.item.table:
             self._with_events.add(entry.item.file)
         if draft.type != "game.recorded":
-            self._others[draft.type] += 1
+            self._other_events[draft.type] += 1
             return
-        at = draft.occurred_at
+        played_at = draft.occurred_at
         self._games[data["game"]] += 1
         self._by_file[entry.item.file] += 1
-        self._players.update([one["player"] for one in data["participants"]])
+        self._players.update([participant["player"] for participant in data["participants"]])
         self._teams += has_partners(data)
         if has_ties(data):
             self._ties += 1
-            self._first_tie = self._first_tie or _previewed(entry.item, at, data)
-        self._played = (at, at) if self._played is None else (min(self._played[0], at), max(self._played[1], at))
+            self._first_tie = self._first_tie or _preview_game(entry.item, played_at, data)
+        earliest, latest = self._played or (played_at, played_at)
+        self._played = min(earliest, played_at), max(latest, played_at)
         if len(first := self._first.setdefault(entry.item.file, [])) < FIRST_GAMES:
-            first.append(_previewed(entry.item, at, data))
+            first.append(_preview_game(entry.item, played_at, data))
 
-    def preview(self, files: tuple[str, ...], told: Imported, zone: str | None, asking: bool) -> Preview:
-        """Return what was counted, with what an intake of these files told, and whether an import asks about close
-        names.
+    def build(self, files: tuple[str, ...], imported: Imported, zone: str | None, asks: bool) -> Preview:
+        """Return the preview.
+
+        Args:
+            files: the names of the files.
+            imported: the result of their intake, which recorded nothing.
+            zone: the zone for times without an offset.
+            asks: whether an import will ask about close names.
         """
-        undecided = [
-            name for name, close in told.close.items() if asking and close.first is not None and close.first.table
-        ]  # fmt: skip
+        close_names = imported.close.items() if asks else ()
         first, last = (None, None) if self._played is None else map(moment, self._played)
         return Preview(
-            self._games.total(), dict(self._games.most_common()), len(self._players), self._ties, self._teams,
-            self._first_tie, first, last, dict(self._others.most_common()), zone, (*undecided,),
-            tuple(self._file(name, told) for name in files),
-        )  # fmt: skip
+            games=self._games.total(),
+            games_by_name=dict(self._games.most_common()),
+            players=len(self._players),
+            ties=self._ties,
+            teams=self._teams,
+            first_tie=self._first_tie,
+            first_played=first,
+            last_played=last,
+            other_events=dict(self._other_events.most_common()),
+            zone=zone,
+            undecided=tuple(name for name, close in close_names if close.first is not None and close.first.table),
+            files=tuple(self._build_file(name, imported) for name in files),
+        )
 
-    def _file(self, name: str, told: Imported) -> PreviewedFile:
-        read = told.tables.get(name)
-        said = () if read is None else read.told
-        notes = [note.removeprefix(f"{name}: ") for note in told.notes if note.startswith(f"{name}: ")]
+    def _build_file(self, name: str, imported: Imported) -> PreviewedFile:
+        read = imported.tables.get(name)
+        notes_on_reading = () if read is None else read.told
+        notes = [note.removeprefix(f"{name}: ") for note in imported.notes if note.startswith(f"{name}: ")]
         return PreviewedFile(
-            name, self._by_file[name], None if read is None else _table(read), tuple(self._first.get(name, ())),
-            tuple(note for note in notes if note not in said), read, name in self._with_events,
-        )  # fmt: skip
+            file=name,
+            games=self._by_file[name],
+            table=None if read is None else _describe_table(read),
+            first_games=tuple(self._first.get(name, ())),
+            notes=tuple(note for note in notes if note not in notes_on_reading),
+            read=read,
+            has_events=name in self._with_events,
+        )
 
 
-def _previewed(item: Item, at: int, data: dict[str, Any]) -> PreviewedGame:
-    return PreviewedGame(item.line, moment(at), describe_result(data, has_scores=True), data)
+def _preview_game(item: Item, played_at: int, data: dict[str, Any]) -> PreviewedGame:
+    return PreviewedGame(item.line, moment(played_at), describe_result(data, has_scores=True), data)
 
 
 def has_ties(game: dict[str, Any]) -> bool:
-    """Tell whether sides of a game share a place; partners are one side, and in games without places nobody ties."""
-    found, participants = places(game), game["participants"]
+    """Tell whether two sides of a game share a place. Partners are one side; a game without places has no ties."""
+    game_places, participants = places(game), game["participants"]
     if are_alone(participants):
-        return len({*found}) < len(found) and 0 not in found
-    placed = zip(found, participants, strict=True)
-    by_side = {(one.get("team"), "team" not in one and one["player"]): place
-               for place, one in placed if "replaces" not in one}  # fmt: skip
-    return len({*by_side.values()}) < len(by_side) and 0 not in by_side.values()
+        return len({*game_places}) < len(game_places) and 0 not in game_places
+    place_of_side = {
+        (seat.get("team"), "team" not in seat and seat["player"]): place
+        for place, seat in zip(game_places, participants, strict=True)
+        if "replaces" not in seat
+    }
+    return len({*place_of_side.values()}) < len(place_of_side) and 0 not in place_of_side.values()
 
 
-def _table(read: TableRead) -> dict[str, Any]:
+def _describe_table(read: TableRead) -> dict[str, Any]:
     """Return how a table was read, as plain data."""
     totals = [{"line": line, "word": word} for line, word in read.totals]
     gameless = [{"line": line, "text": text} for line, text in read.gameless]

@@ -1,6 +1,6 @@
-"""Proposals: events of any kind of writing, checked against the log and the ladders, and what they would change.
+"""Proposals: checked events that are not written yet, with their rejections and their impact.
 
-Nothing is written before `append`, or `commit`, which raises what is refused.
+`append` or `commit` writes them; `commit` raises the first rejection.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -23,76 +23,76 @@ from ratings_ledger.ledger.store.log import Head, head, positions_of, read_known
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.new_names import CloseName, Newcomers
 from ratings_ledger.projections.admission.equal_games import describe_equal_games
-from ratings_ledger.projections.admission.events import Admission
+from ratings_ledger.projections.admission.ladder_checks import Admission
 from ratings_ledger.projections.admission.notes import LeagueNotes, NewLadders
-from ratings_ledger.projections.admission.voided_games import voided_told
+from ratings_ledger.projections.admission.voided_games import describe_voided_games
 from ratings_ledger.projections.diff.impact import Impact, compute_impact
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.facts.players import Players, games_played, is_of_clubs, knows_club
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
-# with this many games or more, what an event changes takes longer to work out than somebody wants to wait unasked
+# with more games, computing an impact takes longer than a user expects to wait without having requested it
 SMALL_GAMES = 20_000
-# more events wait on disk
+# more events are held on disk instead
 IN_MEMORY = 5_000
 
 
-def _newest(connection: Connection) -> Ladders:
+def _load_newest(connection: Connection) -> Ladders:
     """Return the ladders at the head of the log."""
     return Ladders(decode(connection))
 
 
 class Known:
-    """The players and ladders that a ledger has: it is read once, and then only what was recorded since.
+    """The players and ladders of a ledger, read once and then updated with the events recorded since.
 
-    A player whose only game is voided in the meantime is not reported as new a second time.
+    A player whose only game has been voided meanwhile is not reported as new again.
     """
 
-    def __init__(self, strict: bool = False, newest: Callable[[Connection], Ladders] = _newest) -> None:
-        """With `strict`, a game that begins a ladder is refused."""
-        self._newest = newest
+    def __init__(self, strict: bool = False, load_newest: Callable[[Connection], Ladders] = _load_newest) -> None:
+        """With `strict`, a game that creates a ladder is refused."""
+        self._load_newest = load_newest
         self._ladders: Ladders | None = None
         self._names: set[str] | Players | None = None
         self._position = 0
         self.new_ladders = NewLadders(self.facts, strict)
 
     def ladders(self, connection: Connection) -> Ladders:
-        """Return the ladders at the head of the log when they were asked for first."""
+        """Return the ladders at the head of the log, as of the first call."""
         if self._ladders is None:
-            self._ladders = self._newest(connection)
+            self._ladders = self._load_newest(connection)
         return self._ladders
 
     def facts(self, connection: Connection) -> Facts:
-        """Return the facts of these."""
+        """Return the facts of `ladders`."""
         return self.ladders(connection).facts
 
     @property
     def decoded(self) -> Facts | None:
-        """Return the facts, if somebody asked for them."""
+        """Return the facts if they have been decoded, else None."""
         return None if self._ladders is None else self._ladders.facts
 
     @property
     def games(self) -> int:
-        """Return how many games there were when the facts were asked for."""
+        """Return the number of games when the facts were decoded, or 0."""
         return 0 if self._ladders is None else len(self._ladders.facts.start)
 
     def games_played(self, connection: Connection, names: Collection[str]) -> dict[str, int]:
-        """Return how many games some of the players took part in, as far as the facts have them."""
+        """Return the number of games that each of the players took part in, according to the facts."""
         return games_played(self.facts(connection), names)
 
     def ranks_club(self, connection: Connection, ladder: str, name: str) -> bool:
-        """Tell whether a ladder ranks clubs, and somebody has played for one of this name."""
+        """Tell whether a ladder ranks clubs, and a club of this name has played."""
         facts = self.facts(connection)
         return is_of_clubs(facts, ladder) and knows_club(facts, name)
 
     def players(self, connection: Connection) -> Collection[str]:
-        """Return the players that the ledger knows."""
+        """Return the ids of the players in the ledger."""
         if self._names is None:
-            there = self.ladders(connection)
-            is_long = there.facts.cache is not None
-            self._names = Players(there.facts, lambda: there.players) if is_long else {*there.players}
-            self._position = there.facts.position
+            ladders = self.ladders(connection)
+            is_long = ladders.facts.cache is not None
+            self._names = Players(ladders.facts, lambda: ladders.players) if is_long else {*ladders.players}
+            self._position = ladders.facts.position
         elif (newest := head(connection).position) > self._position:
             for page in read_records(connection, self._position, newest):
                 for event in read_known_events(page):
@@ -101,29 +101,26 @@ class Known:
         return self._names
 
 
-def whole_event(given: dict[str, Any]) -> dict[str, Any]:
-    """Return an event as it was given, or a game alone, which may have its time, as the event that records it.
-
-    Without a time it is now.
-    """
-    event = given
-    if "type" not in given and "game_id" in given:
-        data = {name: value for name, value in given.items() if name != "occurred_at"}
-        timed = {"occurred_at": given["occurred_at"]} if "occurred_at" in given else {}
-        event = {"type": "game.recorded", "data": data, **timed}
+def complete_event(event: dict[str, Any]) -> dict[str, Any]:
+    """Complete an event: wrap a bare game in the event that records it, and add the current time if it has none."""
+    if "type" not in event and "game_id" in event:
+        data = {name: value for name, value in event.items() if name != "occurred_at"}
+        time = {"occurred_at": event["occurred_at"]} if "occurred_at" in event else {}
+        event = {"type": "game.recorded", "data": data, **time}
     return {"occurred_at": format_instant(clock.now()), **event}
 
 
-def head_after(result: Imported) -> Head:
-    """Return the head of the log after an intake. Raises `Refused` with the first refusal, or `ChangedMeanwhile`."""
-    for one in result.rejected:
-        raise (ChangedMeanwhile if one.code == "changed-meanwhile" else Refused)(one.code, one.message)
+def require_head(result: Imported) -> Head:
+    """Return the head of the log after an intake. Raises `Refused` or `ChangedMeanwhile` for the first rejection."""
+    for rejection in result.rejected:
+        error = ChangedMeanwhile if rejection.code == "changed-meanwhile" else Refused
+        raise error(rejection.code, rejection.message)
     assert result.head is not None
     return result.head
 
 
 class CommittedEvent(NamedTuple):
-    """Where an event of a commit is in the log, and whether it is new there or was there before."""
+    """An event of a commit: its position in the log, and whether it was appended or already existed."""
 
     id: str
     position: int
@@ -137,7 +134,7 @@ class Committed(Head):
 
 
 class Proposal:
-    """Events that were checked: what is refused, who is new, which ladders begin, and what they would change."""
+    """Checked events: their rejections, new players, new ladders and impact."""
 
     def __init__(
         self,
@@ -150,11 +147,11 @@ class Proposal:
         """Check the events.
 
         Args:
-            check: makes the intake that checks them, given what the ladders say and who is new.
-            policy: who records them, and which checks are waived.
-            known: the players and ladders that the ledger has.
-            league_notes: collects what there is to note about leagues, if that is of interest.
-            stored: gets by number the id of each event that ends up in the log, and whether it is new there.
+            check: builds the intake that checks the events, from the ladders' checks and the check of new names.
+            policy: who records the events, and which checks are waived.
+            known: the players and ladders of the ledger.
+            league_notes: collects notes about leagues, if they are to be reported.
+            stored: receives, by number, the id of each event that is in the log after `append`, and whether it is new.
 
         Raises:
             ClockBehind, StoreUnavailable.
@@ -162,17 +159,17 @@ class Proposal:
         self.known = known
         self._stored = stored
         self._impact: Impact | None = None
-        self._one_thread = RLock()  # what waits is read and given back by one at a time
+        self._lock = RLock()  # only one thread at a time may read or release the pending events
         self._league_notes = league_notes
         homeless: dict[str, GamesOfReason] = {}
-        begun = known.new_ladders
-        begun.found = []
+        new_ladders = known.new_ladders
+        new_ladders.ladders = []
         ladders = partial(
             Admission,
             allow_uncounted=policy.allow_uncounted,
             homeless=homeless,
             league_notes=league_notes,
-            new_ladders=begun,
+            new_ladders=new_ladders,
             facts=known.facts,
         )
         newcomers = Newcomers(
@@ -189,12 +186,13 @@ class Proposal:
         if result.voided or league_notes is not None:
             with self.ledger.reading() as connection:
                 if result.voided:
-                    result.voided_told = voided_told(connection, result.voided)
+                    result.voided_told = describe_voided_games(connection, result.voided)
                 if league_notes is not None and not self.is_refused:
-                    result.leagues = league_notes.notes(connection, self._intake.waiting)
-        result.homeless = {**homeless}  # games that are checked again when they are appended count once
-        if begun.found:
-            result.new_ladders, result.close_ladders = [one.name for one in begun.found], begun.close()
+                    result.leagues = league_notes.describe(connection, self._intake.waiting)
+        result.homeless = {**homeless}  # a copy: `append` checks the games again, which must not count them twice
+        if new_ladders.ladders:
+            result.new_ladders = [ladder.name for ladder in new_ladders.ladders]
+            result.close_ladders = new_ladders.find_similar()
 
     def __repr__(self) -> str:
         """Return how much is appended, or would be, and how much is refused."""
@@ -204,65 +202,68 @@ class Proposal:
 
     @property
     def result(self) -> Imported:
-        """Return what the events come to."""
+        """Return the outcome of the check, and after `append` of the import."""
         return self._intake.result
 
     @property
     def is_refused(self) -> bool:
-        """Tell whether nothing will be appended, because something was refused."""
+        """Tell whether a rejection prevents the import."""
         return self._intake.is_refused
 
     @property
     def rejections(self) -> tuple[Rejection, ...]:
-        """Return what is refused; with any, nothing is appended."""
+        """Return the rejections; if there are any, nothing is appended."""
         return tuple(self.result.rejected)
 
     @property
     def new_players(self) -> tuple[str, ...]:
-        """Return the players that the ledger does not know yet, in the order in which the events name them."""
+        """Return the players that are not in the ledger yet, in order of appearance."""
         return tuple(self.result.new_players)
 
     @property
     def close_names(self) -> tuple[CloseName, ...]:
-        """Return the new names that are close to others, each with those and how many games they have played."""
+        """Return the new names that are similar to others, each with those and their numbers of games."""
         return tuple(self.result.close.values())
 
     def drafts(self) -> Iterator[Draft]:
-        """Return what would be appended, in order. Raises `BadArgument` once it is."""
+        """Return the events to append, in order. Raises `BadArgument` after they were appended."""
         return self._intake.drafts()
 
     def note_equal_games(self) -> None:
-        """Note which games equal recorded ones from other sources, if the games of the ledger were read anyway."""
+        """Add notes about games that equal recorded ones from other sources, unless that requires decoding the log."""
         if not self.is_refused and self.result.would_append and self.known.decoded is not None:
             with self.ledger.reading() as connection:
                 facts, waiting = self.known.facts(connection), self._intake.waiting
                 self.result.notes += describe_equal_games(connection, facts, waiting)
 
     def refuse(self, problem: Refused, file: str = "", line: int = 0) -> None:
-        """Refuse the events for a reason that the caller knows."""
+        """Add a rejection that the caller found."""
         self._intake.refuse(problem, file, line)
 
     def close(self) -> None:
-        """Release the events, which are not wanted any more."""
+        """Discard the events."""
         self._intake.close()
 
     def append(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
-        """Append the events, as their intake does, once, whichever thread is first; returns what became of them."""
-        with self._one_thread:
+        """Append the events, and return their outcome. Only one thread can append them."""
+        with self._lock:
             result = self._intake.append(progress)
             if result.appended and self._league_notes is not None:
                 with self.ledger.reading() as connection:
-                    result.leagues += self._league_notes.inactive(connection)
+                    result.leagues += self._league_notes.describe_inactive_players(connection)
             return result
 
     def commit(self) -> Committed:
         """Append the events in one transaction; return the new head, with the position of every event.
 
-        An event that the ledger has already, with the same content, is not appended again. Raises `Refused` with the
-        first of the `rejections`, `ChangedMeanwhile`, `ClockBehind`, `StoreUnavailable`, and `BadArgument` the second
-        time.
+        An event that is already in the ledger with the same content is not appended again.
+
+        Raises:
+            Refused: for the first of the `rejections`.
+            BadArgument: the events were appended before.
+            ChangedMeanwhile, ClockBehind, StoreUnavailable.
         """
-        committed = Committed(*head_after(self.append()))
+        committed = Committed(*require_head(self.append()))
         with self.ledger.reading() as connection:
             positions = positions_of(connection, {event_id for event_id, _ in self._stored.values()})
         committed.events = tuple(
@@ -272,8 +273,8 @@ class Proposal:
         return committed
 
     def impact(self) -> Impact:
-        """Return what the events would change; it is worked out once. Raises `StoreUnavailable`."""
-        with self._one_thread:
+        """Return what the events would change; it is computed once. Raises `StoreUnavailable`."""
+        with self._lock:
             if self._impact is None:
                 with self.ledger.reading() as connection:
                     self._impact = compute_impact(connection, self.known.ladders(connection), self.drafts())
@@ -293,15 +294,15 @@ def propose(
     league_notes: LeagueNotes | None = None,
     **hooks: Any,
 ) -> Proposal:
-    """Check events of any kind, and write nothing yet; they will be appended in one transaction.
+    """Check events without writing anything; `append` will append them in one transaction.
 
     Args:
         ledger: where they will be appended.
-        events: the events, or what is wrong with them; as items with the place in a file where they stand.
-        policy: who records them, and which checks are waived.
+        events: the events, or errors in their place; an `Item` also has the file and line of the event.
+        policy: who records the events, and which checks are waived.
         known: the players and ladders of the ledger, if they were read before.
-        league_notes: collects what there is to note about leagues, if that is of interest.
-        hooks: those of `Intake`.
+        league_notes: collects notes about leagues, if they are to be reported.
+        hooks: further arguments of `Intake`.
 
     Raises:
         ClockBehind, StoreUnavailable.
@@ -314,10 +315,10 @@ def propose(
         hooks["waiting"] = Spool()
     stored: dict[int, tuple[str, bool]] = {}
 
-    def note(line: int, event_id: str, appended: bool) -> None:
+    def on_stored(line: int, event_id: str, appended: bool) -> None:
         stored[line] = event_id, appended
 
-    check = partial(Intake, ledger, items, **{"on_stored": note, **hooks})
+    check = partial(Intake, ledger, items, **{"on_stored": on_stored, **hooks})
     return Proposal(check, policy, known or Known(policy.strict), league_notes, stored)
 
 
@@ -330,7 +331,7 @@ def propose_files(
     league_notes: LeagueNotes | None = None,
     **hooks: Any,
 ) -> Proposal:
-    """Check what was read of files, however much it is, as `propose` does; the hooks are those of `FileIntake`."""
+    """Check the contents of files, of any size, as `propose` does; `hooks` are further arguments of `FileIntake`."""
     check = partial(FileIntake, ledger, entries, **hooks)
     proposal = Proposal(check, policy, known or Known(policy.strict), league_notes)
     proposal.note_equal_games()

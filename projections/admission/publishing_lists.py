@@ -1,4 +1,4 @@
-"""Publishing lists: the events that do it, once the period of the list is over."""
+"""Build the events that publish a list, once the period of the list is over."""
 
 from __future__ import annotations
 
@@ -17,70 +17,81 @@ from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
 from ratings_ledger.projections.rulesets.versions import find_period, is_running
 
 
-def publication(
-    ladders: Ladders, found: Ranking, now: int, times: Times, *, asked: bool = True
+def build_list_events(
+    ladders: Ladders, ranking: Ranking, now: int, times: Times, *, is_explicit: bool = True
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return the events (type, data) that publish these standings: rows in parts, then the head that names them.
+    """Return the events (type, data) that publish standings: the rows in parts, then `list.published`.
 
-    `asked`: their `as_of` was asked for explicitly, and must then be in the past. `times` knows the home zone.
+    Args:
+        ladders: the ladders at the coordinates of the list.
+        ranking: the standings.
+        now: the present time.
+        times: the ledger's time format, with its home zone.
+        is_explicit: whether `as_of` was given by the user, and must be in the past.
 
     Raises `Refused` (list-running, period-open, list-empty).
     """
-    as_of, ladder = ladders.as_of, found.ladder
+    as_of, ladder = ladders.as_of, ranking.ladder
     period = find_period(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
     if period is not None and is_running(period, now, as_of):
         end = f"{format_instant(period.end)[:19]}Z"
         if now <= period.end:
             raise Refused("list-running", f"{ladder} runs until {end}; publish it after that")
         raise Refused("list-running", f"{ladder} ran until {end}; publish the whole of it, without --as-of")
-    if as_of is not None and asked and now <= as_of:
-        raise Refused("list-running", f"{format_instant(as_of)[:19]}Z is still to come; publish {ladder} after that")
-    if found.closed is not None and found.closed.closes_at is not None:
+    if as_of is not None and is_explicit and now <= as_of:
+        raise Refused("list-running", f"{format_instant(as_of)[:19]}Z is in the future; publish {ladder} after that")
+    if ranking.closed is not None and ranking.closed.closes_at is not None:
         zone = times.home or ladders.versions(ladder)[0].ruleset.time_zone
-        raise Refused("period-open", _say_open(ladder, found.closed, now, Times(zone), is_whole=period is not None))
-    if not found.rows:
-        raise Refused("list-empty", f"nobody is on {ladder}, so there is nothing to publish")
-    digest, parts = found.digest, split_rows(found.json_rows())
+        message = _describe_open_periods(ladder, ranking.closed, now, Times(zone), is_whole=period is not None)
+        raise Refused("period-open", message)
+    if not ranking.rows:
+        raise Refused("list-empty", f"{ladder} has no players, so there is nothing to publish")
+    digest, parts = ranking.digest, split_rows(ranking.json_rows())
     rows = [
         ("list.rows", {"ladder": ladder, "digest": digest, "part": part, "parts": len(parts), "rows": rows})
         for part, rows in enumerate(parts, 1)
     ]
-    listed = {
+    data = {
         "ladder": ladder,
         "known_at": ladders.facts.position,
-        "ruleset": found.ruleset,
+        "ruleset": ranking.ruleset,
         "digest": digest,
-        "row_count": len(found.rows),
+        "row_count": len(ranking.rows),
         "parts": len(parts),
-        "games": found.games,
+        "games": ranking.games,
     }
     if as_of is not None:
-        listed["as_of"] = format_instant(as_of)
-    return [*rows, ("list.published", listed)]
+        data["as_of"] = format_instant(as_of)
+    return [*rows, ("list.published", data)]
 
 
 def refuse_published(connection: Connection, ladder: str, end: int) -> None:
-    """Raises `Refused` (list-exists) if somebody has published a ladder up to an instant in the meantime."""
-    if any(one.of == (ladder, end) for one in published_lists(connection, head(connection).position, ladder)):
+    """Raise `Refused` (list-exists) if a ladder has been published up to an instant in the meantime."""
+    lists = published_lists(connection, head(connection).position, ladder)
+    if any(published.of == (ladder, end) for published in lists):
         raise Refused("list-exists", f"{ladder} was published up to {format_instant(end)[:19]}Z in the meantime")
 
 
-def _say_open(ladder: str, closed: ClosedPeriods, now: int, times: Times, is_whole: bool) -> str:
-    """Return that games of a ladder are in open rating periods, and how to publish it without them, or with them.
+def _describe_open_periods(ladder: str, closed: ClosedPeriods, now: int, times: Times, is_whole: bool) -> str:
+    """Return the message for a ladder with games in open rating periods, with the commands that publish it anyway.
 
     Args:
-        is_whole: a list of a month or a year, of which all games are published or none.
+        ladder: the name of the ladder.
+        closed: how far its periods are closed.
+        now: the present time.
+        times: the time format.
+        is_whole: whether it is a list of a month or year, which is published with all of its games or not at all.
     """
     assert closed.closes_at is not None
-    over = closed.closes_at < now
-    told = (
+    is_over = closed.closes_at < now
+    problem = (
         f"{count(closed.open_games, 'game')} of {ladder} in rating periods that are not closed; the first "
-        f"{'ended' if over else 'ends'} {times.stated(closed.closes_at)}"
+        f"{'ended' if is_over else 'ends'} {times.stated(closed.closes_at)}"
     )
-    ways = []
+    remedies = []
     if closed.until is not None and not is_whole:
-        ways.append(f"without them: ratings publish {ladder} --as-of {format_end(closed.until, times.zone)}")
-    if over:
+        remedies.append(f"without them: ratings publish {ladder} --as-of {format_end(closed.until, times.zone)}")
+    if is_over:
         until = now if is_whole else closed.closes_at
-        ways.append(f"with that period: ratings publish {ladder} --as-of {format_end(until, times.zone)}")
-    return "; ".join([told, *(ways or ["publish it after that"])])
+        remedies.append(f"with that period: ratings publish {ladder} --as-of {format_end(until, times.zone)}")
+    return "; ".join([problem, *(remedies or ["publish it after that"])])

@@ -1,4 +1,4 @@
-"""Publishing rulesets: the events that do it, and the shipped ones that a ledger lacks."""
+"""Build the events that publish rulesets, and publish the shipped rulesets that a ledger does not have."""
 
 from collections.abc import Iterable
 
@@ -18,47 +18,49 @@ from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped, read_rated_game
 from ratings_ledger.projections.rulesets.versions import ELO, SHIPPED_AT, read_shipped_texts, read_toml
 
-# all shipped rulesets, where one could be named
+# in place of a name: all shipped rulesets that `init` publishes
 EVERY = "all"
 
 
-def _live(connection: Connection) -> list[KnownEvent]:
+def _read_live(connection: Connection) -> list[KnownEvent]:
     return read_live(connection, until=head(connection).position, type_name="ruleset.published")
 
 
-def ruleset_items(ledger: Ledger, rulesets: Iterable[tuple[str, Ruleset]], at: str | None = None) -> list[Item]:
-    """Return the events that publish rulesets, by default now, each with the name of the file it comes from."""
+def build_ruleset_items(ledger: Ledger, rulesets: Iterable[tuple[str, Ruleset]], at: str | None = None) -> list[Item]:
+    """Return the events that publish rulesets, each given with the name of its file; `at` is now by default."""
     items = []
     at = at or format_instant(clock.now())
     with ledger.reading() as connection:
-        live = {event.event_id for event in _live(connection)}
+        live_ids = {event.event_id for event in _read_live(connection)}
         for name, ruleset in rulesets:
-            event = {"type": "ruleset.published", "occurred_at": at,
-                     "data": ruleset.model_dump(exclude_unset=True, exclude_none=True)}  # fmt: skip
+            data = ruleset.model_dump(exclude_unset=True, exclude_none=True)
+            event = {"type": "ruleset.published", "occurred_at": at, "data": data}
             event_id = f"ruleset:{ruleset.name}"
-            # the id of a withdrawn version stays taken
-            if event_id in live or Log(connection).event(event_id) is None:
+            # a version published again after its withdrawal needs another id
+            if event_id in live_ids or Log(connection).event(event_id) is None:
                 event["id"] = event_id
             items.append(Item(name, 1, event, None))
     return items
 
 
-def shipped_texts(ledger: Ledger, wanted: str = EVERY, games: Iterable[str] = (), zone: str | None = None) -> list[str]:
-    """Return the texts of the shipped rulesets that `init` publishes, or of one of all by name.
+def shipped_texts(ledger: Ledger, name: str = EVERY, games: Iterable[str] = (), zone: str | None = None) -> list[str]:
+    """Return the texts of the shipped rulesets that `init` publishes, or of any one by name.
 
     Args:
-        wanted: the name of a shipped ruleset; with games alone it is Elo
-        games: where the ruleset leaves the game open, those for which it is filled in
-        zone: the time zone where the ruleset leaves that open; by default the ledger's home zone
+        ledger: the ledger whose home zone is the default zone.
+        name: the name of a shipped ruleset; if only games are given, it is Elo.
+        games: the games to rate, for a ruleset that leaves its game open.
+        zone: the time zone, for a ruleset that leaves its zone open; by default the ledger's home zone.
 
-    Raises: `BadArgument` if there is none of that name, or if games or a zone are missing or do not belong to it;
-        `Refused` (bad-slug) for what cannot be a game's name.
+    Raises:
+        BadArgument: the name is unknown, or games or a zone are missing or do not apply to the ruleset.
+        Refused: (bad-slug) a game's name is not valid.
     """
-    if wanted == EVERY and not games:
+    if name == EVERY and not games:
         if zone is not None:
-            raise BadArgument("a zone belongs to one shipped ruleset", "zone")
+            raise BadArgument("a zone applies to one shipped ruleset; name it", "zone")
         return read_shipped_texts()
-    ruleset = find_shipped(ELO if wanted == EVERY else wanted)
+    ruleset = find_shipped(ELO if name == EVERY else name)
     ruleset.refuse_choice(bool(games), zone is not None)
     if zone is None and ruleset.takes_zone:
         with ledger.reading() as connection:
@@ -67,29 +69,26 @@ def shipped_texts(ledger: Ledger, wanted: str = EVERY, games: Iterable[str] = ()
     return [text for slug in slugs or [""] for text in ruleset.fill_in(slug, zone or "UTC")]
 
 
-def missing_items(ledger: Ledger, texts: Iterable[str], *, only_new_ids: bool = False) -> tuple[list[str], list[Item]]:
-    """Return the names of those rulesets whose version the ledger lacks, and the events that publish them.
-
-    With `only_new_ids`, only those whose id it does not have.
-    """
+def list_missing(ledger: Ledger, texts: Iterable[str], *, only_new_ids: bool = False) -> tuple[list[str], list[Item]]:
+    """Return the names and events of the rulesets whose version, or with `only_new_ids` whose id, is not published."""
     with ledger.reading() as connection:
-        known = {(event.data["id"], only_new_ids or event.data["version"]) for event in _live(connection)}
+        known = {(event.data["id"], only_new_ids or event.data["version"]) for event in _read_live(connection)}
     missing = []
     for text in texts:
         ruleset, problems = read_toml(text)
         assert ruleset is not None, problems
         if (ruleset.id, only_new_ids or ruleset.version) not in known:
             missing.append((ruleset.name, ruleset))
-    return [name for name, _ in missing], ruleset_items(ledger, missing, SHIPPED_AT)
+    return [name for name, _ in missing], build_ruleset_items(ledger, missing, SHIPPED_AT)
 
 
 def publish_missing(ledger: Ledger, by: str, texts: Iterable[str], *, only_new_ids: bool = False) -> list[str]:
-    """Publish those rulesets whose version the ledger lacks, or only those whose id it does not have.
+    """Publish the rulesets whose version, or with `only_new_ids` whose id, is not published yet; return their names.
 
-    Returns their names. Raises `NotALedger` if one does not fit what the ledger holds.
+    Raises `NotALedger` if a ruleset conflicts with the ledger.
     """
-    names, items = missing_items(ledger, texts, only_new_ids=only_new_ids)
+    names, items = list_missing(ledger, texts, only_new_ids=only_new_ids)
     result = propose(ledger, items, ImportPolicy(by)).append()
-    for problem in result.rejected:
-        raise NotALedger(f"{problem.file} does not fit what this ledger holds: {problem.message}")
+    for rejection in result.rejected:
+        raise NotALedger(f"{rejection.file} conflicts with this ledger: {rejection.message}")
     return names

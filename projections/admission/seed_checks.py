@@ -1,7 +1,7 @@
-"""What a ladder says about seeds before they are appended: who has one, and whether it still comes in time.
+"""Checks of new seeds: a player has at most one seed per ladder, recorded before the first counted game.
 
-A seed replaces the start of a player from the beginning of time. After a game it would change what was published, so it
-comes before the player's first counted game there; only a wrong one, once withdrawn, can be replaced later.
+A seed replaces a player's initial state from the beginning of time, so a seed after a game would change published
+standings. Only a withdrawn seed can be replaced later.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ratings_ledger.projections.replay.ladders import build_streams, parse_name,
 from ratings_ledger.projections.rulesets.versions import Version, parse_band
 
 SEEDED = "player.seeded"
-# games with the same number of seats and the same labels
-WaitingGames = tuple[int, tuple[str | None, ...]]
+# number of seats and labels: pending games with the same key are equal to a ladder
+GameKey = tuple[int, tuple[str | None, ...]]
 
 
 class LiveSeed(NamedTuple):
-    """A seed that counts; the position is None while it waits."""
+    """A seed in force; the position is None while it is pending."""
 
     player: str
     state: dict[str, str]
@@ -37,20 +37,18 @@ class LiveSeed(NamedTuple):
     position: int | None
 
     def describe(self) -> str:
-        """Describe what a player begins with, such as `rating 1650, deviation 80 after 12 games`."""
+        """Describe the initial state, such as `rating 1650, deviation 80 after 12 games`."""
         after = f" after {self.games} game{'s' * (self.games != 1)}" if self.games else ""
         return ", ".join(f"{name} {value}" for name, value in self.state.items()) + after
 
 
-def refuse_columns(ladder: str, versions: Sequence[Version], state: Mapping[str, str]) -> None:
-    """Raises `Refused` (seed-column, finer-than-scale, out-of-range) if a seed's state does not fit the rules of a
-    ladder.
-    """
+def check_state(ladder: str, versions: Sequence[Version], state: Mapping[str, str]) -> None:
+    """Raise `Refused` (seed-column, finer-than-scale, out-of-range) if a seed's state does not fit a ladder's rules."""
     known = {column.name: column for version in versions for column in state_columns(version.rule)}
     for name, text in state.items():
         if name not in known:
-            told = f"{ladder} keeps {joined([*known])} about a player, not {quote(name)}{did_you_mean(name, known)}"
-            raise Refused("seed-column", told)
+            hint = did_you_mean(name, known)
+            raise Refused("seed-column", f"{ladder} has no column {quote(name)}, but {joined([*known])}{hint}")
         value = Decimal(text)
         for version in versions:
             for column in state_columns(version.rule):
@@ -61,44 +59,44 @@ def refuse_columns(ladder: str, versions: Sequence[Version], state: Mapping[str,
                     raise Refused("finer-than-scale", f"{ladder} counts {name} in {step}; {text} is finer")
                 if not column.low <= value * column.scale <= column.high:
                     low, high = (decimal(limit, column.scale, 15) for limit in (column.low, column.high))
-                    raise Refused("out-of-range", f"{name} on {ladder} is from {low} to {high}, not {text}")
+                    raise Refused("out-of-range", f"{name} on {ladder} must be from {low} to {high}, not {text}")
 
 
 class SeedChecks:
-    """The live seeds of a log and of what waits behind it, asked about one new event after another."""
+    """Checks new events against the live seeds, recorded and pending."""
 
     def __init__(
-        self, connection: Connection, until: int, facts: Callable[[], Facts], playing: Mapping[WaitingGames, set[str]]
+        self, connection: Connection, until: int, facts: Callable[[], Facts], playing: Mapping[GameKey, set[str]]
     ) -> None:
-        """Read the seeds and renames up to the position `until`, where `facts` returns the facts.
+        """Read the seeds and renames up to the position `until`; `facts` returns the facts at that position.
 
-        `playing` has the players of the games that wait; it may grow.
+        `playing` holds the players of the pending games; it may grow.
         """
         self._facts, self._playing = facts, playing
         self._people = identities(connection, until)
-        # by ladder and current id: the seeds of a person, under whatever id
+        # by ladder and current id: the seeds of a person under all of their ids
         self._live: dict[str, dict[str, list[LiveSeed]]] = {}
         live = list(read_live(connection, until=until, type_name=SEEDED))
         for event in live:
             self._put(event.data, event.position)
-        # the ladders and ids of seeds that are withdrawn
-        there = {event.event_id for event in live}
-        every = read_events_of_type(SEEDED, read_where(connection, until=until, type_name=SEEDED))
-        self._withdrawn = {_place(event.data) for event in every if event.event_id not in there}
+        # ladder and id of each withdrawn seed
+        live_ids = {event.event_id for event in live}
+        recorded = read_events_of_type(SEEDED, read_where(connection, until=until, type_name=SEEDED))
+        self._withdrawn = {_key(event.data) for event in recorded if event.event_id not in live_ids}
         # the current ids of the people with counted games, by ladder
         self._counted: dict[str, set[str]] = {}
 
-    def take(self, versions: Sequence[Version], data: Mapping[str, Any], checks_games: bool) -> None:
-        """Take a seed. Raises `Refused`; with seed-late only if it `checks_games`."""
+    def add(self, versions: Sequence[Version], data: Mapping[str, Any], checks_games: bool) -> None:
+        """Check and add a seed. Raises `Refused`; with seed-late only if it `checks_games`."""
         ladder, player = data["ladder"], data["player"]
-        refuse_columns(ladder, versions, data["state"])
+        check_state(ladder, versions, data["state"])
         person = self._people.current(player)
         if seeds := self._live.get(ladder, {}).get(person):
-            told = f"{quote(player)} is already seeded on {ladder} with {seeds[0].describe()}"
-            raise Refused("seed-exists", f"{told}; {_withdraw(seeds)}")
+            problem = f"{quote(player)} is already seeded on {ladder} with {seeds[0].describe()}"
+            raise Refused("seed-exists", f"{problem}; {_suggest_withdrawal(seeds)}")
         if checks_games and self._has_games(versions, ladder, player, person):
-            told = f"{quote(player)} already has a game that counts on {ladder}; a seed comes before the first"
-            raise Refused("seed-late", f"{told}; to change the points from now on: ratings adjust")
+            problem = f"{quote(player)} already has a game that counts on {ladder}; a seed must precede the first game"
+            raise Refused("seed-late", f"{problem}; to change the points from now on: ratings adjust")
         self._put(data)
 
     def _put(self, data: Mapping[str, Any], position: int | None = None) -> None:
@@ -107,21 +105,21 @@ class SeedChecks:
         people.setdefault(self._people.current(seed.player), []).append(seed)
 
     def release(self, data: Mapping[str, Any]) -> None:
-        """Withdraw a seed: another one may take its place, even after games."""
+        """Withdraw a seed, so that another may replace it, even after games."""
         ladder, player = data["ladder"], data["player"]
         people, person = self._live.get(ladder, {}), self._people.current(player)
         people[person] = [seed for seed in people.get(person, []) if seed.player != player]
-        self._withdrawn.add(_place(data))
+        self._withdrawn.add(_key(data))
 
     def rename(self, player: str, new_player: str) -> None:
-        """Take a rename. Raises `Refused` (seeds-differ) if one person would begin a ladder in two ways."""
+        """Apply a rename. Raises `Refused` (seeds-differ) if it gives a person two different seeds on a ladder."""
         person = self._people.current(new_player)
         for ladder, people in self._live.items():
             for left, right in zip(people.get(player, [])[:1], people.get(person, [])[:1], strict=False):
                 if (left.state, left.games) != (right.state, right.games):
                     seeds = [f"{quote(seed.player)} with {seed.describe()}" for seed in (left, right)]
-                    told = f"{ladder} has different seeds: {joined(seeds)}"
-                    raise Refused("seeds-differ", f"{told}; {_withdraw([right])}")
+                    problem = f"{ladder} has different seeds: {joined(seeds)}"
+                    raise Refused("seeds-differ", f"{problem}; {_suggest_withdrawal([right])}")
         self._people.add(player, new_player)
         for names in self._counted.values():
             if player in names:
@@ -140,40 +138,40 @@ class SeedChecks:
                 people.setdefault(self._people.current(seed.player), []).append(seed)
 
     def count(self, ruleset_id: str) -> int:
-        """Return how many live seeds the ladders of a ruleset have."""
+        """Return the number of live seeds on a ruleset's ladders."""
         of_ruleset = (people for ladder, people in self._live.items() if parse_name(ladder).ruleset_id == ruleset_id)
         return sum(len(seeds) for people in of_ruleset for seeds in people.values())
 
     def _has_games(self, versions: Sequence[Version], ladder: str, player: str, person: str) -> bool:
         """Tell whether a person has a counted game on a ladder, and no withdrawn seed that may be replaced.
 
-        Of games that wait, it is enough that the ladder may count them by their labels.
+        A pending game counts here if its labels match the ladder.
         """
-        if person not in self._counted_on(versions, ladder) and not any(
-            not players.isdisjoint(self._people.ids(player)) for players in self._playing_on(versions, ladder)
+        if person not in self._find_counted_people(versions, ladder) and not any(
+            not players.isdisjoint(self._people.ids(player)) for players in self._find_pending(versions, ladder)
         ):
             return False
         return all((ladder, name) not in self._withdrawn for name in self._people.ids(player))
 
-    def _playing_on(self, versions: Sequence[Version], ladder: str) -> Iterator[set[str]]:
-        """Yield the players of waiting games that a ladder may count, whenever they were played."""
+    def _find_pending(self, versions: Sequence[Version], ladder: str) -> Iterator[set[str]]:
+        """Yield the players of the pending games whose labels match a ladder, regardless of their date."""
         partition, values = versions[0].ruleset.partition, parse_name(ladder).values
-        wanted = dict(zip(partition.by, values, strict=True))
+        required = dict(zip(partition.by, values, strict=True))
         for (seats, labels), players in self._playing.items():
-            own = dict(zip(LABELS, labels, strict=True))
-            if "players" in wanted:
-                low, high = parse_band(wanted["players"])
-                own["players"] = wanted["players"] if low <= seats <= high else ""
-            if all(own[name] == value for name, value in wanted.items() if name in own) and any(
-                own["game"] in one.ruleset.scope.game
-                and explain_kind_mismatch(one.ruleset, own["kind"] or "placing") is None
-                and explain_size_mismatch(one.ruleset, seats) is None
-                for one in versions
+            game_values = dict(zip(LABELS, labels, strict=True))
+            if "players" in required:
+                low, high = parse_band(required["players"])
+                game_values["players"] = required["players"] if low <= seats <= high else ""
+            if all(game_values[name] == value for name, value in required.items() if name in game_values) and any(
+                game_values["game"] in version.ruleset.scope.game
+                and explain_kind_mismatch(version.ruleset, game_values["kind"] or "placing") is None
+                and explain_size_mismatch(version.ruleset, seats) is None
+                for version in versions
             ):
                 yield players
 
-    def _counted_on(self, versions: Sequence[Version], ladder: str) -> set[str]:
-        """Return the current ids of the people who have a counted game on a ladder of the log."""
+    def _find_counted_people(self, versions: Sequence[Version], ladder: str) -> set[str]:
+        """Return the current ids of the people with a counted recorded game on a ladder."""
         if ladder not in self._counted:
             facts = self._facts()
             stream = build_streams(facts, versions, only=parse_name(ladder).values).get(ladder)
@@ -183,12 +181,13 @@ class SeedChecks:
         return self._counted[ladder]
 
 
-def _place(data: Mapping[str, Any]) -> tuple[str, str]:
+def _key(data: Mapping[str, Any]) -> tuple[str, str]:
     return data["ladder"], data["player"]
 
 
-def _withdraw(seeds: Sequence[LiveSeed]) -> str:
-    """Return how seeds are withdrawn that stand in the way."""
+def _suggest_withdrawal(seeds: Sequence[LiveSeed]) -> str:
+    """Return the commands that withdraw conflicting seeds."""
     if any(seed.position is None for seed in seeds):
         return "leave one out"
-    return "withdraw that first: " + "; ".join(f"ratings void --event {one.position} --reason WHY" for one in seeds)
+    commands = [f"ratings void --event {seed.position} --reason WHY" for seed in seeds]
+    return f"withdraw that first: {'; '.join(commands)}"

@@ -1,4 +1,4 @@
-"""What a sheet says otherwise than the ledger, game by game, as a result."""
+"""The differences between a sheet and the ledger, game by game, as a result."""
 
 from collections import Counter
 
@@ -10,32 +10,37 @@ from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections.admission.outcomes import DifferingGame, SheetDifferences
 from ratings_ledger.projections.queries.coordinates import Times, load_times, moment
-from ratings_ledger.projections.queries.event_texts import what_differs
+from ratings_ledger.projections.queries.event_texts import list_changed_members
 
-TOLD_GAMES = 10_000
+GAMES_MAX = 10_000
 
 
-def sheet_differences(connection: Connection, found: Sync) -> SheetDifferences:
-    """Return what was found in a sheet."""
+def describe_differences(connection: Connection, sync: Sync) -> SheetDifferences:
+    """Return the differences that a sync found, with the first games in full."""
     times, people = load_times(connection), identities(connection)
-    counts = Counter(one.what for one in found.differences)
-    games = tuple(_told(one, times, people) for one in found.differences[:TOLD_GAMES])
+    counts = Counter(difference.what for difference in sync.differences)
     return SheetDifferences(
-        found.name, found.is_first, counts["new"], counts["changed"], counts["vanished"], counts["returned"],
-        counts["reordered"], tuple(found.otherwise), games,
-    )  # fmt: skip
+        name=sync.name,
+        is_first=sync.is_first,
+        new=counts["new"],
+        changed=counts["changed"],
+        vanished=counts["vanished"],
+        returned=counts["returned"],
+        reordered=counts["reordered"],
+        otherwise=tuple(sync.otherwise),
+        games=tuple(_describe_game(difference, times, people) for difference in sync.differences[:GAMES_MAX]),
+    )
 
 
-def _told(one: SheetDifference, times: Times, people: Identities) -> DifferingGame:
-    """One game."""
-    there = None if one.there is None or one.there.voided else describe_result(people.present(one.there.data))
-    here = None if one.here is None else describe_result(people.present(one.here.data))
-    played_at = one.here.likeness.occurred_at if one.here is not None else one.there.occurred_at if one.there else 0
-    if one.what == "changed" and one.there is not None and one.here is not None:
-        new = {**one.here.data, "game_id": one.game_id, "occurred_at": format_instant(played_at)}
-        changes = what_differs(one.there, new, times, people)
-        if changes:
-            there, here = ("; ".join(f"{about} {text}".lstrip() for about, text in texts) for texts in (
-                [(about, was) for about, was, _ in changes], [(about, now) for about, _, now in changes]
-            ))  # fmt: skip
-    return DifferingGame(one.what, one.game_id, one.line, moment(played_at), there, here)
+def _describe_game(difference: SheetDifference, times: Times, people: Identities) -> DifferingGame:
+    """Return a game with its contents in the ledger and in the sheet; of a changed game only the changes."""
+    recorded, in_sheet = difference.there, difference.here
+    was = None if recorded is None or recorded.voided else describe_result(people.present(recorded.data))
+    now = None if in_sheet is None else describe_result(people.present(in_sheet.data))
+    played_at = in_sheet.likeness.occurred_at if in_sheet is not None else recorded.occurred_at if recorded else 0
+    if difference.what == "changed" and recorded is not None and in_sheet is not None:
+        new = {**in_sheet.data, "game_id": difference.game_id, "occurred_at": format_instant(played_at)}
+        if changes := list_changed_members(recorded, new, times, people):
+            was = "; ".join(f"{member} {before}".lstrip() for member, before, _ in changes)
+            now = "; ".join(f"{member} {after}".lstrip() for member, _, after in changes)
+    return DifferingGame(difference.what, difference.game_id, difference.line, moment(played_at), was, now)

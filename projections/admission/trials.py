@@ -1,8 +1,8 @@
-"""Tries a rule before anything is published, on drawn games of the types that its ruleset scores.
+"""Try a rule on drawn games of the types that its ruleset scores, before the ruleset is published.
 
-The games take the same path as recorded ones, through facts, selection and replay. Each is checked against the
-contract: types, lengths and ranges, books that balance, the same answer twice whatever was in the places to be filled
-in, explanations that add up, and compiled code that agrees. Some players get as many points as are allowed.
+The games take the same path as recorded ones: facts, selection and replay. Every result is checked against the
+contract: types, lengths and ranges, balanced books, equal results of repeated calls whatever the output arrays held
+before, explanations that add up, and equal results of compiled code. Some players get the largest possible points.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.admission.drawn_columns import GivenColumns, draw_columns, without_columns
+from ratings_ledger.projections.admission.drawn_columns import ColumnRanges, draw_columns, without_columns
 from ratings_ledger.projections.admission.drawn_sides import add_side_members
 from ratings_ledger.projections.admission.period_trials import try_periods
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, UNITS_MAX
@@ -46,23 +46,25 @@ from ratings_ledger.projections.rulesets.versions import Version
 GAMES = 1_000
 SEED = 1
 PLAYERS, SEATS_USUAL, SEATS_MANY = 200, 10, 60
-FROM = 1_735_689_600_000_000  # 2025-01-01, made up like the rest
+START = 1_735_689_600_000_000  # 2025-01-01; any date will do
 HOUR = 3_600_000_000
-# how far somebody may be ahead for all together to stay within bounds
-AHEAD = UNITS_MAX // 64
+# the largest lead for which the sums over all players stay within bounds
+LEAD_MAX = UNITS_MAX // 64
+# what the output arrays of a rule hold before a call
 JUNK = (0, 77, -(2**40))
-# how long somebody was away whom a rule with state is asked about
-DAYS_AWAY = 100
-NO_COLUMNS: GivenColumns = {}
-# how much rounding may take from two expected scores that sum to one
-NEARLY = 16
+# the days without games for which a rule with state has to age a state
+IDLE_DAYS = 100
+NO_COLUMNS: ColumnRanges = {}
+# the rounding error allowed in the sum of two expected scores
+ROUNDING_MAX = 16
 
 
 class Trial(NamedTuple):
-    """The outcome: how many games were drawn and scored, why others were not, and what is wrong with the rule.
+    """The outcome of a trial: the numbers of drawn and scored games, the reasons for unscored ones, and the problems.
 
-    `compiled`: whether compiled code was tried, too. `predicts`: whether `whatif` can measure its predictions.
-    `untried`: the game types of which no game was scored.
+    compiled: whether compiled code was tried, too
+    predicts: whether `whatif` can measure the rule's predictions
+    untried:  the game types with no scored game
     """
 
     drawn: int
@@ -76,143 +78,166 @@ class Trial(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether games were drawn and none was scored: then the trial says nothing about the rule."""
+        """Tell whether none of the drawn games was scored; the trial then proves nothing about the rule."""
         return bool(self.drawn) and not self.scored
 
 
-def try_rule(version: Version, seed: int = SEED, games: int = GAMES, given: GivenColumns = NO_COLUMNS) -> Trial:
+def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: ColumnRanges = NO_COLUMNS) -> Trial:
     """Try the rule of a version. A rule of annual lists scores no games, so none are drawn.
 
     Args:
-        given: columns of the drawn games by name, with the numbers that they may hold
+        version: the version to try.
+        seed: the seed of the random games.
+        games: the number of games to draw.
+        ranges: by column name, the numbers that the column may hold in a drawn game.
     """
     if version.ranking.sums_lists:
         return Trial(0, seed, 0, [], [], False, True, [])
-    # the rule scores persons, whoever gets their points
+    # a rule scores players, even on a ladder whose entrants are clubs
     ruleset = version.ruleset.model_copy(update={"entrant": "player", "takes": "sum"})
     version = version._replace(effective_from=-(2**63), ruleset=ruleset)
     chance = Random(seed)
-    drawing = without_columns(version, given)
-    facts = _drawn(drawing, chance, games)
+    draw_version = without_columns(version, ranges)
+    facts = _draw_facts(draw_version, chance, games)
     problems: dict[str, str] = {}
-    for why in () if is_built_in(version.rule) else list_inexact_places(version.rule):
-        problems[why] = why if version.rule.state else f"{why}: points are whole numbers"
+    for problem in () if is_built_in(version.rule) else list_inexact_places(version.rule):
+        problems[problem] = problem if version.rule.state else f"{problem}: points are whole numbers"
     streams = Ladders(facts).streams(version.ruleset.id)
-    taken_on = {row for stream in streams.values() for row in stream.row}
-    left_out: Counter[str] = Counter()
-    if drawing is not version:
+    selected = {row for stream in streams.values() for row in stream.row}
+    uncounted: Counter[str] = Counter()
+    if draw_version is not version:
         facts.rulesets = {version.ruleset.id: [version]}
         try:
-            streams = {name: draw_columns(one, version, given, chance, left_out) for name, one in streams.items()}
+            streams = {
+                name: draw_columns(stream, version, ranges, chance, uncounted) for name, stream in streams.items()
+            }
         except RuleFailure as failure:
-            problems["sample"] = _at(failure)
+            problems["sample"] = _describe_failure(failure)
             streams = {}
-    found = [_try_ladder(Ladders(facts), stream, problems) for stream in streams.values()]
+    are_compiled = [_try_ladder(Ladders(facts), stream, problems) for stream in streams.values()]
     scored = {row for stream in streams.values() for row in stream.row}
-    left_out.update(
-        _why(facts, row, drawing) for row in range(len(facts.start)) if row not in taken_on and not problems
+    uncounted.update(
+        _find_uncounted_reason(facts, row, draw_version)
+        for row in range(len(facts.start))
+        if row not in selected and not problems
     )
     scored_kinds = {facts.texts[facts.cells[facts.cell[row]].kind] for row in scored}
     return Trial(
-        games, seed, len(scored), left_out.most_common(), [*problems.values()], any(found), _predicts(version),
-        [kind for kind in version.ruleset.scope.kind if kind not in scored_kinds],
-    )  # fmt: skip
+        drawn=games,
+        seed=seed,
+        scored=len(scored),
+        uncounted=uncounted.most_common(),
+        problems=[*problems.values()],
+        compiled=any(are_compiled),
+        predicts=_can_be_measured(version),
+        untried=[kind for kind in version.ruleset.scope.kind if kind not in scored_kinds],
+    )
 
 
-def _predicts(version: Version) -> bool:
-    """Tell whether the games of a rule that predicts results have places to measure it by."""
+def _can_be_measured(version: Version) -> bool:
+    """Tell whether predictions of the rule, if it makes any, can be compared with places."""
     return version.rule.chance is None or any(GAME_TYPES[kind].placed for kind in version.ruleset.scope.kind)
 
 
-def _why(facts: Facts, row: int, version: Version) -> str:
+def _find_uncounted_reason(facts: Facts, row: int, version: Version) -> str:
     return str(explain_not_counted(facts, row, [version])[2])
 
 
-def _drawn(version: Version, chance: Random, games: int) -> Facts:
-    """Facts of `games` games, with adjustments halfway through that put a few players far ahead or behind."""
+def _draw_facts(version: Version, chance: Random, games: int) -> Facts:
+    """Return facts with drawn games, and adjustments halfway through that put a few players far ahead or behind."""
     facts = Facts(games, ZERO)
     names = [f"player-{number:03d}" for number in range(PLAYERS)]
     half = games // 2
     for number in range(1, games + 1):
-        instant = FROM + number * HOUR
+        instant = START + number * HOUR
         kind = chance.choice(version.ruleset.scope.kind)
         # a few players meet often, as in a club
         circle = names[: chance.choice((12, 12, 12, PLAYERS))] if number % 50 else names
-        sitting = iter(chance.sample(circle, len(circle)) + [f"guest-{number}-{guest}" for guest in range(PLAYERS)])
-        seats = draw_seats(_seats(version, kind, chance, number), sitting, chance)
-        data = {"game_id": f"g-{number}", "game": chance.choice(version.ruleset.scope.game), "kind": kind,
-                **_labels(version, instant, chance), **GAME_TYPES[kind].draw(seats, chance)}  # fmt: skip
+        guests = [f"guest-{number}-{guest}" for guest in range(PLAYERS)]
+        players = iter(chance.sample(circle, len(circle)) + guests)
+        seats = draw_seats(_draw_seat_count(version, kind, chance, number), players, chance)
+        data = {
+            "game_id": f"g-{number}",
+            "game": chance.choice(version.ruleset.scope.game),
+            "kind": kind,
+            **_draw_labels(version, instant, chance),
+            **GAME_TYPES[kind].draw(seats, chance),
+        }
         add_side_members(data, version, chance)
-        apply(facts, number, _event("game.recorded", instant, data))
+        apply(facts, number, _build_event("game.recorded", instant, data))
     if version.ranking.adjustable:
-        for name in sorted({_ladder(version, facts, row) for row in range(len(facts.start))} - {""}):
-            for player, units in (("player-001", AHEAD), ("player-002", AHEAD - 1), ("player-003", -AHEAD)):
+        for name in sorted({_find_ladder(version, facts, row) for row in range(len(facts.start))} - {""}):
+            for player, units in (("player-001", LEAD_MAX), ("player-002", LEAD_MAX - 1), ("player-003", -LEAD_MAX)):
                 data = {"ladder": name, "player": player, "points": str(units // version.rule.scale), "reason": "drawn"}
-                apply(facts, games + 1, _event("points.adjusted", FROM + half * HOUR, data))
+                apply(facts, games + 1, _build_event("points.adjusted", START + half * HOUR, data))
     settle_facts(facts)
     facts.rulesets = {version.ruleset.id: [version]}
     return facts
 
 
-def _event(name: str, instant: int, data: dict[str, Any]) -> KnownEvent:
-    return KnownEvent(f"drawn-{instant}", name, instant, data)
+def _build_event(type_name: str, instant: int, data: dict[str, Any]) -> KnownEvent:
+    return KnownEvent(f"drawn-{instant}", type_name, instant, data)
 
 
-def _seats(version: Version, kind: str, chance: Random, number: int) -> int:
+def _draw_seat_count(version: Version, kind: str, chance: Random, number: int) -> int:
     scope, (fewest, most) = version.ruleset.scope, GAME_TYPES[kind].seats
     low = max(scope.players_min, fewest)
     usual = SEATS_MANY if number % 50 == 0 else SEATS_USUAL
     return chance.randint(low, max(low, min(scope.players_max or usual, usual, most)))
 
 
-def _labels(version: Version, instant: int, chance: Random) -> dict[str, str]:
-    """Return the labels that a version's ladders need."""
+def _draw_labels(version: Version, instant: int, chance: Random) -> dict[str, str]:
+    """Return random labels that put a game on one of the version's ladders."""
     by, starts = version.ruleset.partition.by, getattr(version.params, "season_months", [])
-    found: dict[str, str] = {label: chance.choice("ab") for label in by if label in LABELS}
+    labels: dict[str, str] = {label: chance.choice("ab") for label in by if label in LABELS}
     if "season" in by:
         local = local_time(instant, version.ruleset.time_zone)
-        begun = sum(month <= local.month for month in starts)
-        found["season"] = f"{local.year}-{begun}" if begun else str(local.year)
-    return found
+        season_number = sum(month <= local.month for month in starts)
+        labels["season"] = f"{local.year}-{season_number}" if season_number else str(local.year)
+    return labels
 
 
-def _ladder(version: Version, facts: Facts, row: int) -> str:
+def _find_ladder(version: Version, facts: Facts, row: int) -> str:
+    """Return the ladder of a game, or an empty string."""
     values = list_partition_values(facts, row, version.ruleset)
     return "/".join([version.ruleset.id, *values[0]]) if values else ""
 
 
 def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> bool:
-    """Try all games of a ladder, and its list; `problems` gets the first of each kind. Returns whether it compiled."""
+    """Try all games of a ladder, and its list; return whether compiled code was tried, too.
+
+    `problems` receives the first problem of each kind.
+    """
     if stream.broken is not None:
-        problems.setdefault("check", _at(stream.broken))
+        problems.setdefault("check", _describe_failure(stream.broken))
         return False
     version = stream.versions[0]
     try:
         if version.ruleset.period != "game":
-            return try_periods(stream, partial(_ask_twice, stream))
+            return try_periods(stream, partial(_call_twice, stream))
         trace = replay_interpreted(stream, {})
     except RuleFailure as failure:
-        problems.setdefault("score", _at(failure))
+        problems.setdefault("score", _describe_failure(failure))
         return False
     for game in range(len(stream.row)):
         try:
             _try_game(trace, game)
         except RuleFailure as failure:
-            problems.setdefault("game", _at(failure))
+            problems.setdefault("game", _describe_failure(failure))
             break
     try:
         _try_states(trace)
         results = ladders.rank(trace)[1]
         LISTS[stream.rule.ranking].explain(results, stream.names[0])
     except RuleFailure as failure:
-        problems.setdefault("state", _at(failure))
+        problems.setdefault("state", _describe_failure(failure))
     except RULE_ERRORS as error:
         problems.setdefault("list", f"its list {stream.rule.ranking}: {describe_error(error, None)}")
     return _try_compiled(trace, problems)
 
 
 def _try_states(trace: Trace) -> None:
-    """Ask a rule with state about the states at the end of a ladder. Raises `RuleFailure`."""
+    """Call a rule's functions on the states at the end of a ladder. Raises `RuleFailure`."""
     stream = trace.stream
     version, ladder = stream.versions[0], stream.ladder
     if not version.rule.state or not len(stream.row):
@@ -220,36 +245,38 @@ def _try_states(trace: Trace) -> None:
     row = stream.row[-1]
     for player in range(len(trace.games)):
         state, games = trace.state(player), trace.games[player]
-        for what, ask in (
+        for function_name, call in (
             ("enter", partial(rule_calls.enter_version, version, ladder, state)),
             ("new_season", partial(rule_calls.begin_season, version, ladder, row, state)),
-            ("age", partial(rule_calls.age_state, version, ladder, row, state, DAYS_AWAY)),
+            ("age", partial(rule_calls.age_state, version, ladder, row, state, IDLE_DAYS)),
             ("rank_by", partial(rule_calls.find_rank_value, version, ladder, state)),
             ("provisional", partial(rule_calls.is_provisional, version, ladder, state, games)),
         ):
-            _ask_twice(stream, row, what, (), ask)
+            _call_twice(stream, row, function_name, (), call)
 
 
-def _at(failure: RuleFailure) -> str:
-    """Return what failed, and at which drawn game."""
+def _describe_failure(failure: RuleFailure) -> str:
+    """Return the message of a failure, with the number of the drawn game."""
     return str(failure) if failure.row is None else f"{failure}, at drawn game {failure.row + 1}"
 
 
-def _ask_twice(stream: Stream, row: int, what: str, given: Any, ask: Callable[[], Any]) -> Any:
-    """Return the answer of a rule's function. Raises `RuleFailure` if asking again gives another one, or if the
-    function wrote to what it was `given`.
+def _call_twice(stream: Stream, row: int, function_name: str, arguments: Any, call: Callable[[], Any]) -> Any:
+    """Return the result of a rule's function.
+
+    Raises `RuleFailure` if a second call returns something else, or if the function changed its arguments.
     """
-    before = deepcopy(given)
-    answers = [ask(), ask()]
-    if answers[0] != answers[1]:
-        raise _broken(stream, row, what, f"{what} gave {answers[0]}, and then {answers[1]} for the same game")
-    if given != before:
-        raise _broken(stream, row, what, f"{what} wrote to its input")
-    return answers[0]
+    before = deepcopy(arguments)
+    first, second = call(), call()
+    if first != second:
+        problem = f"{function_name} gave {first}, and then {second} for the same game"
+        raise _make_failure(stream, row, function_name, problem)
+    if arguments != before:
+        raise _make_failure(stream, row, function_name, f"{function_name} wrote to its input")
+    return first
 
 
 def _try_game(trace: Trace, game: int) -> None:
-    """Ask all functions of a rule about a game that was replayed. Raises `RuleFailure`."""
+    """Call all functions of a rule on a replayed game. Raises `RuleFailure`."""
     stream = trace.stream
     version, row, ladder = stream.versions[stream.version[game]], stream.row[game], stream.ladder
     low, high = stream.offsets[game], stream.offsets[game + 1]
@@ -257,31 +284,32 @@ def _try_game(trace: Trace, game: int) -> None:
         (trace.gaps.column(name) if name in HISTORY_COLUMNS else column)[low:high].tolist()
         for name, column in zip(version.rule.columns, stream.columns, strict=True)
     ]
-    before = _states_before(trace, game)
+    before = _find_states_before(trace, game)
     n, names = high - low, [f"player {number}" for number in range(high - low)]
-    twice = partial(_ask_twice, stream, row)
-    given = (before, columns)
+    call_twice = partial(_call_twice, stream, row)
+    arguments = (before, columns)
 
-    reason = twice("check", given, lambda: rule_calls.check_game(version, ladder, row, n, columns))
+    reason = call_twice("check", arguments, lambda: rule_calls.check_game(version, ladder, row, n, columns))
     if reason is not None:
-        raise _broken(stream, row, "check", f"check first let the game through, and then said: {reason}")
+        raise _make_failure(stream, row, "check", f"check first let the game through, and then said: {reason}")
     if version.rule.state:
-        after = twice("score", given, lambda: rule_calls.score_states(version, ladder, row, before, columns))[1]
+        score = partial(rule_calls.score_states, version, ladder, row, before, columns)
+        after = call_twice("score", arguments, score)[1]
         stored = [column[low:high] for column in trace.states_before]
         _compare_changes(stream, row, rule_calls.subtract(after[0], stored[0]), trace.changes[low:high].tolist())
     else:
         after = [_score_from_junk(trace, game, before[0], columns)]
     if version.rule.adds:
         _try_adding(stream, row, before, columns, rule_calls.subtract(after[0], before[0]))
-    twice("explain", given,
-          lambda: rule_calls.explain_states(version, ladder, row, names, before, columns, after))  # fmt: skip
-    twice("remark", given, lambda: rule_calls.remark_on_game(version, ladder, row, names, columns))
+    explain = partial(rule_calls.explain_states, version, ladder, row, names, before, columns, after)
+    call_twice("explain", arguments, explain)
+    call_twice("remark", arguments, lambda: rule_calls.remark_on_game(version, ladder, row, names, columns))
     if version.rule.chance is not None and n > 1:
         _try_chances(stream, row, before, columns)
 
 
-def _states_before(trace: Trace, game: int) -> list[list[int]]:
-    """Return the states that the players of a game bring to it, by column."""
+def _find_states_before(trace: Trace, game: int) -> list[list[int]]:
+    """Return the players' states before a game, by column."""
     stream = trace.stream
     version, low, high = stream.versions[stream.version[game]], stream.offsets[game], stream.offsets[game + 1]
     stored = [column[low:high].tolist() for column in trace.states_before]
@@ -298,65 +326,72 @@ def _states_before(trace: Trace, game: int) -> list[list[int]]:
 
 
 def _score_from_junk(trace: Trace, game: int, points: list[int], columns: list[list[int]]) -> list[int]:
-    """Return the points after a game, which must not depend on what was in the places to be filled in."""
+    """Return the points after a game. Raises `RuleFailure` if they depend on what the output arrays held before."""
     stream = trace.stream
     version, row = stream.versions[stream.version[game]], stream.row[game]
     change, minted = trace.changes[stream.offsets[game] : stream.offsets[game + 1]].tolist(), trace.mints[game]
     for junk in JUNK:
-        found, again = _ask_twice(
-            stream, row, "score", (points, columns), partial(_score, stream, version, row, points, columns, junk)
-        )
-        _compare_changes(stream, row, found, change)
-        if again != minted:
-            told = f"score minted {again} and {minted} for the same game"
-            raise _broken(stream, row, "score", f"{told}; it has to keep no state")
-    return [had + gain for had, gain in zip(points, change, strict=True)]
+        score = partial(_score, stream, version, row, points, columns, junk)
+        repeated_change, repeated_minted = _call_twice(stream, row, "score", (points, columns), score)
+        _compare_changes(stream, row, repeated_change, change)
+        if repeated_minted != minted:
+            problem = f"score minted {repeated_minted} and {minted} for the same game"
+            raise _make_failure(stream, row, "score", f"{problem}; it must not keep state between calls")
+    return [before + gain for before, gain in zip(points, change, strict=True)]
 
 
 def _try_adding(stream: Stream, row: int, before: list[list[int]], columns: list[list[int]], change: list[int]) -> None:
-    """Raise `RuleFailure` if what a game gives depends on what players have, though the rule says that it adds."""
+    """Raise `RuleFailure` if the changes depend on the players' points although the rule has `adds = True`."""
     version = stream.versions[0]
     if len(before) > 1:
-        raise _broken(stream, row, "score", f"a rule with adds = True keeps points alone, not {len(before)} numbers")
-    others = [points + (number + 1) * version.rule.scale for number, points in enumerate(before[0])]
-    after = rule_calls.score_states(version, stream.ladder, row, [others], columns)[1]
-    if (found := rule_calls.subtract(after[0], others)) != change:
-        told = f"score gave the changes {change}, and {found} to players with other points"
-        raise _broken(stream, row, "score", f"{told}; with adds = True it looks at nobody's points")
+        problem = f"a rule with adds = True keeps points alone, not {len(before)} numbers"
+        raise _make_failure(stream, row, "score", problem)
+    shifted = [points + (number + 1) * version.rule.scale for number, points in enumerate(before[0])]
+    after = rule_calls.score_states(version, stream.ladder, row, [shifted], columns)[1]
+    if (shifted_change := rule_calls.subtract(after[0], shifted)) != change:
+        problem = f"score gave the changes {change}, and {shifted_change} to players with other points"
+        raise _make_failure(stream, row, "score", f"{problem}; with adds = True it must not read points")
 
 
-def _compare_changes(stream: Stream, row: int, found: list[int], change: list[int]) -> None:
-    if found != change:
-        told = f"score gave the changes {found} and {change} for the same game"
-        raise _broken(stream, row, "score", f"{told}; it has to fill in all {len(change)} and keep no state")
+def _compare_changes(stream: Stream, row: int, repeated: list[int], change: list[int]) -> None:
+    """Raise `RuleFailure` if a repeated call gave other changes."""
+    if repeated != change:
+        problem = f"score gave the changes {repeated} and {change} for the same game"
+        remedy = f"it must fill in all {len(change)}, and keep no state between calls"
+        raise _make_failure(stream, row, "score", f"{problem}; {remedy}")
 
 
 def _try_chances(stream: Stream, row: int, before: list[list[int]], columns: list[list[int]]) -> None:
-    """Ask what a rule expects of two pairs of opponents. Raises `RuleFailure`."""
+    """Check a rule's predictions for two pairs of opponents. Raises `RuleFailure`."""
     version, ladder, n = stream.versions[0], stream.ladder, len(before[0])
     side = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else [MISSING] * n
-    of_others = [j for j in range(1, n) if side[j] == MISSING or side[j] != side[0]]
+    opponents = [j for j in range(1, n) if side[j] == MISSING or side[j] != side[0]]
     states: Any = before if version.rule.state else before[0]
-    for what, function in (("chance", rule_calls.expected_chance), ("draw", rule_calls.draw_chance)):
-        if getattr(version.rule, what) is None:
+    for name, function in (("chance", rule_calls.expected_chance), ("draw", rule_calls.draw_chance)):
+        if getattr(version.rule, name) is None:
             continue
-        for i, j in {(0, j) for j in (*of_others[:1], *of_others[-1:])}:
-            both = [
-                _ask_twice(stream, row, what, (before, columns),
-                           partial(function, version, ladder, row, *pair, states, columns))
+        for i, j in {(0, j) for j in (*opponents[:1], *opponents[-1:])}:
+            left, right = (
+                _call_twice(
+                    stream,
+                    row,
+                    name,
+                    (before, columns),
+                    partial(function, version, ladder, row, *pair, states, columns),
+                )
                 for pair in ((i, j), (j, i))
-            ]  # fmt: skip
-            wrong = abs(sum(both) - rule_calls.SCORE_ONE) if what == "chance" else abs(both[0] - both[1])
-            if wrong > NEARLY:
-                told = f"{what} gave {both[0]} for one of two players and {both[1]} for the other"
-                needed = f"they sum to 2^32 = {rule_calls.SCORE_ONE}" if what == "chance" else "they are the same"
-                raise _broken(stream, row, what, f"{told}; {needed}")
+            )
+            error = abs(left + right - rule_calls.SCORE_ONE) if name == "chance" else abs(left - right)
+            if error > ROUNDING_MAX:
+                problem = f"{name} gave {left} for one of two players and {right} for the other"
+                rule = f"must sum to 2^32 = {rule_calls.SCORE_ONE}" if name == "chance" else "must be the same"
+                raise _make_failure(stream, row, name, f"{problem}; they {rule}")
 
 
 def _score(
     stream: Stream, version: Version, row: int, points: list[int], columns: list[list[int]], junk: int
-) -> tuple[list[int], int]:  # fmt: skip
-    """Return the changes of a game, starting from junk in their places, and what is minted. Raises `RuleFailure`."""
+) -> tuple[list[int], int]:
+    """Score a game with `junk` in the output array; return the changes and the minted units. Raises `RuleFailure`."""
     rule = version.rule
     change = [junk] * len(points)
     try:
@@ -367,33 +402,34 @@ def _score(
     return change, minted
 
 
-def _broken(stream: Stream, row: int, what: str, message: str) -> RuleFailure:
-    return rule_calls.make_failure(stream.ladder, stream.rule, ContractError(message), row, what)
+def _make_failure(stream: Stream, row: int, function_name: str, message: str) -> RuleFailure:
+    return rule_calls.make_failure(stream.ladder, stream.rule, ContractError(message), row, function_name)
 
 
 def _try_compiled(trace: Trace, problems: dict[str, str]) -> bool:
-    """Tell whether the rule could be compiled; results that differ from a trace are added to the `problems`."""
+    """Replay with compiled code and compare; return whether the rule could be compiled."""
     stream = trace.stream
     if is_built_in(stream.rule) or not compiling.is_allowed() or not len(stream.row):
         return False
-    found = replay_compiled(stream, {})
-    if found is None:
+    compiled = replay_compiled(stream, {})
+    if compiled is None:
         return False
-    for what in ("points", "states", "games", "minted", "burned"):
-        if _plain(getattr(found, what)) != _plain(getattr(trace, what)):
-            problems.setdefault("compiled", f"compiled code gave other {what} than the interpreted rule: does a "
-                                            "number exceed 64 bits?")  # fmt: skip
+    for name in ("points", "states", "games", "minted", "burned"):
+        if _to_lists(getattr(compiled, name)) != _to_lists(getattr(trace, name)):
+            problem = f"compiled code gave other {name} than the interpreted rule: does a number exceed 64 bits?"
+            problems.setdefault("compiled", problem)
     return True
 
 
-def _plain(value: Any) -> Any:
+def _to_lists(value: Any) -> Any:
+    """Return a number, or a column or columns as lists, for comparison."""
     if isinstance(value, int):
         return value
-    return [value if isinstance(value, int) else list(value) for value in value]
+    return [item if isinstance(item, int) else list(item) for item in value]
 
 
-def trial_lines(trial: Trial) -> Iterator[str]:
-    """Yield the outcome of a trial, line by line, except for what is wrong."""
+def describe_trial(trial: Trial) -> Iterator[str]:
+    """Yield the outcome of a trial, line by line, without its problems."""
     if not trial.drawn:
         yield "its lists sum places; there is no game to try it on"
         return

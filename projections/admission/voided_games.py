@@ -1,6 +1,7 @@
-"""Games that are recorded again and already there, but voided: which they are, and what makes them count again.
+"""Notes on imported games that already exist but are voided, each with the command that restores them.
 
-An undo that voided them is undone. So is any act that only voids, if it voids several; else the game is reinstated.
+If an undo voided the games, or a changeset voided several games and did nothing else, the note suggests undoing it;
+otherwise it suggests `ratings reinstate`.
 """
 
 from collections.abc import Mapping
@@ -10,45 +11,48 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.rejections import count, csv_item
-from ratings_ledger.projections.admission.acts import Act, act_of
-from ratings_ledger.projections.admission.undoing import UNDONE
+from ratings_ledger.projections.admission.changesets import Changeset, load_changeset
+from ratings_ledger.projections.admission.undo import UNDONE
 
-ACTS_TOLD, NAMES_TOLD = 3, 3
+CHANGESETS_MAX, NAMES_MAX = 3, 3
 VOIDS = frozenset({"game.voided", "event.voided"})
 
 
-def voided_told(connection: Connection, voided: Mapping[str, KnownEvent]) -> list[str]:
-    """Return what is said of voided games, given what voids each by game_id: a note for each of the first acts that
-    did.
+def describe_voided_games(connection: Connection, voided: Mapping[str, KnownEvent]) -> list[str]:
+    """Return one note per changeset that voided any of the games, up to a limit.
+
+    `voided` maps each game id to the event that voids it.
     """
-    left, told = dict(voided), list[str]()
-    while left and len(told) < ACTS_TOLD:
-        void = next(iter(left.values()))
-        act = act_of(connection, void.position or 0)
-        names = [name for name, one in left.items() if act.has(one.position)]
-        for name in names:
-            del left[name]
-        told.append(f"{_are_voided(names)}; {_way_back(act, void, names)}")
-    if left:
-        are = "is" if len(left) == 1 else "are"
-        told.append(f"{len(left):,} more {are} voided; ratings log GAME shows by whom and why")
-    return told
+    remaining, notes = dict(voided), list[str]()
+    while remaining and len(notes) < CHANGESETS_MAX:
+        void = next(iter(remaining.values()))
+        changeset = load_changeset(connection, void.position or 0)
+        game_ids = [game_id for game_id, event in remaining.items() if changeset.has(event.position)]
+        for game_id in game_ids:
+            del remaining[game_id]
+        notes.append(f"{_describe_games(game_ids)}; {_suggest_restore(changeset, void, game_ids)}")
+    if remaining:
+        more = f"{count(len(remaining), 'more game')} {'is' if len(remaining) == 1 else 'are'} voided"
+        notes.append(f"{more}; to see who voided one and why: ratings log GAME")
+    return notes
 
 
-def _are_voided(names: list[str]) -> str:
-    if len(names) == 1:
-        return f"{csv_item(names[0])} is voided, so it does not count"
-    more = f" and {len(names) - NAMES_TOLD:,} more" if len(names) > NAMES_TOLD else ""
-    listed = ", ".join(map(csv_item, names[:NAMES_TOLD]))
-    return f"{len(names):,} games are voided, so they do not count: {listed}{more}"
+def _describe_games(game_ids: list[str]) -> str:
+    if len(game_ids) == 1:
+        return f"{csv_item(game_ids[0])} is voided, so it does not count"
+    more = f" and {len(game_ids) - NAMES_MAX:,} more" if len(game_ids) > NAMES_MAX else ""
+    listed = ", ".join(map(csv_item, game_ids[:NAMES_MAX]))
+    return f"{len(game_ids):,} games are voided, so they do not count: {listed}{more}"
 
 
-def _way_back(act: Act, void: KnownEvent, names: list[str]) -> str:
-    """Return what makes games count again that an act voided."""
+def _suggest_restore(changeset: Changeset, void: KnownEvent, game_ids: list[str]) -> str:
+    """Return the command that restores the games that a changeset voided."""
     is_undo = str(void.data["reason"]).startswith(UNDONE)
-    if is_undo or (act.types.keys() <= VOIDS and act.events > 1):
-        others = act.types["game.voided"] - len(names)
-        more = f", and takes back {count(others, 'other void')}" if others else ""
-        return f"ratings undo {act.position} changes that{more}"
-    name = quote(names[0])
-    return f"ratings reinstate {name} --reason TEXT changes that" + (" for the first" if len(names) > 1 else "")
+    if is_undo or (changeset.types.keys() <= VOIDS and changeset.event_count > 1):
+        other_voids = changeset.types["game.voided"] - len(game_ids)
+        command = f"ratings undo {changeset.position}"
+        more = f" (this also reverts {count(other_voids, 'other void')})" if other_voids else ""
+        restore = "restore it" if len(game_ids) == 1 else "restore them"
+        return f"to {restore}: {command}{more}"
+    first = "it" if len(game_ids) == 1 else "the first"
+    return f"to restore {first}: ratings reinstate {quote(game_ids[0])} --reason TEXT"

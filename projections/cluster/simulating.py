@@ -39,7 +39,7 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import read_rulesets_at
 from ratings_ledger.projections.queries.coordinates import Coordinates, load_times, parse_as_of, resolve_known_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.published import as_published
+from ratings_ledger.projections.queries.published_lists import load_published_list
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.rule_calls import add_game_id
 from ratings_ledger.projections.rulesets.rule_errors import is_built_in
@@ -162,7 +162,7 @@ def _compare_packs(
                 "under": ruleset.model_dump(mode="json", exclude_unset=True),
                 "as_of": request.as_of,
                 "lists": [
-                    [*published_list, [[*row] for row in as_published(connection, published_list).rows]]
+                    [*published_list, [[*row] for row in load_published_list(connection, published_list).rows]]
                     for published_list in pack_lists
                 ],
             }

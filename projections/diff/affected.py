@@ -16,7 +16,7 @@ from ratings_ledger.ledger.store.log import read_events_of_type, read_known_even
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import apply, settle_facts, take_drafts
-from ratings_ledger.projections.queries.explain import row_of_game
+from ratings_ledger.projections.queries.explain import find_game_row
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladders import Stream, find_changes, parse_name
 from ratings_ledger.projections.rulesets.versions import Version, bind
@@ -65,7 +65,7 @@ def find_affected_between(connection: Connection, before: Facts, after: Facts, e
     games = set[str]()
     for facts in (before, after) if event.type in GAME_EVENTS else ():
         with suppress(Unknown):  # before its first record
-            games.add(str(facts.label("game", row_of_game(connection, facts, event.data["game_id"]))))
+            games.add(str(facts.label("game", find_game_row(connection, facts, event.data["game_id"]))))
     return describe_affected(event.type, event.data, games)
 
 
@@ -95,7 +95,7 @@ def apply_drafts(
             row = facts.rows.setdefault(data["game_id"], NONE)
             if row == NONE and draft.type != "game.recorded":
                 with suppress(Unknown):
-                    facts.rows[data["game_id"]] = row_of_game(connection, facts, data["game_id"])
+                    facts.rows[data["game_id"]] = find_game_row(connection, facts, data["game_id"])
         affected.update(find_affected(facts, draft.type, data))
         apply(facts, position, KnownEvent(draft.event_id, draft.type, draft.occurred_at, data))
         if draft.type == "player.renamed":

@@ -23,8 +23,8 @@ from ratings_ledger.projections.diff.path import Attribution, Cause, attribute
 from ratings_ledger.projections.exact_numbers import as_exact
 from ratings_ledger.projections.queries.coordinates import Coordinates, CoordinateSpec, load_times, moment
 from ratings_ledger.projections.queries.ladders_at import require_player
-from ratings_ledger.projections.queries.published import as_published
-from ratings_ledger.projections.queries.results import FROM, HIDDEN, Answer, Result, RowSequence
+from ratings_ledger.projections.queries.published_lists import load_published_list
+from ratings_ledger.projections.queries.results import HIDDEN, NAMED_FROM, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 
 
@@ -68,7 +68,7 @@ class PointsAttributed(Answer, RowSequence[AttributedCause]):
     _rows_member: ClassVar[str] = "causes"
     player: str
     ladder: str
-    before: AttributedEnd = field(metadata=FROM)
+    before: AttributedEnd = field(metadata=NAMED_FROM)
     to: AttributedEnd
     start: Fraction
     change: Fraction
@@ -146,7 +146,7 @@ def _find_contradictions(loader: SideLoader, ladder: str, player: str, end: Attr
     connection = loader.connection
     for entry in published_lists(connection, head(connection).position, ladder):
         if (loader.find_as_of(entry), entry.known_at) == (end.at.as_of, end.at.known_at):
-            listed, ids = as_published(connection, entry), identities(connection).ids(player)
+            listed, ids = load_published_list(connection, entry), identities(connection).ids(player)
             points = next((row.value(listed.scale) for row in listed.rows if row.player in ids), None)
             if points != end.points:
                 value = "nothing" if points is None else decimal(points.numerator, points.denominator)

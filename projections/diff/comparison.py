@@ -28,8 +28,8 @@ from ratings_ledger.projections.queries.coordinates import (
     ruleset_ids,
 )
 from ratings_ledger.projections.queries.ladders_at import LadderCache, Ladders, Ranking, check_version, suggest_ladder
-from ratings_ledger.projections.queries.published import as_published, compared_at
-from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Answer, Result, RowSequence
+from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, Absent, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
@@ -147,7 +147,7 @@ class Difference(RowSequence[DifferingRow]):
     a: ComparedSide
     b: ComparedSide
     rows: tuple[DifferingRow, ...]
-    radius: ImpactSummary = field(metadata=SPREAD)
+    radius: ImpactSummary = field(metadata=INLINE)
     quality: QualityPair | Absent = field(default=ABSENT, kw_only=True)
 
 
@@ -311,7 +311,7 @@ class SideLoader:
         ruleset_id = parse_name(published.ladder).ruleset_id
         versions = self.facts(published.known_at).rulesets.get(ruleset_id) or self.latest.rulesets.get(ruleset_id)
         # without an installed rule the list cannot be recomputed
-        return published.as_of if versions is None else compared_at(published, versions[0].ruleset)
+        return published.as_of if versions is None else find_comparison_time(published, versions[0].ruleset)
 
     def load_published(self, published: PublishedList) -> Side:
         """Load a list as it was published."""
@@ -319,7 +319,7 @@ class SideLoader:
             Coordinates(published.as_of, published.known_at, None), published.ruleset, published.position
         )
         ladders = self.ladders(Coordinates(None, published.known_at, None)).for_ladder(published.ladder)
-        return Side(description, RankedState(ladders.facts, as_published(self.connection, published)))
+        return Side(description, RankedState(ladders.facts, load_published_list(self.connection, published)))
 
     def load_side(self, ladder: str, source: SideSource) -> Side:
         """Load one side of a comparison. Raises the errors of `load_computed`."""

@@ -34,9 +34,9 @@ from ratings_ledger.projections.diff.comparison import RankedPoints, ReplayedLad
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import apply_event, decode, note_time, settle_facts
 from ratings_ledger.projections.queries.coordinates import Times, moment
-from ratings_ledger.projections.queries.event_texts import what_was_decided
+from ratings_ledger.projections.queries.event_texts import describe_decision
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.results import FROM, HIDDEN, Answer, Result, RowSequence
+from ratings_ledger.projections.queries.results import HIDDEN, NAMED_FROM, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 from ratings_ledger.projections.rulesets.versions import newest
@@ -96,7 +96,7 @@ class Decisions(Answer, RowSequence[Decision]):
     """
 
     _rows_member: ClassVar[str] = "decisions"
-    before: int = field(metadata=FROM)
+    before: int = field(metadata=NAMED_FROM)
     to: int
     head: str
     games: int
@@ -168,7 +168,7 @@ def _build_decision(
 ) -> Decision:
     people = identities(connection, end.position)
     descriptions = tuple(
-        what_was_decided(Log(connection, position - 1), event, times, people)
+        describe_decision(Log(connection, position - 1), event, times, people)
         for position, _, event in entries[:DESCRIPTIONS_MAX]
         if event is not None
     )

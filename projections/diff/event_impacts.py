@@ -27,11 +27,11 @@ from ratings_ledger.projections.diff.comparison import (
 from ratings_ledger.projections.diff.impact import build_log_lookups, compute_impact_between
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.event_texts import (
-    what_was_decided,
-    words_of,
+    describe_decision,
+    describe_recorded_event,
 )
-from ratings_ledger.projections.queries.games_log import RecordedEvent
 from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.queries.recorded_events import RecordedEvent
 from ratings_ledger.projections.queries.results import (
     HIDDEN,
     Answer,
@@ -75,9 +75,9 @@ def compute_event_impact(connection: Connection, before: Ladders, after: Ladders
         ),
         impact.changes,
         impact.published,
-        description=what_was_decided(Log(connection, position - 1), event, times, identities(connection, position))
+        description=describe_decision(Log(connection, position - 1), event, times, identities(connection, position))
         if TYPES[event.type].decided
-        else words_of(RecordedEvent(fields), times),
+        else describe_recorded_event(RecordedEvent(fields), times),
         failed=impact.failed,
         times=times,
     )

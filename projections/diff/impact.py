@@ -30,7 +30,7 @@ from ratings_ledger.projections.diff.period_impacts import PeriodImpact, compare
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times, load_times, moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
-from ratings_ledger.projections.queries.published import as_published, compared_at
+from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, RowSequence
 from ratings_ledger.projections.replay.ladders import Stream, parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
@@ -92,7 +92,7 @@ def build_log_lookups(connection: Connection, position: int) -> LogLookups:
     """Return lookups in the log up to a position."""
     return LogLookups(
         partial(published_lists, connection, position),
-        lambda published: as_published(connection, published),
+        lambda published: load_published_list(connection, published),
         lambda failure, facts: describe_failure(failure, facts, connection),
     )
 
@@ -159,7 +159,7 @@ def _compare_lists(
     stream = old_ladder.stream or new_ladder.stream
     facts = old_ladder.facts, new_ladder.facts
     for published in lists:
-        as_of = published.as_of if stream is None else compared_at(published, stream.versions[0].ruleset)
+        as_of = published.as_of if stream is None else find_comparison_time(published, stream.versions[0].ruleset)
         old, new = (_map_rows(ladder.at(as_of).ranking) for ladder in (old_ladder, new_ladder))
         if rekey_by_current_id(old, new, *facts) == new:
             continue

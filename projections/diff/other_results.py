@@ -12,8 +12,8 @@ from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.rejections import Refused, count
 from ratings_ledger.projections.diff.affected import apply_drafts
 from ratings_ledger.projections.queries.coordinates import Coordinates
-from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, row_of_game
-from ratings_ledger.projections.queries.game_timelines import game_story, ladders_of_game
+from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, find_game_row
+from ratings_ledger.projections.queries.game_timelines import list_ladders_of_game, load_timeline
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import HIDDEN, Answer, LastEvent, Result, RowSequence
 from ratings_ledger.projections.queries.survey import Survey
@@ -52,15 +52,15 @@ def compute_other_result(survey: Survey, game_id: str, places: Sequence[int]) ->
 
     Raises `Unknown` (game-unknown), and `BadArgument` for places that no result of the game can have.
     """
-    timeline = game_story(survey, game_id)
+    timeline = load_timeline(survey, game_id)
     survey.failures = []  # the loop below collects them again
     if timeline.voided:
         raise BadArgument(f"{game_id} is voided, so no result changes any points", "place")
     correction = _build_correction(timeline.data, places)
     after, *_ = apply_drafts(survey.connection, survey.everything, [correction])
-    row = row_of_game(survey.connection, survey.facts, game_id)
+    row = find_game_row(survey.connection, survey.facts, game_id)
     rows = list[HypotheticalResult]()
-    for ladder in ladders_of_game(after.facts, row):
+    for ladder in list_ladders_of_game(after.facts, row):
         with survey.collect_failure():
             rows += _compare_on_ladder(survey, after, ladder, game_id, row)
     return OtherResult(

@@ -19,7 +19,7 @@ from ratings_ledger.projections.diff.decisions import (
 )
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.last_events import last_event, last_event_at
-from ratings_ledger.projections.queries.published import Publication
+from ratings_ledger.projections.queries.published_lists import Publication
 from ratings_ledger.projections.queries.results import (
     HIDDEN,
     Answer,

@@ -25,7 +25,7 @@ from ratings_ledger.projections.exact_numbers import NOTHING, ExactNumber
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.history import Change, Course, load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.published import as_published, compared_at
+from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Answer, Result, RowSequence
 from ratings_ledger.projections.replay.replay import find_starting_points
 from ratings_ledger.projections.rulesets.versions import newest
@@ -146,7 +146,8 @@ def _find_last_list(connection: Connection, ladders: Ladders, ladder: str) -> tu
     lists = {
         published: until
         for published in published_lists(connection, ladders.facts.position, ladder)
-        if (until := compared_at(published, ruleset)) is not None and (ladders.as_of is None or until <= ladders.as_of)
+        if (until := find_comparison_time(published, ruleset)) is not None
+        and (ladders.as_of is None or until <= ladders.as_of)
     }
     if not lists:
         return None, 0
@@ -160,7 +161,7 @@ def _find_listed_points(
     """Return a person's points on a published list, under this id or else the first of their other ids; None if they
     are not on it.
     """
-    listed = as_published(connection, published)
+    listed = load_published_list(connection, published)
     points = {row.player: row.value(listed.scale) for row in listed.rows if ladders.facts.current(row.player) == player}
     return points.get(player, points[min(points)] if points else None)
 

@@ -25,8 +25,8 @@ from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, find_versions
 from ratings_ledger.projections.queries.results import (
     HIDDEN,
-    SET,
-    SPREAD,
+    INLINE,
+    NAMED_SET,
     Answer,
     Result,
 )
@@ -40,7 +40,7 @@ from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind, l
 class SimulatedLadder(Result):
     """A ladder under another ruleset: the impact summary, the prediction quality of both, and each affected player."""
 
-    radius: ImpactSummary = field(metadata=SPREAD)
+    radius: ImpactSummary = field(metadata=INLINE)
     quality: QualityPair
     changes: tuple[Effect, ...]
 
@@ -58,7 +58,7 @@ class Variant(Result):
     """
 
     ruleset: str
-    settings: dict[str, str] = field(metadata=SET)
+    settings: dict[str, str] = field(metadata=NAMED_SET)
     ladders: tuple[SimulatedLadder, ...]
     published: tuple[DifferingList, ...]
     left_out: tuple[str, ...] = field(default=(), metadata=HIDDEN)

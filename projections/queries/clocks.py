@@ -1,4 +1,4 @@
-"""A game clock for people: every timer at an instant, and how a player's timer came about."""
+"""Queries about game clocks: every timer at an instant, and the explanation of a player's timer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ratings_ledger.projections.queries.results import Answer, Result
 
 @dataclass(frozen=True, slots=True)
 class PlayerTimers(Result):
-    """A player's timers, in milliseconds; `running` is `main`, `auxiliary` or None, which without a choice all are."""
+    """A player's timers, in milliseconds. `running` is `main`, `auxiliary` or None; None without a pending choice."""
 
     player: str
     main_ms: int
@@ -35,8 +35,8 @@ class PlayerTimers(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class PauseAsked(Result):
-    """Should the game be paused? The time left for answers, who has said yes, and how many must."""
+class PauseRequest(Result):
+    """A pending request to pause the game: the time left for answers, and the given and required yes votes."""
 
     asked_by: str
     left_ms: int
@@ -46,14 +46,14 @@ class PauseAsked(Result):
 
 @dataclass(frozen=True, slots=True)
 class ClockState(Answer):
-    """Every timer of a game at an instant; times are the server's, in milliseconds."""
+    """Every timer of a game at an instant; times are server times, in milliseconds."""
 
     game_id: str
     at: int
     started_at: int
     recorded_until: int
     stopped_at: int | None
-    pause_asked: PauseAsked | None
+    pause_asked: PauseRequest | None
     pause_granted_at: int | None
     paused_at: int | None
     pause_left_ms: int | None
@@ -63,9 +63,9 @@ class ClockState(Answer):
 
 @dataclass(frozen=True, slots=True)
 class ClockExplanation(Answer):
-    """How a player's main timer came about, line by line, ending with their removal if there is one.
+    """The explanation of a player's main timer, line by line, up to their removal if there is one.
 
-    The changes of all lines sum to the main timer. Lines after `recorded_until` are what falls due if no more comes.
+    The changes of all lines sum to the main timer. Lines after `recorded_until` follow if no more events arrive.
     """
 
     game_id: str
@@ -77,12 +77,13 @@ class ClockExplanation(Answer):
     lines: tuple[ClockLine, ...]
 
 
-def events_of_clock(
+def load_current_clock_events(
     connection: Connection, game_id: str, until: int
 ) -> tuple[list[dict[str, Any]], Callable[[str], str]]:
-    """Return the live events of a game's clock up to a position, under current ids, and what gives somebody's id there.
+    """Return the live events of a game's clock up to a position, and a function that maps an id to the one used there.
 
-    The ids are as recorded if two of a clock's players have become one person. Raises `Unknown` if there are no events.
+    The events have current ids, or recorded ones if two of the players have become one person. Raises `Unknown` if
+    there are no events.
     """
     events = load_clock_events(connection, read_rulesets_at(connection, until).rulesets, game_id, until)
     if not events:
@@ -91,90 +92,96 @@ def events_of_clock(
     players = {player for event in events for player in event["data"].get("players", ())}
     if len(set(map(current, players))) < len(players):
         return events, str
-    return [event | {"data": _renamed(event["data"], current)} for event in events], current
+    return [event | {"data": _use_current_ids(event["data"], current)} for event in events], current
 
 
-def _renamed(data: dict[str, Any], current: Callable[[str], str]) -> dict[str, Any]:
-    """Return what an event of a clock says, with current ids."""
-    found = dict(data)
+def _use_current_ids(data: dict[str, Any], current: Callable[[str], str]) -> dict[str, Any]:
+    """Return the data of a clock event with current ids."""
+    data = dict(data)
     if "player" in data:
-        found["player"] = current(data["player"])
+        data["player"] = current(data["player"])
     if "players" in data:
-        found["players"] = list(map(current, data["players"]))
-    return found
+        data["players"] = list(map(current, data["players"]))
+    return data
 
 
-def games_timed(facts: Facts) -> frozenset[str]:
+def find_clocked_games(facts: Facts) -> frozenset[str]:
     """Return the games whose clock was started."""
-    gone = facts.recorded.withdrawn
+    withdrawn = facts.recorded.withdrawn
     return frozenset(
         game_id
         for game_id, events in facts.recorded.clocks.items()
-        if any(kind == "clock.started" and at not in gone for at, _, kind, _ in events)
+        if any(type_name == "clock.started" and position not in withdrawn for position, _, type_name, _ in events)
     )
 
 
 def show_clock(events: Sequence[Mapping[str, Any]], at: int | None = None) -> ClockState:
-    """Return every timer of a game at an instant, by default the last event. Raises `Unknown` as `clock_at` refuses."""
-    clock = _at(events, at)
+    """Return every timer of a game at an instant, by default at the last event. Raises `Unknown`."""
+    clock = _replay_clock(events, at)
     paused = clock.paused_at
     return ClockState(
-        clock.game_id,
-        clock.now,
-        clock.started_at,
-        clock.recorded_until,
-        clock.stopped_at,
-        _question(clock),
-        clock.pause_granted_at,
-        paused,
-        None if paused is None else max(paused + clock.timers.pause_ms - clock.now, 0),
-        tuple(one.player for one in clock.playing if one.player in clock.resume_asked),
-        tuple(_timers(clock, one) for one in clock.players.values()),
+        game_id=clock.game_id,
+        at=clock.now,
+        started_at=clock.started_at,
+        recorded_until=clock.recorded_until,
+        stopped_at=clock.stopped_at,
+        pause_asked=_describe_pause_request(clock),
+        pause_granted_at=clock.pause_granted_at,
+        paused_at=paused,
+        pause_left_ms=None if paused is None else max(paused + clock.timers.pause_ms - clock.now, 0),
+        resume_asked=tuple(player.player for player in clock.playing if player.player in clock.resume_asked),
+        players=tuple(_list_timers(clock, player) for player in clock.players.values()),
     )
 
 
 def explain_clock(events: Sequence[Mapping[str, Any]], player: str, at: int | None = None) -> ClockExplanation:
-    """Return how a player's main timer came about, up to an instant, by default as far as the events lead if no more
-    come.
+    """Explain a player's main timer up to an instant, by default to the end of the game if no more events arrive.
 
-    If it is running at the end, the last line says "so far". Raises `Unknown` as `clock_at` refuses, and for somebody
-    who does not play.
+    If the timer is running then, the last line says "so far". Raises `Unknown`, also for a player who is not in the
+    game.
     """
-    clock = _at(events, at)
+    clock = _replay_clock(events, at)
     if at is None:
         settle_completely(clock)
-    one = clock.players.get(player)
-    if one is None:
+    player_clock = clock.players.get(player)
+    if player_clock is None:
         raise Unknown(*build_unknown_player(clock, player))
-    one.add_line(clock.now, "", "")
+    player_clock.add_line(clock.now, "", "")
     return ClockExplanation(
-        clock.game_id, player, clock.now, clock.recorded_until, one.main_ms, one.removed_at, tuple(one.lines)
+        game_id=clock.game_id,
+        player=player,
+        at=clock.now,
+        recorded_until=clock.recorded_until,
+        main_ms=player_clock.main_ms,
+        removed_at=player_clock.removed_at,
+        lines=tuple(player_clock.lines),
     )
 
 
-def _at(events: Sequence[Mapping[str, Any]], at: int | None) -> GameClock:
+def _replay_clock(events: Sequence[Mapping[str, Any]], at: int | None) -> GameClock:
+    """Return the clock at an instant. Raises `Unknown` with the rejection of `clock_at`."""
     clock = clock_at(events, at)
     if isinstance(clock, Rejection):
         raise Unknown(clock.code, clock.message)
     return clock
 
 
-def _question(clock: GameClock) -> PauseAsked | None:
+def _describe_pause_request(clock: GameClock) -> PauseRequest | None:
     if clock.question is None:
         return None
-    said_yes = tuple(one.player for one in clock.playing if one.player in clock.question.yes)
-    return PauseAsked(clock.question.asked_by, clock.question.left_ms, said_yes, clock.yes_needed)
+    yes = tuple(player.player for player in clock.playing if player.player in clock.question.yes)
+    return PauseRequest(clock.question.asked_by, clock.question.left_ms, yes, clock.yes_needed)
 
 
-def _timers(clock: GameClock, one: PlayerClock) -> PlayerTimers:
-    runs = clock.is_running and one.choice is not None
+def _list_timers(clock: GameClock, player: PlayerClock) -> PlayerTimers:
+    is_running = clock.is_running and player.choice is not None
     return PlayerTimers(
-        one.player,
-        one.main_ms,
-        one.choice,
-        None if one.choice is None else one.auxiliary_ms,
-        ("auxiliary" if one.auxiliary_ms else "main") if runs else None,
-        one.removed_at,
-        one.left_at,
-        one.disconnected_at,
+        player=player.player,
+        main_ms=player.main_ms,
+        choice=player.choice,
+        auxiliary_ms=None if player.choice is None else player.auxiliary_ms,
+        running=("auxiliary" if player.auxiliary_ms else "main") if is_running else None,
+        removed_at=player.removed_at,
+        left_at=player.left_at,
+        disconnected_at=player.disconnected_at,
     )

@@ -1,10 +1,10 @@
-"""How results look in a terminal and in a notebook: a line for each, and tables of their rows.
+"""The display of results in a terminal and in a notebook: a line for each result, and tables of rows.
 
-    >>> from ratings_ledger.projections.queries.results import Failed
-    >>> describe(Failed("elo/all", "no rule"))
-    "Failed(ladder='elo/all', reason='no rule')"
+    >>> from ratings_ledger.projections.queries.results import ReplayFailure
+    >>> describe(ReplayFailure("elo/all", "no rule"))
+    "ReplayFailure(ladder='elo/all', reason='no rule')"
 
-Numbers are rounded, times are to the minute; members that are empty or only names for machines are left out.
+Numbers are rounded and times shown to the minute. Empty members and members for machines are left out.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
 from ratings_ledger.projections.queries.result_members import ABSENT, INSTANTS, as_time
 
-LINE_MAX = 110  # characters of a line
-TEXT_MAX = 60  # characters of one value
-ROWS_SHOWN, COLUMNS_SHOWN = 30, 12
-# what only machines read
-UNSHOWN = frozenset(
+LINE_MAX = 110  # characters in a line
+TEXT_MAX = 60  # characters in one value
+ROWS_MAX, COLUMNS_MAX = 30, 12
+# members for machines
+MACHINE_MEMBERS = frozenset(
     {"event_id", "ledger_id", "digest", "seed", "head", "record", "state_exact", "before_exact", "after_exact"}
 )
-MEMBERS_MAX = 6  # a dictionary with more is no value beside others
-# colours come from the notebook, so that tables are readable on light and on dark ground
+MEMBERS_MAX = 6  # a longer dictionary does not fit beside other values
+# the notebook's own colours keep the tables readable on light and dark backgrounds
 STYLE = (
     ".ratings-ledger table{border-collapse:collapse;color:inherit;background:transparent}"
     ".ratings-ledger th,.ratings-ledger td{padding:.15em .7em;text-align:left;color:inherit;background:transparent;"
@@ -39,153 +39,157 @@ STYLE = (
 
 
 def describe(result: object, rows: Sequence[Any] | None = None) -> str:
-    """Return a result in one line; `rows` are those that it consists of, if it does."""
-    parts = [] if rows is None else [_count(rows)]
+    """Return a result in one line; `rows` are the rows of a result that is a sequence."""
+    parts = [] if rows is None else [_count_rows(rows)]
     for name, value in scalars(result):
-        parts.append(f"{name}={_brief(value)}")
+        parts.append(f"{name}={_format_brief(value)}")
     if rows is None:
         parts += [f"{name}: {len(value)}" for name, value in nested(result)]
-        parts = parts or [f"{name}={value!r}" for name, value in _members(result) if is_dataclass(value)]
-    line, shown = "", 0
+        parts = parts or [f"{name}={value!r}" for name, value in _list_members(result) if is_dataclass(value)]
+    line, part_count = "", 0
     for part in parts:
         longer = f"{line}, {part}" if line else part
-        if shown and len(longer) > LINE_MAX:
+        if part_count and len(longer) > LINE_MAX:
             line += ", …"
             break
-        line, shown = longer, shown + 1
+        line, part_count = longer, part_count + 1
     return f"{type(result).__name__}({line})"
 
 
 def notebook_table(result: object, rows: Sequence[Any] | None = None) -> str:
-    """Return a result as a table for a notebook: the rows that it consists of, or its members and what they hold."""
+    """Return a result as an HTML table: its rows, or its members and a table for each sequence of rows in it."""
     times = getattr(result, "times", UTC_TIMES)
     parts = [f"<style>{STYLE}</style>"]
     if rows is not None:
-        told = " · ".join(f"{escape(name)} <bdi>{_cell(value, times)}</bdi>" for name, value in scalars(result))
-        parts.append(f"<p><b>{type(result).__name__}</b>{told and ' · '}{told}</p>{_table(rows, times)}")
+        summary = " · ".join(
+            f"{escape(name)} <bdi>{_format_cell(value, times)}</bdi>" for name, value in scalars(result)
+        )
+        parts.append(f"<p><b>{type(result).__name__}</b>{summary and ' · '}{summary}</p>{_build_table(rows, times)}")
     else:
-        parts_of = ((name, repr(value)) for name, value in _members(result) if is_dataclass(value))
+        inner_results = ((name, repr(value)) for name, value in _list_members(result) if is_dataclass(value))
         lines = "".join(
-            f"<tr><th>{escape(name)}</th><td{_attributes(value)}>{_cell(value, times, LINE_MAX)}</td></tr>"
-            for name, value in (*scalars(result), *parts_of)
+            f"<tr><th>{escape(name)}</th>"
+            f"<td{_format_attributes(value)}>{_format_cell(value, times, LINE_MAX)}</td></tr>"
+            for name, value in (*scalars(result), *inner_results)
         )
         parts.append(f"<p><b>{type(result).__name__}</b></p><table>{lines}</table>")
-        parts += [f"<p>{escape(name)}</p>{_table(inner, times)}" for name, inner in nested(result)]
+        parts += [f"<p>{escape(name)}</p>{_build_table(inner_rows, times)}" for name, inner_rows in nested(result)]
     return f'<div class="ratings-ledger">{"".join(parts)}</div>'
 
 
 def scalars(result: Any, *, deeply: bool = False) -> Iterator[tuple[str, Any]]:
-    """Yield the members of a result that are shown as one value, with their names.
+    """Yield the names and values of the members that are shown as one value.
 
     Args:
-        result: a result, or a tuple with names.
-        deeply: also those of the results and short dictionaries in it, as `stakes.win`.
+        result: a result or a named tuple.
+        deeply: include the members of results and short dictionaries in it, as in `stakes.win`.
     """
     names = set[str]()
-    for name, value in _members(result):
-        parts = value.named() if isinstance(value, Coordinates) else {name: value}
-        for one, part in parts.items():
-            is_empty = part is None or part is ABSENT or (isinstance(part, tuple) and all(one is None for one in part))
-            if is_empty or one in names or one in UNSHOWN:
+    for member, value in _list_members(result):
+        parts = value.named() if isinstance(value, Coordinates) else {member: value}
+        for name, part in parts.items():
+            is_empty = part is None or part is ABSENT
+            is_empty = is_empty or (isinstance(part, tuple) and all(item is None for item in part))
+            if is_empty or name in names or name in MACHINE_MEMBERS:
                 continue
-            names.add(one)
+            names.add(name)
             if not _is_nested(part):
-                yield one, as_time(part) if one in INSTANTS and isinstance(part, str) else part
+                yield name, as_time(part) if name in INSTANTS and isinstance(part, str) else part
             elif deeply:
-                inner = scalars(part) if is_dataclass(part) else _short_items(part)
-                yield from ((f"{one}.{key}", inside) for key, inside in inner)
+                inner = scalars(part) if is_dataclass(part) else _list_short_items(part)
+                yield from ((f"{name}.{key}", inner_value) for key, inner_value in inner)
 
 
-def _short_items(value: Any) -> Iterable[tuple[str, Any]]:
-    """Return the members of a short dictionary of texts."""
+def _list_short_items(value: Any) -> Iterable[tuple[str, Any]]:
+    """Return the items of a short dictionary of texts; empty for other values."""
     is_short = isinstance(value, dict) and len(value) <= MEMBERS_MAX
-    return value.items() if is_short and all(isinstance(one, str) for one in value.values()) else ()
+    return value.items() if is_short and all(isinstance(text, str) for text in value.values()) else ()
 
 
 def nested(result: Any) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield the members of a result that are rows of their own, with their names."""
-    for name, value in _members(result):
-        if isinstance(value, tuple) and value and all(is_dataclass(one) or isinstance(one, tuple) for one in value):
+    """Yield the names and values of the members that are sequences of rows."""
+    for name, value in _list_members(result):
+        if isinstance(value, tuple) and value and all(is_dataclass(item) or isinstance(item, tuple) for item in value):
             yield name, value
 
 
-def _members(result: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of a result's members, without what is worked out only when it is read."""
+def _list_members(result: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of a result's members, without those that are computed on demand."""
     if not is_dataclass(result):
         yield from result._asdict().items()
         return
     for member in fields(result):
-        how = member.metadata
-        if how.get("hidden") or "read" in how:
+        marker = member.metadata
+        if marker.get("hidden") or "read" in marker:
             continue
         value = getattr(result, member.name)
-        if not how.get("spread"):
-            yield how.get("name", member.name), value
+        if not marker.get("inline"):
+            yield marker.get("name", member.name), value
         elif isinstance(value, dict):
-            first = how.get("columns", {})
-            yield from ((one, value[one]) for one in dict.fromkeys([*first, *value]) if one in value)
+            first = marker.get("columns", {})
+            yield from ((name, value[name]) for name in dict.fromkeys([*first, *value]) if name in value)
         else:
-            yield from _members(value)
+            yield from _list_members(value)
 
 
 def _is_nested(value: object) -> bool:
-    """Tell whether a value is a result, a dictionary, or holds some of these."""
+    """Tell whether a value is a result or a dictionary, or contains one."""
     if isinstance(value, Coordinates | dict) or is_dataclass(value):
         return True
     return isinstance(value, tuple | list) and any(
-        is_dataclass(one) or isinstance(one, tuple | dict | list) for one in value
+        is_dataclass(item) or isinstance(item, tuple | dict | list) for item in value
     )
 
 
-def _brief(value: Any) -> str:
-    """Return a value as a line shows it."""
+def _format_brief(value: Any) -> str:
+    """Format a value for a line."""
     if isinstance(value, Fraction | float):
-        return _rounded(value)
+        return _format_number(value)
     if isinstance(value, datetime):
         return f"{value.astimezone(UTC):%Y-%m-%d %H:%MZ}"
     if isinstance(value, tuple | list):
-        told = ", ".join(map(_brief, value[:4])) + (", …" if len(value) > 4 else "," if len(value) == 1 else "")
-        return f"({told})"
+        end = ", …" if len(value) > 4 else "," if len(value) == 1 else ""
+        return f"({', '.join(map(_format_brief, value[:4]))}{end})"
     if isinstance(value, str):
-        return repr(_cut(value))
+        return repr(_truncate(value))
     return str(value)
 
 
-def _rounded(value: Fraction | float) -> str:
-    """Return a number with two places, or with four if it is less than one."""
+def _format_number(value: Fraction | float) -> str:
+    """Format a fraction with two decimals, or with four below one; a float with four significant digits."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return decimal(value.numerator, value.denominator, 2 if abs(value) >= 1 else 4)
 
 
-def _count(rows: Sequence[Any]) -> str:
+def _count_rows(rows: Sequence[Any]) -> str:
     return f"{len(rows):,} row{'' if len(rows) == 1 else 's'}"
 
 
-def _cut(text: str, width: int = TEXT_MAX) -> str:
+def _truncate(text: str, width: int = TEXT_MAX) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _table(rows: Sequence[Any], times: Times) -> str:
-    """Return the first rows as a table, and a line that says how many there are."""
-    lines = [dict(scalars(row, deeply=True)) for row in rows[:ROWS_SHOWN]]
-    every = list(dict.fromkeys(name for line in lines for name in line))
-    names, others = every[:COLUMNS_SHOWN], every[COLUMNS_SHOWN:]
-    columns = [_column(name, [line.get(name) for line in lines], times) for name in names]
-    head = "".join(title for title, _ in columns)
+def _build_table(rows: Sequence[Any], times: Times) -> str:
+    """Return the first rows as an HTML table, with a line that counts all rows."""
+    lines = [dict(scalars(row, deeply=True)) for row in rows[:ROWS_MAX]]
+    all_names = list(dict.fromkeys(name for line in lines for name in line))
+    names, omitted = all_names[:COLUMNS_MAX], all_names[COLUMNS_MAX:]
+    columns = [_build_column(name, [line.get(name) for line in lines], times) for name in names]
+    head = "".join(heading for heading, _ in columns)
     body = "".join(f"<tr>{''.join(cells)}</tr>" for cells in zip(*(cells for _, cells in columns), strict=True))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if names else ""
-    told = f"the first {ROWS_SHOWN} of {_count(rows)}" if len(rows) > ROWS_SHOWN else _count(rows)
-    more = f"; more columns: {', '.join(map(escape, others))}" if others else ""
-    return f"{table}<p><small>{told}{more}</small></p>"
+    summary = f"the first {ROWS_MAX} of {_count_rows(rows)}" if len(rows) > ROWS_MAX else _count_rows(rows)
+    more = f"; more columns: {', '.join(map(escape, omitted))}" if omitted else ""
+    return f"{table}<p><small>{summary}{more}</small></p>"
 
 
-def _column(name: str, values: Sequence[Any], times: Times) -> tuple[str, list[str]]:
-    """Return the heading and the cells of a column; its numbers have the same number of places."""
-    there = [value for value in values if value is not None]
-    if any(isinstance(value, datetime) for value in there):
+def _build_column(name: str, values: Sequence[Any], times: Times) -> tuple[str, list[str]]:
+    """Return the heading and the cells of a column, with the same number of decimals in all cells."""
+    present = [value for value in values if value is not None]
+    if any(isinstance(value, datetime) for value in present):
         name = times.column(name)
-    numbers = [value for value in there if isinstance(value, Fraction)]
+    numbers = [value for value in present if isinstance(value, Fraction)]
     places = 4 if numbers and all(abs(value) <= 1 for value in numbers) and any(numbers) else 2
     cells = []
     for value in values:
@@ -193,24 +197,24 @@ def _column(name: str, values: Sequence[Any], times: Times) -> tuple[str, list[s
             whole, _, rest = decimal(value.numerator, value.denominator, places).partition(".")
             text = f"{whole}.{rest:0<{places}}"
         else:
-            text = _cell(value, times)
-        cells.append(f"<td{_attributes(value)}>{text}</td>")
-    return f"<th{_attributes(next(iter(there), None))}>{escape(name)}</th>", cells
+            text = _format_cell(value, times)
+        cells.append(f"<td{_format_attributes(value)}>{text}</td>")
+    return f"<th{_format_attributes(next(iter(present), None))}>{escape(name)}</th>", cells
 
 
-def _attributes(value: object) -> str:
-    """Return the attributes of a cell: numbers are flush right, and each text goes in its own direction."""
+def _format_attributes(value: object) -> str:
+    """Return the attributes of a cell: numbers are right-aligned, and each text runs in its own direction."""
     if isinstance(value, int | Fraction | float) and not isinstance(value, bool):
         return ' class="n"'
     return ' dir="auto"' if isinstance(value, str) else ""
 
 
-def _cell(value: Any, times: Times, width: int = TEXT_MAX) -> str:
-    """Return a value as a cell shows it, escaped."""
+def _format_cell(value: Any, times: Times, width: int = TEXT_MAX) -> str:
+    """Format a value for a cell, escaped."""
     if value is None:
         return ""
     if isinstance(value, Fraction):
-        return _rounded(value)
+        return _format_number(value)
     if isinstance(value, datetime):
         return escape(times.minute(value))
     if isinstance(value, bool):
@@ -218,5 +222,6 @@ def _cell(value: Any, times: Times, width: int = TEXT_MAX) -> str:
     if isinstance(value, int):
         return f"{value}"
     if isinstance(value, tuple | list):
-        return ", ".join(_cell(one, times) for one in value[:COLUMNS_SHOWN]) + (", …" * (len(value) > COLUMNS_SHOWN))
-    return escape(_brief(value) if isinstance(value, float) else _cut(str(value), width))
+        cells = ", ".join(_format_cell(item, times) for item in value[:COLUMNS_MAX])
+        return cells + ", …" * (len(value) > COLUMNS_MAX)
+    return escape(_format_brief(value) if isinstance(value, float) else _truncate(str(value), width))

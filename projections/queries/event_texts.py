@@ -1,4 +1,4 @@
-"""What an event says, and what a decision decided, in a few words for people."""
+"""Short descriptions of events and decisions for users."""
 
 from __future__ import annotations
 
@@ -20,19 +20,15 @@ from ratings_ledger.ledger.events.revisions import (
 )
 from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.rejections import csv_item
-from ratings_ledger.ledger.store.log import (
-    Log,
-)
+from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.validation.identities import Identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result, describe_sets
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.queries.games_log import (
-    RecordedEvent,
-)
+from ratings_ledger.projections.queries.recorded_events import RecordedEvent
 
-# what an event is called where its type is not told, unless it says so itself
-NAMED = {
+# prefixes for places that do not show the type of an event; other descriptions imply it
+PREFIXES = {
     "player.registered": "the registration of ",
     "import.recorded": "the import of ",
     "list.published": "the published list ",
@@ -42,8 +38,8 @@ NAMED = {
 }
 
 
-def what_was_decided(before: Log, event: KnownEvent, times: Times, people: Identities) -> str:
-    """Return what an event says, given the log before it."""
+def describe_decision(before: Log, event: KnownEvent, times: Times, people: Identities) -> str:
+    """Describe an event as a decision, given the log before it."""
     data = event.data
     if event.type == "player.renamed":
         return f"{data['player']} is {data['new_player']}"
@@ -57,129 +53,130 @@ def what_was_decided(before: Log, event: KnownEvent, times: Times, people: Ident
     if event.type == "club.renamed":
         return f"the club {data['club']} is {data['new_club']}"
     if event.type == "event.voided":
-        return _withdrawn(before, event, times, people)
+        return _describe_withdrawal(before, event, times, people)
     if event.type not in GAME_EVENTS:
-        return NAMED.get(event.type, "") + what_it_says(event.type, data, times)
+        return PREFIXES.get(event.type, "") + describe_event(event.type, data, times)
     game = live_game(before.about(f"game:{data['game_id']}"))
     if game is None:
         return str(data["game_id"])
     if event.type == "game.corrected":
-        return f"{data['game_id']}: {_corrected(game, data['game'], times, people)}"
+        return f"{data['game_id']}: {_describe_correction(game, data['game'], times, people)}"
     return f"{data['game_id']}: {describe_result(people.present(game.data))}"
 
 
 def describe_seed(data: dict[str, Any]) -> str:
-    """Describe with what a player begins, as a `player.seeded` says it."""
+    """Describe a seed, given the data of its event."""
     state = ", ".join(f"{name} {value}" for name, value in data["state"].items())
     games = data.get("games", 0)
     after = f" after {games} game{'s' * (games != 1)} elsewhere" if games else ""
     return f"{data['player']} begins with {state} on {data['ladder']}{after}"
 
 
-def _withdrawn(before: Log, void: KnownEvent, times: Times, people: Identities) -> str:
-    """Return what a withdrawal withdraws: an event, or the withdrawal of one, which counts again."""
-    root, again = find_root(before, void), False
-    if root is None:  # a void that does not count
+def _describe_withdrawal(before: Log, void: KnownEvent, times: Times, people: Identities) -> str:
+    """Describe the target of a void: an event, or the withdrawal of one, which counts again."""
+    root, is_reinstated = find_root(before, void), False
+    if root is None:  # the void itself does not count
         return str(void.data["id"])
     target = before.event(void.data["id"])
     while target is not None and target.type == "event.voided":
-        target, again = before.event(target.data["id"]), not again
-    what = what_was_decided(before, root, times, people)
-    return f"the withdrawal of {what}" if again else what
+        target, is_reinstated = before.event(target.data["id"]), not is_reinstated
+    decision = describe_decision(before, root, times, people)
+    return f"the withdrawal of {decision}" if is_reinstated else decision
 
 
-def _corrected(game: RevisedGame, new: dict[str, Any], times: Times, people: Identities) -> str:
-    """Return how a game was, and how it is after a correction."""
-    changes = what_differs(game, new, times, people)
-    told = ", ".join(f"{about} {now} instead of {was}".lstrip() for about, was, now in changes)
-    moved = new.get("occurred_at", format_instant(game.occurred_at)) != format_instant(game.occurred_at)
-    other = "at another moment of its minute" if moved else "with other details changed"
-    return told or f"{describe_result(people.present(_undated(new)))}, {other}"
+def _describe_correction(game: RevisedGame, new: dict[str, Any], times: Times, people: Identities) -> str:
+    """Describe what a correction changes."""
+    changes = list_changed_members(game, new, times, people)
+    if changes:
+        return ", ".join(f"{member} {after} instead of {before}".lstrip() for member, before, after in changes)
+    is_moved = new.get("occurred_at", format_instant(game.occurred_at)) != format_instant(game.occurred_at)
+    detail = "at another moment of its minute" if is_moved else "with other details changed"
+    return f"{describe_result(people.present(_without_time(new)))}, {detail}"
 
 
-def what_differs(
+def list_changed_members(
     game: RevisedGame, new: dict[str, Any], times: Times, people: Identities
 ) -> list[tuple[str, str, str]]:
-    """Return what a correction changes: what it is about, nothing for the result, how that was and how it is then."""
-    moved = new.get("occurred_at", format_instant(game.occurred_at))
-    there, here = people.present(game.data), people.present(_undated(new))
-    found = []
-    if describe_result(there) != describe_result(here):
-        found.append(("", describe_result(there), describe_result(here)))
-    elif (was := _scores(there)) != (now := _scores(here)):
-        found.append(("scores", was or "-", now or "-"))
-    if (was := describe_sets(there)) != (now := describe_sets(here)):
-        found.append(("sets", was or "-", now or "-"))
-    if times.played(moved) != times.played(game.occurred_at):
-        found.append(("played", times.played_stated(game.occurred_at), times.played_stated(moved)))
-    for name in sorted({*there, *here} - {"participants", "centres", "extra"}):
-        if there.get(name) != here.get(name):
-            found.append((name, str(there.get(name, "-")), str(here.get(name, "-"))))
-    return found
+    """Return (member, before, after) for each change of a correction; the member is empty for the result."""
+    new_time = new.get("occurred_at", format_instant(game.occurred_at))
+    before, after = people.present(game.data), people.present(_without_time(new))
+    changes = []
+    if describe_result(before) != describe_result(after):
+        changes.append(("", describe_result(before), describe_result(after)))
+    elif (old_scores := _format_scores(before)) != (new_scores := _format_scores(after)):
+        changes.append(("scores", old_scores or "-", new_scores or "-"))
+    if (old_sets := describe_sets(before)) != (new_sets := describe_sets(after)):
+        changes.append(("sets", old_sets or "-", new_sets or "-"))
+    if times.played(new_time) != times.played(game.occurred_at):
+        changes.append(("played", times.played_stated(game.occurred_at), times.played_stated(new_time)))
+    for name in sorted({*before, *after} - {"participants", "centres", "extra"}):
+        if before.get(name) != after.get(name):
+            changes.append((name, str(before.get(name, "-")), str(after.get(name, "-"))))
+    return changes
 
 
-def _undated(new: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in new.items() if name != "occurred_at"}
+def _without_time(game: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in game.items() if name != "occurred_at"}
 
 
-def _scores(game: dict[str, Any]) -> str:
-    """Return the scores of a game's participants, as far as they have any."""
-    scored = [(one["player"], one["score"]) for one in game["participants"] if "score" in one]
+def _format_scores(game: dict[str, Any]) -> str:
+    """Return the recorded scores of a game's participants, by player."""
+    scored = [(seat["player"], seat["score"]) for seat in game["participants"] if "score" in seat]
     return ", ".join(f"{player} {score}" for player, score in sorted(scored))
 
 
-def score_of(game: dict[str, Any], player: str) -> str | None:
-    """Return the score recorded for a player of a game; None without one."""
-    return next((_score(seat) for seat in game["participants"] if seat["player"] == player), None)
+def find_score(game: dict[str, Any], player: str) -> str | None:
+    """Return the recorded score of a player in a game, or None."""
+    return next((_format_score(seat) for seat in game["participants"] if seat["player"] == player), None)
 
 
-class OtherSide(NamedTuple):
-    """Opponents of a player: one, or partners of each other, and the recorded score of each."""
+class OpposingSide(NamedTuple):
+    """A player's opponents on one side of a game, alone or as partners, and the recorded score of each."""
 
     players: tuple[str, ...]
     scores: tuple[str | None, ...]
 
 
-def partners_of(game: dict[str, Any], player: str) -> list[str]:
-    """Return the other players on a player's side of a game, by id; two players of one seat are no partners."""
-    own = {side for name, side in _named_sides(game) if name == player}
-    return sorted(name for name, side in _named_sides(game) if name != player and side in own - {None})
+def list_partners(game: dict[str, Any], player: str) -> list[str]:
+    """Return the other players on a player's side of a game, by id; two players of one seat are not partners."""
+    own_sides = {side for name, side in _list_sides(game) if name == player} - {None}
+    return sorted(name for name, side in _list_sides(game) if name != player and side in own_sides)
 
 
-def opponents_of(game: dict[str, Any], player: str) -> list[OtherSide]:
+def list_opponents(game: dict[str, Any], player: str) -> list[OpposingSide]:
     """Return the sides that a player met in a game, by place and then by id."""
-    own_side = partners_of(game, player)
-    placed = zip(places(game), _named_sides(game), game["participants"], strict=True)
-    others = [
-        (place, name, side, _score(participant))
-        for place, (name, side), participant in placed
-        if name not in (player, *own_side)
+    own_side = (player, *list_partners(game, player))
+    seats = zip(places(game), _list_sides(game), game["participants"], strict=True)
+    opponents = [
+        (place, name, side, _format_score(participant))
+        for place, (name, side), participant in seats
+        if name not in own_side
     ]
     members = defaultdict[tuple[str | None, str], list[tuple[str, str | None]]](list)
-    for _, name, side, score in sorted(others, key=lambda opponent: opponent[:2]):
+    for _, name, side, score in sorted(opponents, key=lambda opponent: opponent[:2]):
         members[side, name if side is None else ""].append((name, score))
-    return [OtherSide(*zip(*side, strict=True)) for side in members.values()]
+    return [OpposingSide(*zip(*side, strict=True)) for side in members.values()]
 
 
 def describe_opponents(game: dict[str, Any], player: str) -> list[str]:
     """Describe the sides that a player met in a game, each like `anna (10)` or `anna & ben (3)`."""
-    return [_describe_side(side) for side in opponents_of(game, player)]
+    return [_describe_side(side) for side in list_opponents(game, player)]
 
 
 def describe_played(game: dict[str, Any], player: str) -> str:
     """Describe a player's part in a game, such as `scored 3, with ben, against cleo & dora (2)`."""
-    score, partners = score_of(game, player), " & ".join(map(csv_item, partners_of(game, player)))
-    sides = [f"scored {score}"] * bool(score) + [f"with {partners}"] * bool(partners)
-    return ", ".join([*sides, f"against {', '.join(describe_opponents(game, player))}"])
+    score, partners = find_score(game, player), " & ".join(map(csv_item, list_partners(game, player)))
+    own_parts = [f"scored {score}"] * bool(score) + [f"with {partners}"] * bool(partners)
+    return ", ".join([*own_parts, f"against {', '.join(describe_opponents(game, player))}"])
 
 
-def _named_sides(game: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """Return each participant with the team, or the side of a battle; None for those who play alone."""
+def _list_sides(game: dict[str, Any]) -> list[tuple[str, str | None]]:
+    """Return each participant with the team, or the side of a battle; None for a participant who plays alone."""
     sides = ((seat["player"], seat.get("team", seat.get("side"))) for seat in game["participants"])
     return [(name, None if side is None else str(side)) for name, side in sides]
 
 
-def _describe_side(side: OtherSide) -> str:
+def _describe_side(side: OpposingSide) -> str:
     scores = [f" ({score})" if score else "" for score in side.scores]
     names = [csv_item(name) for name in side.players]
     if len({*scores}) == 1:
@@ -187,38 +184,38 @@ def _describe_side(side: OtherSide) -> str:
     return " & ".join([name + score for name, score in zip(names, scores, strict=True)])
 
 
-def _score(participant: dict[str, Any]) -> str | None:
-    return None if participant.get("score") is None else str(participant["score"])
+def _format_score(seat: dict[str, Any]) -> str | None:
+    return None if seat.get("score") is None else str(seat["score"])
 
 
-def result_told(data: dict[str, Any], has_scores: bool = True) -> str:
-    """Describe a game by its participants, by place or side, with scores, and whether it counts."""
+def describe_outcome(data: dict[str, Any], has_scores: bool = True) -> str:
+    """Describe a game: its participants by place or side, with scores, and notes such as `forfeit` or `not rated`."""
     notes = ["forfeit"] if FORFEIT in (data.get("extra") or {}) else []
     notes += ["aborted"] if data.get("aborted") else [] if data.get("rated", True) else ["not rated"]
     return describe_result(data, has_scores) + (f" ({', '.join(notes)})" if notes else "")
 
 
-def words_of(one: RecordedEvent, times: Times) -> str:
-    """Return what an event says, with the reason for it."""
-    event, target = one.event, one.target
+def describe_recorded_event(recorded: RecordedEvent, times: Times) -> str:
+    """Describe an event, with its reason."""
+    event, target = recorded.event, recorded.target
     if UNREADABLE in event:
         return f"does not count: {event[UNREADABLE]}"
     data = event["data"]
     if event["type"] == "event.voided":
-        what = data["id"] if target is None else f"{target.type} at position {target.position}"
-        return f"withdraws {what}: {data['reason']}"
-    said = what_it_says(event["type"], data, times)
-    return f"{said}: {data['reason']}" if "reason" in data else said
+        name = data["id"] if target is None else f"{target.type} at position {target.position}"
+        return f"withdraws {name}: {data['reason']}"
+    text = describe_event(event["type"], data, times)
+    return f"{text}: {data['reason']}" if "reason" in data else text
 
 
-def what_it_says(type_name: str, data: dict[str, Any], times: Times) -> str:
-    """Return what an event says, without the reason for it; not of a withdrawal, which says nothing by itself."""
+def describe_event(type_name: str, data: dict[str, Any], times: Times) -> str:
+    """Describe an event without its reason. A void needs its target: see `describe_recorded_event`."""
     if type_name == "game.recorded":
-        return f"{data['game_id']}: {result_told(data)}"
+        return f"{data['game_id']}: {describe_outcome(data)}"
     if type_name == "game.corrected":
         moved = data["game"].get("occurred_at")
         dated = f", played {times.played(moved)}" if moved else ""
-        return f"{data['game_id']}: {result_told(data['game'])}{dated}"
+        return f"{data['game_id']}: {describe_outcome(data['game'])}{dated}"
     if type_name in GAME_EVENTS:
         return str(data["game_id"])
     if type_name == "player.renamed":

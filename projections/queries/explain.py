@@ -35,14 +35,14 @@ from ratings_ledger.projections.queries.history import (
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.results import (
     ABSENT,
-    FROM,
     HIDDEN,
+    NAMED_FROM,
     Absent,
     Answer,
     Result,
 )
-from ratings_ledger.projections.queries.shown_states import show_state, show_state_after
 from ratings_ledger.projections.queries.standings import Account, PeriodState, period_state, rows_of_players
+from ratings_ledger.projections.queries.visible_states import build_state_after, build_visible_state
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.arrivals import read_game_day, score_arrivals
 from ratings_ledger.projections.replay.clubs import explain_members
@@ -84,7 +84,7 @@ class StateChange(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Explained(Result):
+class ExplainedParticipant(Result):
     """The effect of a game on a player, term by term; `why_not` is set if the player does not count in it. Under a rule
     that keeps several numbers about a player, `state` has the visible ones, and `provisional` says whether the rule
     considers them unreliable after the game.
@@ -107,7 +107,7 @@ class RatingPeriod(Result):
     open and scored as if it closed now.
     """
 
-    since: datetime = field(metadata=FROM)
+    since: datetime = field(metadata=NAMED_FROM)
     to: datetime
     closed: bool
     closed_now: bool | Absent = ABSENT
@@ -130,7 +130,7 @@ class GameExplanation(Answer):
     why_not: str | None
     remark: str | Absent
     occurred_at: datetime
-    players: tuple[Explained, ...]
+    players: tuple[ExplainedParticipant, ...]
     accounts: tuple[Account, ...]
     at: Coordinates
     assumed: dict[str, str] | Absent = ABSENT
@@ -190,7 +190,7 @@ class GameEffect(NamedTuple):
     assumed: dict[str, str]
 
 
-def row_of_game(connection: Connection, facts: Facts, game_id: str) -> int:
+def find_game_row(connection: Connection, facts: Facts, game_id: str) -> int:
     """Return the row of a game in the facts. Raises `Unknown` (game-unknown)."""
     recorded = read_where(connection, until=facts.position, subject=f"game:{game_id}", type_name="game.recorded")
     row = facts.row_of(recorded[0][0]) if recorded else NONE
@@ -421,7 +421,7 @@ def _explain_participants(
     *,
     effects: Mapping[int, PlayerEffect],
     games: Mapping[int, str],
-) -> tuple[Explained, ...]:
+) -> tuple[ExplainedParticipant, ...]:
     """Return the explanations of all participants by place; without places by their gain, the greatest first.
 
     A participant who does not count has a change of 0 and, if there is a personal one, the reason.
@@ -443,7 +443,7 @@ def _explain_participants(
             effect = PlayerEffect(unchanged, unchanged, [])
         reason = None if p in effects or version is None else explain_left_out(facts, row, p, version)
         explained.append(
-            Explained(
+            ExplainedParticipant(
                 facts.name_of(p),
                 ExactNumber(effect.before[0], scale),
                 ExactNumber(gain(p), scale),
@@ -475,8 +475,8 @@ def _describe_state_change(
     games += 0 if joining is None else joining.games
     # a period's terms name all of its games
     games += len({game for game, _ in effect.terms} - {None}) or 1 if is_counted else 0
-    earlier = show_state(version, effect.before)
-    later = show_state_after(version, before.trace.stream.ladder, effect.after, games)
+    earlier = build_visible_state(version, effect.before)
+    later = build_state_after(version, before.trace.stream.ladder, effect.after, games)
     return StateChange(earlier.decimals, later.decimals, earlier.exact, later.exact), later.provisional
 
 

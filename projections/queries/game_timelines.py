@@ -1,4 +1,4 @@
-"""What became of games: their events, and on every ladder that they belong to why they gave what they gave."""
+"""Game timelines: the events of a game, and the explanation of its effect on each of its ladders."""
 
 from __future__ import annotations
 
@@ -25,20 +25,10 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, moment
-from ratings_ledger.projections.queries.explain import (
-    GameExplanation,
-    explain_game,
-    row_of_game,
-)
+from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, find_game_row
 from ratings_ledger.projections.queries.ladders_at import Ladders, require_player
 from ratings_ledger.projections.queries.last_events import last_event_of_game, last_events_of_games
-from ratings_ledger.projections.queries.results import (
-    AS_IS,
-    HIDDEN,
-    Answer,
-    LastEvent,
-    Result,
-)
+from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Answer, LastEvent, Result
 from ratings_ledger.projections.queries.survey import LadderRow, Survey, all_ladders
 from ratings_ledger.projections.replay.eligibility import explain_not_counted
 from ratings_ledger.projections.replay.ladders import (
@@ -49,132 +39,139 @@ from ratings_ledger.projections.replay.ladders import (
 )
 from ratings_ledger.projections.rulesets.versions import list_games
 
-CHUNK_GAMES = 1_000  # whose records are read at once
+CHUNK_GAMES = 1_000  # the records of this many games are read at once
 Event = dict[str, Any]
 
-LADDERS_OF_PLAYER = 6  # that are named where one of them has to be
+LADDERS_OF_PLAYER = 6  # a message that asks for one of a player's ladders names at most this many
 
 
-def game_story(seen: Survey, game_id: str) -> GameTimeline:
-    """Return a game as it stands, what became of it, and what it did on its ladders. Raises `Unknown`."""
-    row = row_of_game(seen.connection, seen.facts, game_id)
-    (last,) = _last_events(seen, [row])
-    return _story(seen, row, _events(seen, game_id), identities(seen.connection, seen.facts.position), last)
+def load_timeline(survey: Survey, game_id: str) -> GameTimeline:
+    """Return the timeline of a game. Raises `Unknown`."""
+    row = find_game_row(survey.connection, survey.facts, game_id)
+    (last,) = _load_last_events(survey, [row])
+    people = identities(survey.connection, survey.facts.position)
+    return _build_timeline(survey, row, _read_events(survey, game_id), people, last)
 
 
-def stories(seen: Survey, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameTimeline]:
-    """Yield the stories of some games, one at a time; what they did on all ladders, or on one. Raises `Unknown`."""
-    facts, people = seen.facts, identities(seen.connection, seen.facts.position)
+def load_timelines(survey: Survey, game_ids: Sequence[str], ladder: str | None = None) -> Iterator[GameTimeline]:
+    """Yield the timelines of games, one at a time, with explanations for one ladder or all. Raises `Unknown`."""
+    facts, people = survey.facts, identities(survey.connection, survey.facts.position)
     for begin in range(0, len(game_ids), CHUNK_GAMES):
         chunk = game_ids[begin : begin + CHUNK_GAMES]
-        firsts = first_positions(seen.connection, chunk)
-        records = read_records_at(seen.connection, [*firsts.values()])
+        firsts = first_positions(survey.connection, chunk)
+        records = read_records_at(survey.connection, [*firsts.values()])
         rows = [
             facts.row_of(firsts[game_id])
             if firsts.get(game_id, facts.position + 1) <= facts.position
-            else row_of_game(seen.connection, facts, game_id)  # which refuses it
+            else find_game_row(survey.connection, facts, game_id)  # raises the error for an unknown game
             for game_id in chunk
         ]
-        for game_id, row, last in zip(chunk, rows, _last_events(seen, rows), strict=True):
+        for game_id, row, last in zip(chunk, rows, _load_last_events(survey, rows), strict=True):
             first = firsts[game_id]
-            is_alone = facts.live_position[row] == first
-            events = [json.loads(records[first])] if is_alone else _events(seen, game_id)
-            yield _story(seen, row, events, people, last, ladder)
+            is_unchanged = facts.live_position[row] == first
+            events = [json.loads(records[first])] if is_unchanged else _read_events(survey, game_id)
+            yield _build_timeline(survey, row, events, people, last, ladder)
 
 
-def _last_events(seen: Survey, rows: Sequence[int]) -> list[LastEvent]:
-    """Return the last events that games depend on, by their rows."""
-    lasts = [last_event_of_game(seen.connection, seen.everything, row) for row in rows]
-    times = recorded_times(seen.connection, [*dict.fromkeys(lasts)])
-    return [LastEvent(last, moment(times[last])) for last in lasts]
+def _load_last_events(survey: Survey, rows: Sequence[int]) -> list[LastEvent]:
+    """Return the last event that each game depends on, by row."""
+    positions = [last_event_of_game(survey.connection, survey.everything, row) for row in rows]
+    times = recorded_times(survey.connection, [*dict.fromkeys(positions)])
+    return [LastEvent(position, moment(times[position])) for position in positions]
 
 
-def last_positions_of_games(seen: Survey) -> dict[str, int]:
-    """Return the positions of the last events that games depend on, by id, in the order of their first records."""
-    facts = seen.facts
-    ids = games_by_position(seen.connection, facts.position)
+def last_positions_of_games(survey: Survey) -> dict[str, int]:
+    """Return, by game id, the position of the last event that the game depends on, in the order of first records."""
+    facts = survey.facts
+    ids = games_by_position(survey.connection, facts.position)
     rows = range(len(facts.first_position))
-    lasts = last_events_of_games(seen.connection, seen.everything, rows)
-    return {ids[first]: last for first, last in zip(facts.first_position, lasts, strict=True)}
+    positions = last_events_of_games(survey.connection, survey.everything, rows)
+    return {ids[first]: last for first, last in zip(facts.first_position, positions, strict=True)}
 
 
-def _events(seen: Survey, game_id: str) -> list[Event]:
-    """Return the events about a game, as they were written."""
-    found = read_where(seen.connection, until=seen.facts.position, subject=f"game:{game_id}")
-    return [json.loads(text) for _, text in found]
+def _read_events(survey: Survey, game_id: str) -> list[Event]:
+    """Return the events about a game, as recorded."""
+    rows = read_where(survey.connection, until=survey.facts.position, subject=f"game:{game_id}")
+    return [json.loads(record) for _, record in rows]
 
 
-def _story(
-    seen: Survey, row: int, events: Sequence[Event], people: Identities, last: LastEvent, on: str | None = None
+def _build_timeline(
+    survey: Survey,
+    row: int,
+    events: Sequence[Event],
+    people: Identities,
+    last: LastEvent,
+    only_ladder: str | None = None,
 ) -> GameTimeline:
-    facts, told, data = seen.facts, list[TimelineEntry](), dict[str, Any]()
-    seen.failures = []  # those of other games
+    facts, entries, data = survey.facts, list[TimelineEntry](), dict[str, Any]()
+    survey.failures = []  # drop the failures of the previous game
     for event in events:
         if event["type"] == "game.recorded":
             data = event["data"]
         elif event["type"] == "game.corrected" and UNREADABLE not in event:
             data = {"game_id": data["game_id"], **corrected_game(event["data"], 0)[0]}
-        told.append(_told(event, _told_now(people, data)))
+        entries.append(_build_entry(event, _use_current_ids(people, data)))
     game_id = data["game_id"]
-    explained = tuple(_explained(seen, game_id, row, on))
+    explanations = tuple(_explain_on_ladders(survey, game_id, row, only_ladder))
     return GameTimeline(
         game_id,
-        seen.coordinates,
+        survey.coordinates,
         moment(facts.occurred_at[row]),
         row in facts.voided,
         people.present(data) if people else data,
-        tuple(told),
-        explained,
+        tuple(entries),
+        explanations,
         last=last,
-        failed=tuple(seen.failures),
-        times=seen.times,
+        failed=tuple(survey.failures),
+        times=survey.times,
     )
 
 
-def _told_now(people: Identities, data: dict[str, Any]) -> dict[str, Any]:
-    """Return a version of a game with its players' current ids; as it was written if two of them are one person by now.
+def _use_current_ids(people: Identities, data: dict[str, Any]) -> dict[str, Any]:
+    """Return a revision of a game with its players' current ids, unless two of them have become one person.
 
-    That can only be a version that was corrected: in a game as it stands nobody takes part twice.
+    That is possible only in a superseded revision: in a live game nobody takes part twice.
     """
-    now = people.present(data)
-    names = {one["player"] for one in now["participants"]}
-    return now if len(names) == len(data["participants"]) else data
+    current = people.present(data)
+    names = {participant["player"] for participant in current["participants"]}
+    return current if len(names) == len(data["participants"]) else data
 
 
-def _told(event: Event, data: dict[str, Any]) -> TimelineEntry:
+def _build_entry(event: Event, data: dict[str, Any]) -> TimelineEntry:
     result = None if event["type"] == "game.voided" or UNREADABLE in event else describe_result(data)
     return TimelineEntry(
         event["position"], event["type"], event["recorded_at"], event["by"], event["data"].get("reason"), result
     )
 
 
-def _explained(seen: Survey, game_id: str, row: int, on: str | None) -> Iterator[GameExplanation]:
-    """Yield what a game did on each of its ladders, or on one; what cannot be replayed is noted."""
-    for ladder in ladders_of_game(seen.facts, row):
-        if on not in (None, ladder) or ladder.partition("/")[0] in seen.facts.unusable:
+def _explain_on_ladders(survey: Survey, game_id: str, row: int, only_ladder: str | None) -> Iterator[GameExplanation]:
+    """Explain a game on each of its ladders, or on one; a failed replay is recorded in the survey's failures."""
+    for ladder in list_ladders_of_game(survey.facts, row):
+        if only_ladder not in (None, ladder) or ladder.partition("/")[0] in survey.facts.unusable:
             continue
-        there = seen.ladders(ladder.partition("/")[0])
-        with seen.collect_failure():
-            there.trace(ladder)  # of which any game can be told
-            yield explain_game(there, ladder, game_id, row, seen.times)
+        ladders = survey.ladders(ladder.partition("/")[0])
+        with survey.collect_failure():
+            ladders.trace(ladder)  # keep the whole trace, from which any game can be explained
+            yield explain_game(ladders, ladder, game_id, row, survey.times)
 
 
-def ladders_of_game(facts: Facts, row: int) -> list[str]:
-    """Return the ladders that a game belongs to by its labels, whether it counts or not. Lists that sum others have
-    none.
+def list_ladders_of_game(facts: Facts, row: int) -> list[str]:
+    """Return the ladders that a game belongs to by its labels, whether it counts there or not.
+
+    Annual lists are left out: they have no games of their own.
     """
-    found = []
+    ladders = []
     for ruleset_id, versions in sorted(facts.rulesets.items()):
         slugs = list_games(versions)
         if facts.label("game", row) in slugs and not versions[0].ranking.sums_lists:
             for values in list_partition_values(facts, row, versions[0].ruleset):
-                found.append("/".join([ruleset_id, *values]))
-    return found
+                ladders.append("/".join([ruleset_id, *values]))
+    return ladders
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry(Result):
-    """An event about a game: what became of it, who recorded that when and why, and the result from then on."""
+    """An event about a game: its author, time and reason, and the game's result from then on."""
 
     position: int
     type: str
@@ -186,8 +183,8 @@ class TimelineEntry(Result):
 
 @dataclass(frozen=True, slots=True)
 class GameTimeline(Answer):
-    """A game as it stands, with `data` as it was recorded or last corrected; its events, and on every ladder that it
-    belongs to why it changed points; `last` is the last event that it depends on.
+    """A game's current state, with `data` as recorded or last corrected, its events (`story`), and the explanations of
+    its effect on each of its `ladders`. `last` is the last event that the answer depends on.
     """
 
     game_id: str
@@ -201,50 +198,52 @@ class GameTimeline(Answer):
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 
-def ladders_counting(seen: Survey, game_id: str) -> list[str] | None:
-    """Return the ladders on which a game counts or, if it counts on none, those it belongs to; None if unknown."""
-    facts, firsts = seen.facts, first_positions(seen.connection, [game_id])
+def list_counting_ladders(survey: Survey, game_id: str) -> list[str] | None:
+    """Return the ladders on which a game counts or, if there are none, those it belongs to; None if unknown."""
+    facts, firsts = survey.facts, first_positions(survey.connection, [game_id])
     row = facts.row_of(firsts[game_id]) if firsts else NONE
     if row == NONE:
         return None
-    own = ladders_of_game(facts, row)
-    return [name for name in own if _counts(seen.ladders(parse_name(name).ruleset_id), name, row)] or own
+    names = list_ladders_of_game(facts, row)
+    return [name for name in names if _is_counted(survey.ladders(parse_name(name).ruleset_id), name, row)] or names
 
 
-def _counts(ladders: Ladders, ladder: str, row: int) -> bool:
+def _is_counted(ladders: Ladders, ladder: str, row: int) -> bool:
     """Tell whether the ruleset of a ladder counts a game."""
     return explain_not_counted(ladders.facts, row, ladders.facts.rulesets[parse_name(ladder).ruleset_id])[2] is None
 
 
-def ladders_of_player(seen: Survey, player: str) -> list[str]:
+def list_ladders_of_player(survey: Survey, player: str) -> list[str]:
     """Return the ladders that a player is on."""
-    found = list[str]()
-    for ladders, stream in seen.streams(seen.usable):
-        with seen.collect_failure():
+    ladder_names = list[str]()
+    for ladders, stream in survey.streams(survey.usable):
+        with survey.collect_failure():
             names = stream.names
             if stream.ranking.sums_lists:
                 names = [row.player for row in ladders.rank_stream(stream).rows]
             if ladders.facts.current(player) in names:
-                found.append(stream.ladder)
-    return found
+                ladder_names.append(stream.ladder)
+    return ladder_names
 
 
-def longest_first(there: Iterable[LadderRow], names: Sequence[str]) -> list[LadderRow]:
-    """Return the rows of some ladders, the one with most games first, then in the order in which they are named."""
-    place = {name: number for number, name in enumerate(names)}
-    return sorted((row for row in there if row.ladder in place), key=lambda row: (-row.games, place[row.ladder]))
+def sort_by_games(rows: Iterable[LadderRow], names: Sequence[str]) -> list[LadderRow]:
+    """Return the rows of the named ladders, the one with the most games first, and ties in the order of `names`."""
+    index_of = {name: index for index, name in enumerate(names)}
+    return sorted((row for row in rows if row.ladder in index_of), key=lambda row: (-row.games, index_of[row.ladder]))
 
 
-def _latest_first(seen: Survey, rows: Iterable[LadderRow], player: str) -> list[LadderRow]:
+def _sort_by_last_game(survey: Survey, rows: Iterable[LadderRow], player: str) -> list[LadderRow]:
     """Return the rows of a player's ladders with the player's own games, the latest first."""
     # a ladder of clubs has facts of its own
-    streams = {stream.ladder: (ladders.facts, stream) for ladders, stream in seen.streams(seen.usable)}
-    own = [_count_own_games(*streams[row.ladder], row, player) for row in rows]
-    return sorted(own, key=lambda row: (row.last_game is None, -(row.last_game.timestamp() if row.last_game else 0)))
+    streams = {stream.ladder: (ladders.facts, stream) for ladders, stream in survey.streams(survey.usable)}
+    own_rows = [_count_own_games(*streams[row.ladder], row, player) for row in rows]
+    return sorted(
+        own_rows, key=lambda row: (row.last_game is None, -(row.last_game.timestamp() if row.last_game else 0))
+    )
 
 
 def _count_own_games(facts: Facts, stream: Stream, row: LadderRow, player: str) -> LadderRow:
-    """Return a row with the games of one player; that of a list that sums others stays as it is."""
+    """Return a row with the games of one player; the row of an annual list stays as it is."""
     if stream.ranking.sums_lists or facts.current(player) not in stream.names:
         return row
     slots = np.flatnonzero(arrays.as_numpy(stream.players) == stream.names.index(facts.current(player)))
@@ -254,32 +253,40 @@ def _count_own_games(facts: Facts, stream: Stream, row: LadderRow, player: str) 
     return replace(row, games=len(slots), last_game=moment(int(facts.occurred_at[stream.row[last]])))
 
 
-def ladders_meant(seen: Survey, one: str, is_player: bool) -> tuple[Sequence[LadderRow], Sequence[str]]:
-    """Return which ladders may be meant with a player, or unless `is_player` a game, and those on which it counts as a
-    game. Those of a player are the latest first, with the games of that player.
+def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[Sequence[LadderRow], Sequence[str]]:
+    """Return the ladders that a query about a player, or else a game, may mean.
 
-    Where there is one ladder in all, or nothing of that name, the first. Raises `BadArgument` for who is on none,
-    `Unknown`.
+    Those of a game come with the most games first, those of a player with the latest game first and the player's games.
+
+    The second sequence has the ladders on which the game counts, and is empty for a player. With only one ladder in
+    the ledger, or for an unknown name, the first ladder is the only candidate.
+
+    Args:
+        is_player: with False, the name may also be the id of a game.
+
+    Raises `BadArgument` for a player or game on no ladder, and `Unknown` for an unknown player.
     """
-    every = all_ladders(seen).rows
-    of_game = None if is_player else ladders_counting(seen, one)
-    is_entrant = seen.facts.knows(one) or any(there.facts.knows(one) for there in map(seen.ladders, seen.usable))
+    rows = all_ladders(survey).rows
+    of_game = None if is_player else list_counting_ladders(survey, name)
+    is_entrant = survey.facts.knows(name) or any(
+        ladders.facts.knows(name) for ladders in map(survey.ladders, survey.usable)
+    )
     is_known = of_game is not None or is_entrant
-    if len(every) < 2 or not (is_known or is_player):
-        return every[:1], ()
+    if len(rows) < 2 or not (is_known or is_player):
+        return rows[:1], ()
     if not is_known:
-        require_player(seen.facts, one)
-    there = ladders_of_player(seen, one) if of_game is None else of_game
-    own = drop_duplicate_ladders(longest_first(every, there))
+        require_player(survey.facts, name)
+    ladder_names = list_ladders_of_player(survey, name) if of_game is None else of_game
+    candidates = drop_duplicate_ladders(sort_by_games(rows, ladder_names))
     if of_game is None:
-        own = _latest_first(seen, own, one)
-    if not own and not there:
-        raise BadArgument(f"{quote(one)} is on no ladder; see: ratings games", "player")
-    return own, () if of_game is None else [row.ladder for row in own] or there
+        candidates = _sort_by_last_game(survey, candidates, name)
+    if not candidates and not ladder_names:
+        raise BadArgument(f"{quote(name)} is on no ladder; see: ratings games", "player")
+    return candidates, () if of_game is None else [row.ladder for row in candidates] or ladder_names
 
 
-def same_on(found: Iterable[GameExplanation]) -> str | None:
-    """Return the ladder on which a game is explained, if it did the same on all of them."""
-    first, *others = found
-    is_same = all(replace(explanation, ladder=first.ladder) == first for explanation in others)
+def pick_common_ladder(explanations: Iterable[GameExplanation]) -> str | None:
+    """Return the first ladder if the explanations of a game are the same on all ladders, else None."""
+    first, *rest = explanations
+    is_same = all(replace(explanation, ladder=first.ladder) == first for explanation in rest)
     return first.ladder if is_same else None

@@ -42,10 +42,19 @@ from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.lookups import GameRecord, look_up_games
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, Ranking
-from ratings_ledger.projections.queries.published import as_published, compared_at
-from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, ROWS, SPREAD, Absent, Answer, Result, RowSequence
-from ratings_ledger.projections.queries.shown_states import DEVIATION, ShownState, show_state_after
+from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
+from ratings_ledger.projections.queries.results import (
+    ABSENT,
+    AS_ROWS,
+    HIDDEN,
+    INLINE,
+    Absent,
+    Answer,
+    Result,
+    RowSequence,
+)
 from ratings_ledger.projections.queries.standings import PeriodState, rows_of_players
+from ratings_ledger.projections.queries.visible_states import DEVIATION, VisibleState, build_state_after
 from ratings_ledger.projections.replay.ladders import (
     Stream,
     StreamAdjustment,
@@ -171,7 +180,7 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
     records = read_game_records(connection, games)
     versions = GameVersions(connection, facts, records)
     after = zip(trace.states_after(number, steps), trace.games_after(number, steps), strict=True)
-    states = [show_state_after(version, ladder, state, games) for (state, version), games in after]
+    states = [build_state_after(version, ladder, state, games) for (state, version), games in after]
     course = Course(stream, facts.player_numbers[player], steps, games, records, versions, states)
     course.published = _find_contradicting_lists(connection, ladders, ladder, player, course)
     return course
@@ -179,24 +188,24 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
 
 def _find_contradicting_lists(
     connection: Connection, ladders: Ladders, ladder: str, player: str, course: Course
-) -> dict[int, list[Shown]]:
+) -> dict[int, list[ShownPoints]]:
     """Return the published lists that showed other points than today's, by the index in the player's course.
 
     A list belongs to the last change that it covers: the last one played by its `as_of`, or, for a list of a whole
     period, the last one recorded when it was computed. A list that covers no change of today belongs to the first.
     """
-    by_index: dict[int, list[Shown]] = {}
+    by_index: dict[int, list[ShownPoints]] = {}
     facts, ruleset = ladders.facts, ladders.versions(ladder)[0].ruleset
     for entry in published_lists(connection, facts.position, ladder):
-        until = compared_at(entry, ruleset)
+        until = find_comparison_time(entry, ruleset)
         if ladders.as_of is not None and (until is None or until > ladders.as_of):
             continue
         last = course.last_known(entry.known_at) if until is None else bisect_right(course.instants, until) - 1
-        shown = _find_points(as_published(connection, entry), facts, player)
+        shown = _find_points(load_published_list(connection, entry), facts, player)
         today = _compute_points_today(ladders, ladder, player, until, course.values[last]) if last >= 0 else None
         if shown != today:
             as_of = None if entry.as_of is None else moment(entry.as_of)
-            by_index.setdefault(max(last, 0), []).append(Shown(entry.position, as_of, shown))
+            by_index.setdefault(max(last, 0), []).append(ShownPoints(entry.position, as_of, shown))
     return by_index
 
 
@@ -397,7 +406,7 @@ def _rank_at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[in
 
 
 @dataclass(frozen=True, slots=True)
-class Shown(Result):
+class ShownPoints(Result):
     """The points that a published list showed, None if the player was not on it; with its position and `as_of`."""
 
     position: int
@@ -427,7 +436,7 @@ class Change(Result):
     after: Fraction
     ruleset: str | None
     reason: str | Absent = ABSENT
-    published: tuple[Shown, ...] | Absent = ABSENT
+    published: tuple[ShownPoints, ...] | Absent = ABSENT
     cause: str | Absent = ABSENT
     state: dict[str, str] | Absent = ABSENT
     state_exact: dict[str, str] | Absent = ABSENT
@@ -452,14 +461,14 @@ class Course(Sequence[Change]):
         games: Sequence[GameRecord] = (),
         records: dict[int, str] | None = None,
         versions: GameVersions | None = None,
-        states: Sequence[ShownState] = (),
+        states: Sequence[VisibleState] = (),
     ) -> None:
         self.scale = stream.rule.scale if stream else 1
         self.units = [step.before + step.change for step in steps]
         self.instants = [game.occurred_at for game in games]
         self.is_game = [step.game is not None for step in steps]
         self.causes = [step.cause or ("adjustment" if step.game is None else "game") for step in steps]
-        self.published: dict[int, list[Shown]] = {}
+        self.published: dict[int, list[ShownPoints]] = {}
         self.person, self._steps, self._games, self._records = person, steps, games, records or {}
         self._versions, self._states = versions, states
         self._changes: dict[int, Change] = {}
@@ -548,7 +557,7 @@ class PlayerChange(Result):
     """A change of one player's points."""
 
     player: str
-    change: Change = field(metadata=SPREAD)
+    change: Change = field(metadata=INLINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -560,7 +569,7 @@ class History(Answer, RowSequence[Change]):
     player: str
     ladder: str
     at: Coordinates
-    steps: Course = field(metadata=ROWS, repr=False, hash=False)
+    steps: Course = field(metadata=AS_ROWS, repr=False, hash=False)
     period: PeriodState | Absent = ABSENT
     sums_lists: bool = field(default=False, metadata=HIDDEN, kw_only=True)
     running: bool = field(default=True, metadata=HIDDEN, kw_only=True)

@@ -40,7 +40,7 @@ from ratings_ledger.projections.queries.coordinates import (
     UnknownLadder,
     unknown_ruleset,
 )
-from ratings_ledger.projections.queries.shown_states import ShownStates, StatesSeen, exact_states
+from ratings_ledger.projections.queries.visible_states import LadderStates, VisibleStates, format_exact_state
 from ratings_ledger.projections.replay.clubs import build_club_facts, find_places
 from ratings_ledger.projections.replay.continuation import (
     TraceInputs,
@@ -229,7 +229,7 @@ class Ranking:
     burned: int
     adjusted: int
     columns: Sequence[State] = ()  # of the rows' states
-    shown: StatesSeen | None = field(default=None, compare=False, repr=False)
+    visible_states: VisibleStates | None = field(default=None, compare=False, repr=False)
     closed: ClosedPeriods | None = field(default=None, compare=False)
 
     @cached_property
@@ -256,7 +256,7 @@ def _json_row(row: RankedRow, scale: int, columns: Sequence[State]) -> dict[str,
     if row.places is not None:
         member_values["places"] = list(row.places)
     if row.state is not None and len(columns) > 1:
-        member_values["state"] = exact_states(columns, row.state)
+        member_values["state"] = format_exact_state(columns, row.state)
     return member_values
 
 
@@ -273,7 +273,7 @@ def _canonical_row(row: RankedRow, scale: int, columns: Sequence[State]) -> str:
     more = "" if gold is None else f'"gold":{gold},'
     if places is not None:
         more += f'"places":[{",".join(map(str, places))}],'
-    last = "" if state is None or len(columns) < 2 else f',"state":{dump(exact_states(columns, state))}'
+    last = "" if state is None or len(columns) < 2 else f',"state":{dump(format_exact_state(columns, state))}'
     return (
         f'{{"games":{games},{more}"player":{dump_text(player)},"points":"{value}",'
         f'"qualified":{"true" if qualified else "false"},"rank":{"null" if rank is None else rank}{last}}}'
@@ -582,7 +582,7 @@ class Ladders:
             trace.adjusted,
             version.rule.state,
             # a list that is not running computes its own points, not those of the rule's state
-            ShownStates(self.facts, trace, version, self.as_of)
+            LadderStates(self.facts, trace, version, self.as_of)
             if version.rule.state and stream.ranking.running
             else None,
             describe_periods(self.facts, stream, self.as_of),

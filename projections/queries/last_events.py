@@ -1,17 +1,17 @@
-"""The last event that something depends on: known at its position, the log says the same as at that of the facts.
+"""Find the last event that an answer depends on: from its position on, the answer is the same as today.
 
-A ladder depends on every event that ever concerned it: its games, adjustments and published lists, its versions, what
-was corrected, voided or withdrawn there, also of games that are on another ladder now, and who is whom.
+A ladder depends on every event that ever concerned it: its games, adjustments and published lists, its versions,
+corrections, voids and withdrawals (also of games that have since moved to another ladder), and renames.
 
-For a player or a game that is more than needed, since points depend on nothing that is later. Known at a position, a
-ladder is the beginning of what it is now, unless something that was known then was changed afterwards, or something was
-recorded afterwards that comes before it. Each of these excludes a span of positions. So a player depends on the last
-of their own games and adjustments, or on the end of the span that it lies in. A game that is recorded in the order of
-time concerns its own players alone. The others keep their points, games and histories; their ranks, and the gold
-that goes with them, may differ. On an annual list everybody depends on everything, for it adds up ranks.
+A player or a game depends on less, because points never depend on later games. The ladder known at a position is a
+prefix of today's ladder, unless an event known then was changed afterwards, or an event recorded afterwards belongs
+before it. Each such case excludes a span of positions. A player depends on the last of their own games and adjustments
+or, if that lies in an excluded span, on the end of the span. A game recorded in chronological order concerns only its
+own players: the points, games and histories of the others stay the same, but their ranks (and the gold for these) may
+change. On an annual list everyone depends on everything, because it sums ranks.
 
-A published list concerns everybody on its ladder, since they are told what it showed. What carries points over depends
-on all of the seasons before it. `open`, and the zone in which times are shown, are not looked at.
+A published list concerns everyone on its ladder, because histories mention it. A ladder with carried-over points
+depends on all earlier seasons. `open` and the display zone are ignored.
 """
 
 from __future__ import annotations
@@ -29,202 +29,215 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
-from ratings_ledger.projections.queries.changed_facts import Changed, Former, changed_in
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, monthly_ladders
+from ratings_ledger.projections.queries.last_changes import GameRevision, LastChanges, find_last_changes
 from ratings_ledger.projections.queries.results import LastEvent
 from ratings_ledger.projections.replay.eligibility import NEVER, SelectedGames, list_starting_leagues
 from ratings_ledger.projections.replay.ladders import Stream, list_partition_values, parse_name
 from ratings_ledger.projections.replay.partition import Values, is_partitioned_by_time, list_values_at, partition_games
 from ratings_ledger.projections.rulesets.versions import Version, list_games, refuse_months
 
-# of more games than this, the places on their ladders are numbered all at once
-NUMBERED = 100
+# for more games than this, the indexes of all games on a ladder are collected at once
+MANY_GAMES = 100
 
 
 @dataclass
 class RulesetChanges:
-    """Of the ladders of a ruleset, by their partition values: the rows of games that may be on them and were changed
-    (`rows`), and what games were that may have been on them; `starts` has by league, as the number of its label, the
-    last event that changed when it began."""
+    """Changes that concern the ladders of a ruleset, by partition values.
+
+    rows:      changed games that may be on the ladder, by row
+    revisions: superseded revisions of games that may have been on it
+    starts:    for each league, by the number of its label, the last event that changed its start
+    """
 
     rows: dict[Values, Column]
-    former: dict[Values, list[Former]]
+    revisions: dict[Values, list[GameRevision]]
     starts: dict[int, int]
 
 
 @dataclass
-class Dependence:
-    """What a ladder depends on, as positions.
+class LadderDependencies:
+    """The positions of the events that a ladder depends on.
 
-    whole:   the last event about all that is said of it, the past included
-    shown:   the last one about all players on it besides: a published list, or the version that ranks it
-    last:    the last one about any of it
-    spans:   between these, the first included, it was not the beginning of what it is now; ascending
-    reached: for every game and adjustment of `stream`, in one order, the last position up to there
+    whole:   the last event that affects every answer about the ladder, past ones included
+    players: the last other event that affects all of its players: a published list, or the version that ranks it
+    last:    the last event that affects any answer
+    spans:   excluded half-open spans, ascending: there the ladder was not a prefix of today's ladder
+    reached: for each game and adjustment of `stream`, in order, the last position up to there
     """
 
     stream: Stream
     whole: int
-    shown: int
+    players: int
     last: int
     spans: list[tuple[int, int]]
     reached: Column
-    own: dict[int, int] | None = field(default=None)
+    by_person: dict[int, int] | None = field(default=None)
 
 
-_CHANGED: Memo[str, Changed] = Memo()
-_OF_RULESET: Memo[str, RulesetChanges] = Memo()
-_DEPENDENCES: Memo[str, Dependence] = Memo()
+_CHANGES: Memo[str, LastChanges] = Memo()
+_RULESET_CHANGES: Memo[str, RulesetChanges] = Memo()
+_DEPENDENCIES: Memo[str, LadderDependencies] = Memo()
 _GAMES: Memo[str, dict[Values, Column]] = Memo()
 
 
 def last_event_at(connection: Connection, position: int) -> LastEvent:
-    """Return the event at a position as the last one that something depends on."""
+    """Return the event at a position as a result."""
     return LastEvent(position, moment(recorded_at(connection, position)))
 
 
 def last_event(connection: Connection, ladders: Ladders, ladder: str, player: str | None = None, least: int = 0) -> int:
-    """Return the position of the last event that a ladder depends on, or a player there whom the facts know, and what
-    was done at the position `least`, too.
+    """Return the position of the last event that a ladder depends on, or one of its players.
+
+    Args:
+        player: a player in the facts; by default the whole ladder.
+        least: the position of another event that the answer depends on.
 
     Raises `UnknownLadder`, `RulesetUnusable`.
     """
     if ladders.for_ladder(ladder).facts.club_games is not None:
-        return ladders.facts.position  # whatever is recorded of a player may concern a club
-    there = _dependence(connection, ladders, ladder)
-    if there.stream.periods is not None:
-        return ladders.facts.position  # whatever is recorded may close a period
+        return ladders.facts.position  # any event about a player may concern a club
+    dependencies = _load_dependencies(connection, ladders, ladder)
+    if dependencies.stream.periods is not None:
+        return ladders.facts.position  # any event may close a period
     if player is None:
-        return there.last
-    changed, facts = _changed(connection, ladders), ladders.facts
+        return dependencies.last
+    changes, facts = _load_changes(connection, ladders), ladders.facts
     number = facts.player_numbers[player]
-    if there.own is None:
-        there.own = _own(connection, ladders, ladder)
-    own = max(there.own.get(facts.person[number], 0), changed.renamed.get(number, 0)) or _named(facts, changed, number)
-    # a state is shown as of the ladder's last game, whoever played it
-    if there.stream.ranking.sums_lists or any(version.rule.age for version in there.stream.versions):
-        return max(own, there.last)
-    return _after(max(there.whole, there.shown, own, least), [there])
+    if dependencies.by_person is None:
+        dependencies.by_person = _find_last_by_person(connection, ladders, ladder)
+    own = max(dependencies.by_person.get(facts.person[number], 0), changes.renamed.get(number, 0))
+    own = own or _find_first_mention(facts, changes, number)
+    # a state is aged to the ladder's last game, whoever played it
+    if dependencies.stream.ranking.sums_lists or any(version.rule.age for version in dependencies.stream.versions):
+        return max(own, dependencies.last)
+    return _skip_excluded_spans(max(dependencies.whole, dependencies.players, own, least), [dependencies])
 
 
 def last_event_of_game(connection: Connection, ladders: Ladders, row: int) -> int:
-    """Return the position of the last event that a game, given its row in the facts, depends on, with all that it gave
-    on the ladders that it is on.
+    """Return the position of the last event that a game depends on, including its effects on all of its ladders.
 
-    Raises `RulesetUnusable`.
+    `row` is the game's row in the facts. Raises `RulesetUnusable`.
     """
     return next(last_events_of_games(connection, ladders, [row]))
 
 
 def last_events_of_games(connection: Connection, ladders: Ladders, rows: Sequence[int]) -> Iterator[int]:
-    """Yield the same for many games, in the order of their rows. Raises `RulesetUnusable`."""
-    facts, changed = ladders.facts, _changed(connection, ladders)
-    cells, places = dict[int, _OfCell](), dict[str, dict[int, int]]()
+    """Yield, for each game by row, what `last_event_of_game` returns. Raises `RulesetUnusable`."""
+    facts, changes = ladders.facts, _load_changes(connection, ladders)
+    cells, indexes = dict[int, _CellDependencies](), dict[str, dict[int, int]]()
     for row in rows:
         first = facts.first_position[row]
         number = facts.cell[row]
         if number not in cells:
-            cells[number] = _of_cell(connection, ladders, row)
-        there = cells[number]
-        found, own = max(there.last, first, changed.rows[row]), there.ladders
-        if there.dated:
-            own = [*own, *_on(connection, ladders, row, there.dated)]
-        for one in own:
-            name = one.stream.ladder
-            if name not in places:
-                # a few are sooner looked up
-                all_of = enumerate(one.stream.row) if len(rows) > NUMBERED else ()
-                places[name] = {its_row: place for place, its_row in all_of}
-            before = places[name].get(row)
-            if before is None or one.stream.adjustments:
-                before = sum(one.stream.place(facts, (facts.occurred_at[row], first)))
-            found = max(found, one.whole, one.reached[before - 1] if before else 0)
-        yield _after(found, own)
+            cells[number] = _find_cell_dependencies(connection, ladders, row)
+        of_cell = cells[number]
+        last, game_ladders = max(of_cell.last, first, changes.rows[row]), of_cell.ladders
+        if of_cell.dated:
+            game_ladders = [*game_ladders, *_load_game_ladders(connection, ladders, row, of_cell.dated)]
+        for ladder in game_ladders:
+            name = ladder.stream.ladder
+            if name not in indexes:
+                # for a few games, `place` is faster
+                stream_rows = enumerate(ladder.stream.row) if len(rows) > MANY_GAMES else ()
+                indexes[name] = {stream_row: index for index, stream_row in stream_rows}
+            before = indexes[name].get(row)
+            if before is None or ladder.stream.adjustments:
+                before = sum(ladder.stream.place(facts, (facts.occurred_at[row], first)))
+            last = max(last, ladder.whole, ladder.reached[before - 1] if before else 0)
+        yield _skip_excluded_spans(last, game_ladders)
 
 
-class _OfCell(NamedTuple):
-    """What games of a cell depend on: the last event about the rulesets that score them, the ladders that they are on,
-    and the versions of rulesets whose ladders depend on the date, too."""
+class _CellDependencies(NamedTuple):
+    """The events that all games of a cell depend on.
+
+    last:    the last event about a ruleset that scores these games
+    ladders: the ladders that the games are on
+    dated:   the versions of each ruleset whose ladders also depend on the date of a game
+    """
 
     last: int
-    ladders: list[Dependence]
+    ladders: list[LadderDependencies]
     dated: Sequence[Sequence[Version]]
 
 
-def _of_cell(connection: Connection, ladders: Ladders, row: int) -> _OfCell:
-    """Return the same for the cell of a game."""
-    facts, changed = ladders.facts, _changed(connection, ladders)
+def _find_cell_dependencies(connection: Connection, ladders: Ladders, row: int) -> _CellDependencies:
+    """Return the events that all games with the cell of a game depend on."""
+    facts, changes = ladders.facts, _load_changes(connection, ladders)
     slug = facts.texts[facts.cell_of(row).game]
-    scoring = {one.ruleset.id for one in facts.recorded.versions if slug in one.ruleset.scope.game}
-    last = max([changed.everywhere, *(changed.rulesets[ruleset_id] for ruleset_id in {*scoring, *facts.unusable})])
+    scoring = {version.ruleset.id for version in facts.recorded.versions if slug in version.ruleset.scope.game}
+    ruleset_changes = [changes.rulesets[ruleset_id] for ruleset_id in {*scoring, *facts.unusable}]
+    last = max([changes.everywhere, *ruleset_changes])
     usable = [facts.rulesets[ruleset_id] for ruleset_id in sorted(facts.rulesets.keys() - facts.unusable.keys())]
-    mine = [versions for versions in usable if any(slug in version.ruleset.scope.game for version in versions)]
-    dated = [versions for versions in mine if is_partitioned_by_time(versions[0].ruleset)]
-    always = [versions for versions in mine if versions not in dated]
-    return _OfCell(last, _on(connection, ladders, row, always), dated)
+    in_scope = [versions for versions in usable if any(slug in version.ruleset.scope.game for version in versions)]
+    dated = [versions for versions in in_scope if is_partitioned_by_time(versions[0].ruleset)]
+    undated = [versions for versions in in_scope if versions not in dated]
+    return _CellDependencies(last, _load_game_ladders(connection, ladders, row, undated), dated)
 
 
-def _on(connection: Connection, ladders: Ladders, row: int, rulesets: Sequence[Sequence[Version]]) -> list[Dependence]:
+def _load_game_ladders(
+    connection: Connection, ladders: Ladders, row: int, rulesets: Sequence[Sequence[Version]]
+) -> list[LadderDependencies]:
     """Return the ladders of some rulesets, each given by its versions, that a game is on."""
     return [
-        _dependence(connection, ladders, "/".join([versions[0].ruleset.id, *values]))
+        _load_dependencies(connection, ladders, "/".join([versions[0].ruleset.id, *values]))
         for versions in rulesets
         for values in list_partition_values(ladders.facts, row, versions[0].ruleset)
     ]
 
 
-def _after(position: int, ladders: Sequence[Dependence]) -> int:
-    """Return the first position from this one on at which all ladders were the beginnings of what they are now."""
+def _skip_excluded_spans(position: int, ladders: Sequence[LadderDependencies]) -> int:
+    """Return the first position from `position` on that lies in no excluded span of any ladder."""
     while True:
-        before = position
-        for one in ladders:
-            index = bisect_right(one.spans, (position, 2**63)) - 1
+        start = position
+        for ladder in ladders:
+            index = bisect_right(ladder.spans, (position, 2**63)) - 1
             if index >= 0:
-                position = max(position, one.spans[index][1])
-        if position == before:
+                position = max(position, ladder.spans[index][1])
+        if position == start:
             return position
 
 
-# -- all of the log
+# -- the whole log
 
 
-def _changed(connection: Connection, ladders: Ladders) -> Changed:
-    """Return what was changed in the log of these ladders, worked out once for all times that are asked for."""
-    return _CHANGED.get(ladders.at(None), "", lambda: changed_in(connection, ladders.facts))
+def _load_changes(connection: Connection, ladders: Ladders) -> LastChanges:
+    """Return the last change to each subject in the log; computed once for every `as_of`."""
+    return _CHANGES.get(ladders.at(None), "", lambda: find_last_changes(connection, ladders.facts))
 
 
-def _named(facts: Facts, changed: Changed, number: int) -> int:
-    """Return an event that names an id, the first of some kind; by then the ledger knows it."""
+def _find_first_mention(facts: Facts, changes: LastChanges, number: int) -> int:
+    """Return an event that names an id, the first of its kind; the ledger knows the id from there on."""
     recorded = facts.recorded
-    found = [account.position for account in recorded.accounts if account.player == number]
-    found += [adjustment.position for adjustment in recorded.adjustments if adjustment.player == number]
-    found += [seed.position for seed in recorded.seeds if seed.player == number]
-    found += [facts.first_position[row] for row in rows_with(facts, [number])[:1]]
-    found += [former.until for former in changed.former if number in former.players]
-    return min(found, default=facts.position)
+    positions = [account.position for account in recorded.accounts if account.player == number]
+    positions += [adjustment.position for adjustment in recorded.adjustments if adjustment.player == number]
+    positions += [seed.position for seed in recorded.seeds if seed.player == number]
+    positions += [facts.first_position[row] for row in rows_with(facts, [number])[:1]]
+    positions += [revision.until for revision in changes.revisions if number in revision.players]
+    return min(positions, default=facts.position)
 
 
 # -- a ruleset
 
 
-def _of_ruleset(
+def _load_ruleset_changes(
     connection: Connection, ladders: Ladders, ruleset_id: str, versions: Sequence[Version]
 ) -> RulesetChanges:
-    """Return what was changed on the ladders of a ruleset."""
-    return _OF_RULESET.get(ladders, ruleset_id, lambda: _find_changes(connection, ladders, versions))
+    """Return the changes that concern the ladders of a ruleset; computed once."""
+    return _RULESET_CHANGES.get(ladders, ruleset_id, lambda: _find_ruleset_changes(connection, ladders, versions))
 
 
-def _find_changes(connection: Connection, ladders: Ladders, versions: Sequence[Version]) -> RulesetChanges:
-    facts, changed, ruleset = ladders.facts, _changed(connection, ladders), versions[0].ruleset
-    rows = _indices(changed.rows)
-    former: dict[Values, list[Former]] = {}
-    for one in changed.former:
-        if one.cell.game in _slugs(facts, versions) and _is_by(ladders, one.occurred_at):
-            for values in list_values_at(facts, one.cell, one.occurred_at, ruleset):
-                former.setdefault(values, []).append(one)
-    starts = _starts(facts, changed, versions) if ruleset.freeze != "none" else {}
-    return RulesetChanges(_on_ladders(ladders, versions, rows), former, starts)
+def _find_ruleset_changes(connection: Connection, ladders: Ladders, versions: Sequence[Version]) -> RulesetChanges:
+    facts, changes, ruleset = ladders.facts, _load_changes(connection, ladders), versions[0].ruleset
+    rows = _nonzero_indexes(changes.rows)
+    revisions: dict[Values, list[GameRevision]] = {}
+    for revision in changes.revisions:
+        if revision.cell.game in _slugs(facts, versions) and _is_played(ladders, revision.occurred_at):
+            for values in list_values_at(facts, revision.cell, revision.occurred_at, ruleset):
+                revisions.setdefault(values, []).append(revision)
+    starts = _find_league_start_changes(facts, changes, versions) if ruleset.freeze != "none" else {}
+    return RulesetChanges(_group_by_ladder(ladders, versions, rows), revisions, starts)
 
 
 def _slugs(facts: Facts, versions: Sequence[Version]) -> set[int]:
@@ -232,130 +245,137 @@ def _slugs(facts: Facts, versions: Sequence[Version]) -> set[int]:
     return {facts.text_numbers.get(name, NONE - 1) for name in list_games(versions)}
 
 
-def _is_by(ladders: Ladders, instant: int) -> bool:
+def _is_played(ladders: Ladders, instant: int) -> bool:
+    """Tell whether an instant is not after `as_of`."""
     return ladders.as_of is None or instant <= ladders.as_of
 
 
-def _indices(column: Column) -> Column:
-    """Return where a column is not 0."""
+def _nonzero_indexes(column: Column) -> Column:
     return arrays.as_column(np.flatnonzero(arrays.as_numpy(column)).astype(np.int64, copy=False))
 
 
-def _on_ladders(ladders: Ladders, versions: Sequence[Version], rows: Column) -> dict[Values, Column]:
-    """Those of some games that may be on each ladder of a ruleset, voided or not eligible as they may be."""
+def _group_by_ladder(ladders: Ladders, versions: Sequence[Version], rows: Column) -> dict[Values, Column]:
+    """Group games by the ladders of a ruleset that they may be on, including voided and ineligible games."""
     facts, slugs = ladders.facts, _slugs(ladders.facts, versions)
-    mine, some = np.array([cell.game in slugs for cell in facts.cells], dtype=bool), arrays.as_numpy(rows)
-    wanted = mine[arrays.as_numpy(facts.cell)[some]]
+    in_scope, indexes = np.array([cell.game in slugs for cell in facts.cells], dtype=bool), arrays.as_numpy(rows)
+    is_selected = in_scope[arrays.as_numpy(facts.cell)[indexes]]
     if ladders.as_of is not None:
-        wanted &= arrays.as_numpy(facts.occurred_at)[some] <= ladders.as_of
-    rows = arrays.as_column(some[wanted])
+        is_selected &= arrays.as_numpy(facts.occurred_at)[indexes] <= ladders.as_of
+    rows = arrays.as_column(indexes[is_selected])
     zeros = arrays.zeros
-    found = SelectedGames(rows, zeros("h", len(rows)), zeros("q", len(rows) + 1), array("i"))
-    placed = partition_games(facts, versions[0].ruleset, found, None)
-    ends = placed.ladder_from
-    return {values: placed.row[ends[at] : ends[at + 1]] for at, values in enumerate(placed.ladders)}
+    games = SelectedGames(rows, zeros("h", len(rows)), zeros("q", len(rows) + 1), array("i"))
+    partition = partition_games(facts, versions[0].ruleset, games, None)
+    ends = partition.ladder_from
+    return {values: partition.row[ends[at] : ends[at + 1]] for at, values in enumerate(partition.ladders)}
 
 
-def _starts(facts: Facts, changed: Changed, versions: Sequence[Version]) -> dict[int, int]:
-    """By league, the last event that may have changed when it began: see `eligibility.find_league_starts`."""
-    slugs, found, first = _slugs(facts, versions), dict[int, int](), dict[int, int]()
+def _find_league_start_changes(facts: Facts, changes: LastChanges, versions: Sequence[Version]) -> dict[int, int]:
+    """Return, by league, the last event that may have changed its start; see `eligibility.find_league_starts`."""
+    slugs, last_changes, first_played = _slugs(facts, versions), dict[int, int](), dict[int, int]()
 
-    def note(league: int, position: int) -> None:
-        found[league] = max(position, found.get(league, 0))
+    def add(league: int, position: int) -> None:
+        last_changes[league] = max(position, last_changes.get(league, 0))
 
     for created in facts.recorded.leagues:
         if created.game in slugs:
-            note(created.league, changed.last(created.position))
-    for one in changed.former:
-        if one.cell.game in slugs:
-            note(one.cell.league, one.until)
+            add(created.league, changes.last_change_to(created.position))
+    for revision in changes.revisions:
+        if revision.cell.game in slugs:
+            add(revision.cell.league, revision.until)
     leagues = list_starting_leagues(facts, versions)
     for row, cell in enumerate(facts.cell):
         if (league := leagues[cell]) == NONE:
             continue
-        if changed.rows[row]:
-            note(league, changed.rows[row])
-        played = facts.occurred_at[row]
-        if row not in facts.voided and played < first.get(league, NEVER):
-            note(league, facts.first_position[row])
-            first[league] = played
-    return found
+        if changes.rows[row]:
+            add(league, changes.rows[row])
+        played_at = facts.occurred_at[row]
+        if row not in facts.voided and played_at < first_played.get(league, NEVER):
+            add(league, facts.first_position[row])
+            first_played[league] = played_at
+    return last_changes
 
 
 # -- a ladder
 
 
-def _dependence(connection: Connection, ladders: Ladders, ladder: str) -> Dependence:
-    """Return what a ladder depends on, worked out once."""
-    return _DEPENDENCES.get(ladders, ladder, lambda: _find_dependence(connection, ladders, ladder))
+def _load_dependencies(connection: Connection, ladders: Ladders, ladder: str) -> LadderDependencies:
+    """Return the events that a ladder depends on; computed once."""
+    return _DEPENDENCIES.get(ladders, ladder, lambda: _find_dependencies(connection, ladders, ladder))
 
 
-def _find_dependence(connection: Connection, ladders: Ladders, ladder: str) -> Dependence:
-    facts, changed, versions = ladders.facts, _changed(connection, ladders), ladders.versions(ladder)
+def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) -> LadderDependencies:
+    facts, changes, versions = ladders.facts, _load_changes(connection, ladders), ladders.versions(ladder)
     stream, values = ladders.load_stream(ladder), parse_name(ladder).values
-    of_ruleset = _of_ruleset(connection, ladders, parse_name(ladder).ruleset_id, versions)
-    order = _positions(facts, stream)
-    low, high = _late(order)
-    rows = of_ruleset.rows.get(values, array("q"))
-    low.extend(arrays.take(facts.first_position, rows))
-    high.extend(arrays.take(changed.rows, rows))
-    some = [(one.first, one.until) for one in of_ruleset.former.get(values, ())]
+    ruleset_changes = _load_ruleset_changes(connection, ladders, parse_name(ladder).ruleset_id, versions)
+    order = _list_positions(facts, stream)
+    begins, ends = _find_late_spans(order)
+    rows = ruleset_changes.rows.get(values, array("q"))
+    begins.extend(arrays.take(facts.first_position, rows))
+    ends.extend(arrays.take(changes.rows, rows))
+    spans = [(revision.first, revision.until) for revision in ruleset_changes.revisions.get(values, ())]
     for adjustment in facts.recorded.adjustments:
-        if adjustment.ladder == ladder and _is_by(ladders, adjustment.occurred_at):
-            renamed = changed.renamed.get(adjustment.player, 0)
-            last = max(changed.last(adjustment.position), renamed)
-            some.append((adjustment.position, last))
-    for begin, end in some:
+        if adjustment.ladder == ladder and _is_played(ladders, adjustment.occurred_at):
+            renamed = changes.renamed.get(adjustment.player, 0)
+            last = max(changes.last_change_to(adjustment.position), renamed)
+            spans.append((adjustment.position, last))
+    for begin, end in spans:
         if begin < end:
-            low.append(begin)
-            high.append(end)
-    whole = max(changed.everywhere, _rules_of(facts, changed, versions), _began(facts, of_ruleset, versions, values))
-    # which of a player's games come after a seed is not looked at
-    whole = max([whole, *(changed.last(seed.position) for seed in facts.recorded.seeds if seed.ladder == ladder)])
+            begins.append(begin)
+            ends.append(end)
+    whole = max(
+        changes.everywhere,
+        _find_last_version_change(facts, changes, versions),
+        _find_start_change(facts, ruleset_changes, versions, values),
+        # a seed concerns the whole ladder: finding out which games come after it is not worthwhile
+        *(changes.last_change_to(seed.position) for seed in facts.recorded.seeds if seed.ladder == ladder),
+    )
     if any(version.params.carry_over for version in versions):
-        # nothing is carried over to a ladder on which there is nothing
-        whole = max(whole, _seasons_before(connection, ladders, ladder, versions), min(order, default=0))
-    shown = max(changed.lists.get(ladder, 0), _ranked_since(facts, stream), 0)
+        # an empty ladder has no carried-over points
+        whole = max(whole, _find_earlier_season_change(connection, ladders, ladder, versions), min(order, default=0))
+    players = max(changes.lists.get(ladder, 0), _find_ranking_position(facts, stream), 0)
     if stream.ranking.sums_lists:
-        months = _months(ladders, ladder, versions)
-        shown = max([shown, *(_dependence(connection, ladders, month).last for month in months)])
-    reached, spans = _running_max(order), _merged(low, high)
-    last = max(whole, shown, reached[-1] if len(reached) else 0, spans[-1][1] if spans else 0)
-    return Dependence(stream, whole, shown, last, spans, reached)
+        months = _find_monthly_ladders(ladders, ladder, versions)
+        players = max([players, *(_load_dependencies(connection, ladders, month).last for month in months)])
+    reached, merged = _accumulate_max(order), _merge_spans(begins, ends)
+    last = max(whole, players, reached[-1] if len(reached) else 0, merged[-1][1] if merged else 0)
+    return LadderDependencies(stream, whole, players, last, merged, reached)
 
 
-def _positions(facts: Facts, stream: Stream) -> Column:
+def _list_positions(facts: Facts, stream: Stream) -> Column:
     """Return the first positions of a stream's games and adjustments, in their order."""
-    at = arrays.take(facts.first_position, stream.row)
+    game_positions = arrays.take(facts.first_position, stream.row)
     if not stream.adjustments:
-        return at
-    found, taken, numbers = array("q"), 0, memoryview(at)
-    for one in stream.adjustments:
-        found.frombytes(numbers[taken : one.game].tobytes())
-        found.append(one.position)
-        taken = one.game
-    found.frombytes(numbers[taken:].tobytes())
-    return found
+        return game_positions
+    positions, copied, view = array("q"), 0, memoryview(game_positions)
+    for adjustment in stream.adjustments:
+        positions.frombytes(view[copied : adjustment.game].tobytes())
+        positions.append(adjustment.position)
+        copied = adjustment.game
+    positions.frombytes(view[copied:].tobytes())
+    return positions
 
 
-def _late(order: Column) -> tuple[array[int], array[int]]:
-    """For everything recorded after something that it comes before: from the first of that on, up to it itself."""
-    low, high = array("q"), array("q")
+def _find_late_spans(order: Column) -> tuple[array[int], array[int]]:
+    """Return the begins and ends of the spans excluded by events that were recorded late.
+
+    A span reaches from the first event that belongs after the late one, up to the late event.
+    """
+    begins, ends = array("q"), array("q")
     positions = arrays.as_numpy(order)
-    least = np.minimum.accumulate(positions[::-1])[::-1]
-    found = np.flatnonzero(positions[:-1] > least[1:])
-    low.frombytes(least[found + 1].astype(np.int64).tobytes())
-    high.frombytes(positions[found].astype(np.int64).tobytes())
-    return low, high
+    least_after = np.minimum.accumulate(positions[::-1])[::-1]
+    late = np.flatnonzero(positions[:-1] > least_after[1:])
+    begins.frombytes(least_after[late + 1].astype(np.int64).tobytes())
+    ends.frombytes(positions[late].astype(np.int64).tobytes())
+    return begins, ends
 
 
-def _running_max(order: Column) -> Column:
-    """Return the largest number up to each."""
+def _accumulate_max(order: Column) -> Column:
+    """Return the running maximum of a column."""
     return arrays.as_column(np.maximum.accumulate(arrays.as_numpy(order)))
 
 
-def _merged(low: Column, high: Column) -> list[tuple[int, int]]:
-    """Spans, given where each begins and ends, with those that overlap or meet as one; ascending."""
+def _merge_spans(low: Column, high: Column) -> list[tuple[int, int]]:
+    """Return the spans in ascending order, with overlapping and adjacent ones merged."""
     if not len(low):
         return []
     begins = arrays.as_numpy(low)
@@ -366,104 +386,116 @@ def _merged(low: Column, high: Column) -> list[tuple[int, int]]:
     return list(zip(begins[first].tolist(), ends[last].tolist(), strict=True))
 
 
-def _rules_of(facts: Facts, changed: Changed, versions: Sequence[Version]) -> int:
-    """Return the last event about the versions that a ladder depends on."""
+def _find_last_version_change(facts: Facts, changes: LastChanges, versions: Sequence[Version]) -> int:
+    """Return the last event about the rulesets that a ladder depends on."""
     ids = {versions[0].ruleset.id} | {getattr(version.params, "of", "") for version in versions}
     if facts.recorded.clocks and any("seconds_played" in version.rule.columns for version in versions):
         # timers may come from any ruleset
-        ids |= changed.rulesets.keys()
-    return max(changed.rulesets.get(ruleset_id, 0) for ruleset_id in ids)
+        ids |= changes.rulesets.keys()
+    return max(changes.rulesets.get(ruleset_id, 0) for ruleset_id in ids)
 
 
-def _began(facts: Facts, of_ruleset: RulesetChanges, versions: Sequence[Version], values: Values) -> int:
-    """Return the last event that may have changed when a ladder's league began, or any league of a ruleset without
-    them.
+def _find_start_change(
+    facts: Facts, ruleset_changes: RulesetChanges, versions: Sequence[Version], values: Values
+) -> int:
+    """Return the last event that may have changed the start of the ladder's league.
+
+    On a ladder that is not partitioned by league, that is the start of any league.
     """
     by = versions[0].ruleset.partition.by
     if "league" not in by:
-        return max(of_ruleset.starts.values(), default=0)
-    return of_ruleset.starts.get(facts.text_numbers.get(values[by.index("league")], NONE), 0)
+        return max(ruleset_changes.starts.values(), default=0)
+    return ruleset_changes.starts.get(facts.text_numbers.get(values[by.index("league")], NONE), 0)
 
 
-def _seasons_before(connection: Connection, ladders: Ladders, ladder: str, versions: Sequence[Version]) -> int:
-    """Return the last event that the same ladder in earlier seasons depends on, also where nothing is left of one."""
+def _find_earlier_season_change(
+    connection: Connection, ladders: Ladders, ladder: str, versions: Sequence[Version]
+) -> int:
+    """Return the last event that the ladder depends on in any earlier season, including seasons that are empty now."""
     part, (ruleset_id, values) = versions[0].ruleset.partition.by.index("season"), parse_name(ladder)
-    of_ruleset = _of_ruleset(connection, ladders, ruleset_id, versions)
-    names = (
-        {parse_name(name).values for name in ladders.streams(ruleset_id)} | {*of_ruleset.rows} | {*of_ruleset.former}
-    )
+    changes = _load_ruleset_changes(connection, ladders, ruleset_id, versions)
+    candidates = {parse_name(name).values for name in ladders.streams(ruleset_id)}
+    candidates |= {*changes.rows} | {*changes.revisions}
     for adjustment in ladders.facts.recorded.adjustments:
         name = parse_name(adjustment.ladder)
         if name.ruleset_id == ruleset_id and len(name.values) == len(values):
-            names.add(name.values)
-    others = values[:part] + values[part + 1 :]
-    before = [one for one in names if one[part] < values[part] and one[:part] + one[part + 1 :] == others]
-    return max((_dependence(connection, ladders, "/".join([ruleset_id, *one])).last for one in before), default=0)
+            candidates.add(name.values)
+    rest = values[:part] + values[part + 1 :]
+    earlier = [
+        season for season in candidates if season[part] < values[part] and season[:part] + season[part + 1 :] == rest
+    ]
+    names = ("/".join([ruleset_id, *season]) for season in earlier)
+    return max((_load_dependencies(connection, ladders, name).last for name in names), default=0)
 
 
-def _ranked_since(facts: Facts, stream: Stream) -> int:
-    """Return the first record of the first of the last games scored by the same version, which ranks the ladder."""
+def _find_ranking_position(facts: Facts, stream: Stream) -> int:
+    """Return the position of the game from which on the present ranking version scores all games."""
     if len(stream.versions) == 1 or not len(stream.row):
         return 0
-    found: int = facts.first_position[stream.row[arrays.change_indices(stream.version)[-1]]]
-    return found
+    position: int = facts.first_position[stream.row[arrays.change_indices(stream.version)[-1]]]
+    return position
 
 
-def _months(ladders: Ladders, ladder: str, versions: Sequence[Version]) -> set[str]:
-    """Return the names of the monthly lists that an annual one may sum."""
-    found: set[str] = set()
+def _find_monthly_ladders(ladders: Ladders, ladder: str, versions: Sequence[Version]) -> set[str]:
+    """Return the names of the monthly lists that an annual list may sum."""
+    names: set[str] = set()
     for version in versions:
         of = getattr(version.params, "of", "")
         monthly = ladders.facts.rulesets.get(of, [])
         if of not in ladders.facts.unusable and refuse_months(version, monthly) is None:
-            found |= {*monthly_ladders(ladder, version, monthly).values()}
-    return found
+            names |= {*monthly_ladders(ladder, version, monthly).values()}
+    return names
 
 
-def _own(connection: Connection, ladders: Ladders, ladder: str) -> dict[int, int]:
-    """By person, the last event about a game of theirs that may be or have been on a ladder, or about an adjustment."""
-    facts, changed, versions = ladders.facts, _changed(connection, ladders), ladders.versions(ladder)
+def _find_last_by_person(connection: Connection, ladders: Ladders, ladder: str) -> dict[int, int]:
+    """Return, by person, the last event about one of their games or adjustments that is or was on a ladder."""
+    facts, changes, versions = ladders.facts, _load_changes(connection, ladders), ladders.versions(ladder)
     ruleset_id, values = parse_name(ladder)
-    # every game has participants
-    games = _GAMES.get(ladders, ruleset_id, lambda: _on_ladders(ladders, versions, _indices(facts.count)))
-    found = _last_of_each(facts, changed, games.get(values, array("q")))
+    # every game has participants, so this selects all rows
+    games = _GAMES.get(ladders, ruleset_id, lambda: _group_by_ladder(ladders, versions, _nonzero_indexes(facts.count)))
+    last = _find_last_game_by_person(facts, changes, games.get(values, array("q")))
 
-    def note(number: int, position: int) -> None:
+    def add(number: int, position: int) -> None:
         person = facts.person[number]
-        found[person] = max(position, found.get(person, 0))
+        last[person] = max(position, last.get(person, 0))
 
-    for one in _of_ruleset(connection, ladders, ruleset_id, versions).former.get(values, ()):
-        for number in one.players:
-            note(number, one.until)
+    for revision in _load_ruleset_changes(connection, ladders, ruleset_id, versions).revisions.get(values, ()):
+        for number in revision.players:
+            add(number, revision.until)
     for adjustment in facts.recorded.adjustments:
-        if adjustment.ladder == ladder and _is_by(ladders, adjustment.occurred_at):
-            note(adjustment.player, changed.last(adjustment.position))
-    return found
+        if adjustment.ladder == ladder and _is_played(ladders, adjustment.occurred_at):
+            add(adjustment.player, changes.last_change_to(adjustment.position))
+    return last
 
 
 def last_positions_of_people(connection: Connection, ladders: Ladders, rows: Column | None = None) -> dict[str, int]:
-    """Return the position of the last event about a game of each person, counted or not, among some rows, which ascend,
-    or all; or about a game that they were in before it was corrected, or about who they are.
+    """Return, by player, the position of the last event about their identity or about any of their games.
+
+    These include games that do not count, and games that a player was in before a correction.
+
+    Args:
+        rows: the games to consider, ascending; by default all.
     """
-    facts, changed = ladders.facts, _changed(connection, ladders)
-    found = _last_of_each(facts, changed, _indices(facts.count) if rows is None else array("q", rows))
-    others = [(number, one.until) for one in changed.former for number in one.players]
-    for number, position in [*others, *changed.renamed.items()]:
+    facts, changes = ladders.facts, _load_changes(connection, ladders)
+    rows = _nonzero_indexes(facts.count) if rows is None else array("q", rows)
+    last = _find_last_game_by_person(facts, changes, rows)
+    corrected = [(number, revision.until) for revision in changes.revisions for number in revision.players]
+    for number, position in [*corrected, *changes.renamed.items()]:
         person = facts.person[number]
-        found[person] = max(position, found.get(person, 0))
-    return {facts.players[person]: position for person, position in found.items()}
+        last[person] = max(position, last.get(person, 0))
+    return {facts.players[person]: position for person, position in last.items()}
 
 
-def _last_of_each(facts: Facts, changed: Changed, rows: Column) -> dict[int, int]:
-    """By person, the last event about a game of theirs among some rows, which ascend."""
+def _find_last_game_by_person(facts: Facts, changes: LastChanges, rows: Column) -> dict[int, int]:
+    """Return, by person, the last event about one of their games among some rows, which ascend."""
     first, later, counts = (
-        arrays.as_numpy(arrays.take(column, rows)) for column in (facts.first_position, changed.rows, facts.count)
+        arrays.as_numpy(arrays.take(column, rows)) for column in (facts.first_position, changes.rows, facts.count)
     )
     slots = arrays.as_numpy(arrays.span_indices(arrays.take(facts.start, rows), arrays.as_column(counts)))
     persons = arrays.as_numpy(facts.person)[arrays.as_numpy(facts.player)[slots]]
-    reached = np.zeros(len(facts.person), dtype=np.int64)
-    reached[persons] = np.repeat(first, counts)  # in the order of the log, so the last of each stays
+    last = np.zeros(len(facts.person), dtype=np.int64)
+    last[persons] = np.repeat(first, counts)  # rows ascend in log order, so the last assignment wins
     if later.any():
-        np.maximum.at(reached, persons[np.repeat(later > 0, counts)], np.repeat(later[later > 0], counts[later > 0]))
-    there = np.flatnonzero(reached)
-    return dict(zip(there.tolist(), reached[there].tolist(), strict=True))
+        np.maximum.at(last, persons[np.repeat(later > 0, counts)], np.repeat(later[later > 0], counts[later > 0]))
+    involved = np.flatnonzero(last)
+    return dict(zip(involved.tolist(), last[involved].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Leagues: what they wait for, which games are played, the table, who won, and whom an entrant has not met yet."""
+"""Leagues: their state, schedule, table and winners, and the opponents whom an entrant has not met yet."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ratings_ledger.projections.rulesets.versions import Version, list_games
 
 @dataclass(frozen=True, slots=True)
 class LeagueGame(Result):
-    """A game of a league's schedule: the players by seat, and when it was played, None if it is open."""
+    """A game of a league's schedule: the players by seat, and when it was played; None if it is open."""
 
     game_id: str
     seats: tuple[str, ...]
@@ -35,9 +35,9 @@ class LeagueGame(Result):
 
 @dataclass(frozen=True, slots=True)
 class LeagueState(Answer):
-    """A league: what it waits for, who won, its players as they subscribed, its schedule and its table.
+    """A league: its state and winners, its players in the order of subscription, its schedule and its table.
 
-    `ladder` is that of its table, None if no ruleset scores it; `failed` tells why it cannot be replayed, if so.
+    `ladder` is the one of its table, None if no ruleset scores it; `failed` has the reason if it cannot be replayed.
     """
 
     league: str
@@ -56,7 +56,7 @@ class LeagueState(Answer):
 
 @dataclass(frozen=True, slots=True)
 class LeagueRow(Result):
-    """A league, with how many players, games and played games it has."""
+    """A league with the numbers of its players, games and played games."""
 
     league: str
     game: str
@@ -70,7 +70,7 @@ class LeagueRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class AllLeagues(Answer, RowSequence[LeagueRow]):
-    """The leagues by name; `failed` tells of each table that cannot be replayed why."""
+    """The leagues by name; `failed` has the reason for each table that cannot be replayed."""
 
     rows: tuple[LeagueRow, ...]
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
@@ -78,15 +78,18 @@ class AllLeagues(Answer, RowSequence[LeagueRow]):
 
 @dataclass(frozen=True, slots=True)
 class Entrant(Result):
-    """Somebody who entered a ruleset's ladders, with their league id (LID)."""
+    """A player on the ladders of a ruleset, with their league id (LID)."""
 
     lid: int | None
     player: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unmet(Answer, RowSequence[Entrant]):
-    """Whom a player has not met yet on a ladder, of so many `others`; `has_ids` where people know their league ids."""
+class UnmetOpponents(Answer, RowSequence[Entrant]):
+    """The opponents whom a player has not met yet on a ladder, out of `others`.
+
+    `has_ids` tells whether players have league ids.
+    """
 
     ladder: str
     player: str
@@ -96,169 +99,181 @@ class Unmet(Answer, RowSequence[Entrant]):
     has_ids: bool = field(default=False, metadata=HIDDEN, kw_only=True)
 
 
-def league_state(seen: Survey, name: str) -> LeagueState:
+def load_league(survey: Survey, name: str) -> LeagueState:
     """Return the live league of this name. Raises `LedgerError` (league-unknown)."""
-    log, current = Log(seen.connection, seen.facts.position), identities(seen.connection, seen.facts.position).current
-    there = _known(log, name)
+    position = survey.facts.position
+    log, current = Log(survey.connection, position), identities(survey.connection, position).current
+    league = _require_league(log, name)
     games = tuple(
-        LeagueGame(game_id, tuple(map(current, seats)), _played(log, game_id, seen.coordinates.until))
-        for game_id, seats in there.games.items()
+        LeagueGame(game_id, tuple(map(current, seats)), _find_end(log, game_id, survey.coordinates.until))
+        for game_id, seats in league.games.items()
     )
-    found = _table(seen, there)
-    rows = () if found is None else tuple(build_standing(row, found.scale, found.shown) for row in found.rows)
-    state = _state(there, sum(game.played is not None for game in games))
+    table = _build_table(survey, league)
+    rows = () if table is None else tuple(build_standing(row, table.scale, table.visible_states) for row in table.rows)
+    state = _describe_state(league, sum(game.played is not None for game in games))
     return LeagueState(
-        name,
-        there.game,
-        there.size,
-        there.version,
-        state,
-        tuple(row.player for row in rows if row.rank == 1 and state == "finished"),
-        None if there.scheduled is None else there.scheduled.data["seed"],
-        tuple(map(current, there.players)),
-        games,
-        rows,
-        ladder=None if found is None else found.ladder,
-        failed=tuple(seen.failures),
-        times=seen.times,
+        league=name,
+        game=league.game,
+        players_per_game=league.size,
+        version=league.version,
+        state=state,
+        winners=tuple(row.player for row in rows if row.rank == 1 and state == "finished"),
+        seed=None if league.scheduled is None else league.scheduled.data["seed"],
+        players=tuple(map(current, league.players)),
+        games=games,
+        table=rows,
+        ladder=None if table is None else table.ladder,
+        failed=tuple(survey.failures),
+        times=survey.times,
     )
 
 
-def ladder_named(seen: Survey, name: str) -> str:
-    """Return the ladder that has the table of the league of this name; or the name itself, if it is a ruleset's.
+def find_league_ladder(survey: Survey, name: str) -> str:
+    """Return the ladder of a league's table, or the name itself if it is the id of a ruleset.
 
     Raises `LedgerError` (league-unknown), `Unknown` for a league that no ruleset scores.
     """
-    log = Log(seen.connection, seen.facts.position)
-    if find_league(log, name) is None and (name in seen.facts.rulesets or name in seen.facts.unusable):
+    log = Log(survey.connection, survey.facts.position)
+    if find_league(log, name) is None and (name in survey.facts.rulesets or name in survey.facts.unusable):
         return name
-    there = _known(log, name)
-    scoring = _ladders_scoring(seen.facts, there)
-    if not scoring:
-        raise Unknown(None, f"no ruleset scores leagues of {there.game}; see: ratings rules list")
-    return scoring[-1]
+    league = _require_league(log, name)
+    ladders = _list_league_ladders(survey.facts, league)
+    if not ladders:
+        raise Unknown(None, f"no ruleset scores leagues of {league.game}; see: ratings rules list")
+    return ladders[-1]
 
 
-def _known(log: Log, name: str) -> League:
+def _require_league(log: Log, name: str) -> League:
     try:
         return require_league(log, name)
     except Refused as problem:
         raise LedgerError(f"{problem.code}: {problem.message}", problem.code) from None
 
 
-def _played(log: Log, game_id: str, until: datetime | None) -> datetime | None:
-    """Return when a game ended, None if it is open: not played until then, or voided."""
+def _find_end(log: Log, game_id: str, until: datetime | None) -> datetime | None:
+    """Return when a game ended; None if it is open, that is not played by `until`, or voided."""
     game = live_game(log.about(f"game:{game_id}"))
     ended = None if game is None or game.voided else moment(game.occurred_at)
     return None if ended is None or (until is not None and ended > until) else ended
 
 
-def _state(there: League, played: int) -> str:
-    """Return what a league waits for."""
-    if there.scheduled is None:
-        return "no schedule" if len(there.players) == PLAYERS else f"{len(there.players)} of {PLAYERS} players"
-    return "finished" if played == len(there.games) else f"{played} of {len(there.games)} games"
+def _describe_state(league: League, played: int) -> str:
+    """Return the state of a league: finished, or the progress towards its next step."""
+    if league.scheduled is None:
+        return "no schedule" if len(league.players) == PLAYERS else f"{len(league.players)} of {PLAYERS} players"
+    return "finished" if played == len(league.games) else f"{played} of {len(league.games)} games"
 
 
-def _ladders_scoring(facts: Facts, there: League) -> list[str]:
-    """Return the ladders that score a league, by usable rulesets."""
-    found = []
+def _list_league_ladders(facts: Facts, league: League) -> list[str]:
+    """Return the ladders that score a league, one for each usable ruleset of leagues of its game."""
+    ladders = []
     for ruleset_id, versions in facts.rulesets.items():
         ruleset = versions[0].ruleset
-        usable = ruleset_id not in facts.unusable
-        if usable and ruleset.partition.by == ["league"] and there.game in ruleset.scope.game:
-            found.append(f"{ruleset_id}/{there.name}")
-    return found
+        is_usable = ruleset_id not in facts.unusable
+        if is_usable and ruleset.partition.by == ["league"] and league.game in ruleset.scope.game:
+            ladders.append(f"{ruleset_id}/{league.name}")
+    return ladders
 
 
-def _table(seen: Survey, there: League) -> Ranking | None:
-    """Return the standings of a league's ladder; None if no ruleset scores it, or it cannot be replayed, which is
-    noted.
+def _build_table(survey: Survey, league: League) -> Ranking | None:
+    """Return the standings of a league's ladder; None if no ruleset scores it or it cannot be replayed.
+
+    A failed replay is recorded in the survey's failures.
     """
-    found = None
-    for ladder in _ladders_scoring(seen.facts, there):
-        with seen.collect_failure():
-            found = seen.ladders(parse_name(ladder).ruleset_id).standings(ladder)
-    return found
+    table = None
+    for ladder in _list_league_ladders(survey.facts, league):
+        with survey.collect_failure():
+            table = survey.ladders(parse_name(ladder).ruleset_id).standings(ladder)
+    return table
 
 
-def all_leagues(seen: Survey) -> AllLeagues:
+def all_leagues(survey: Survey) -> AllLeagues:
     """Return the live leagues, by name."""
     rows = []
-    created = read_live(seen.connection, until=seen.facts.position, type_name="league.created")
+    created = read_live(survey.connection, until=survey.facts.position, type_name="league.created")
     for name in sorted(event.data["league"] for event in created):
-        one = league_state(seen, name)
-        played = sum(game.played is not None for game in one.games)
+        league = load_league(survey, name)
         rows.append(
             LeagueRow(
-                name, one.game, one.players_per_game, len(one.players), len(one.games), played, one.state, one.winners
+                league=name,
+                game=league.game,
+                players_per_game=league.players_per_game,
+                players=len(league.players),
+                games=len(league.games),
+                played=sum(game.played is not None for game in league.games),
+                state=league.state,
+                winners=league.winners,
             )
         )
-    return AllLeagues(tuple(rows), failed=tuple(seen.failures), times=seen.times)
+    return AllLeagues(tuple(rows), failed=tuple(survey.failures), times=survey.times)
 
 
-def league_ids(connection: Connection, facts: Facts, versions: list[Version]) -> dict[str, int]:
-    """Return the league ids by player (current id): 1, 2, 3 ... in the order in which the log first names people.
+def assign_league_ids(connection: Connection, facts: Facts, versions: list[Version]) -> dict[str, int]:
+    """Return the league id of each player (by current id): 1, 2, 3 ... in order of first appearance in the log.
 
-    They are permanent: a game that is voided or corrected later keeps the ids it gave, and none is given twice. If
-    somebody has several ids, the first counts.
+    League ids are permanent: voiding or correcting a game changes none, and none is assigned twice. A player with
+    several ids keeps the first.
     """
     games = list_games(versions)
     kinds = {kind for version in versions for kind in version.ruleset.scope.kind}
-    found: dict[str, int] = {}
+    by_recorded_id: dict[str, int] = {}
     for page in read_records(connection, until=facts.position):
         for position, record in page:
-            data = _game(position, record)
+            data = _read_game(position, record)
             if data is not None and data["game"] in games and data.get("kind", "placing") in kinds:
                 for participant in data["participants"]:
-                    found.setdefault(participant["player"], len(found) + 1)
-    people: dict[str, int] = {}
-    for player, number in found.items():
-        people.setdefault(facts.current(player), number)
-    return people
+                    by_recorded_id.setdefault(participant["player"], len(by_recorded_id) + 1)
+    by_player: dict[str, int] = {}
+    for recorded_id, number in by_recorded_id.items():
+        by_player.setdefault(facts.current(recorded_id), number)
+    return by_player
 
 
-def _game(position: int, record: str) -> dict[str, Any] | None:
-    """Return the game in a record, as it was then; None for other events."""
+def _read_game(position: int, record: str) -> dict[str, Any] | None:
+    """Return the game in a record; None for an event without one."""
     event = next(read_known_events([(position, record)]), None) if '"participants"' in record else None
     if event is None:
         return None
     return event.data if event.type == "game.recorded" else event.data.get("game")
 
 
-def unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Unmet:
-    """Return the players of a ladder with whom somebody has no counted game on it yet, by id.
+def find_unmet(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> UnmetOpponents:
+    """Return the entrants of a ladder with whom a player has no counted game there yet, by id.
 
-    In a league they are those who subscribed, whether they have played or not, and no substitutes. Raises `Unknown` for
-    somebody who has neither subscribed nor played.
+    In a league the entrants are its subscribers, without substitutes. Raises `Unknown` for a player who has neither
+    subscribed nor played.
     """
     stream = ladders.stream(ladder)
-    everybody = _subscribers(connection, ladders.facts, stream) or {*stream.names}
-    if player not in everybody and player not in stream.names:
+    entrants = _list_subscribers(connection, ladders.facts, stream) or {*stream.names}
+    if player not in entrants and player not in stream.names:
         raise Unknown(None, f"{quote(player)} has no game on {ladder}")
-    others = everybody - {player}
+    opponents = entrants - {player}
     has_ids = any("b5" in version.ruleset.scope.kind for version in stream.versions)
-    ids = league_ids(connection, ladders.facts, stream.versions) if has_ids else {}
-    rows = tuple(Entrant(ids.get(name), name) for name in sorted(others - _met(stream, player)))
-    return Unmet(ladder, player, ids.get(player), rows, others=len(others), has_ids=has_ids, times=times)
+    ids = assign_league_ids(connection, ladders.facts, stream.versions) if has_ids else {}
+    rows = tuple(Entrant(ids.get(name), name) for name in sorted(opponents - _list_met(stream, player)))
+    return UnmetOpponents(ladder, player, ids.get(player), rows, others=len(opponents), has_ids=has_ids, times=times)
 
 
-def _subscribers(connection: Connection, facts: Facts, stream: Stream) -> set[str]:
-    """Return who subscribed to the league that a ladder is of (current ids); nobody if it is of none."""
+def _list_subscribers(connection: Connection, facts: Facts, stream: Stream) -> set[str]:
+    """Return the subscribers of a ladder's league, by current id; empty for a ladder of no league."""
     ruleset = stream.versions[0].ruleset
-    values = parse_name(stream.ladder).values if ruleset.partition.by == ["league"] else ()
-    found = [find_league(Log(connection, facts.position), name) for name in values]
-    leagues = [league for league in found if league is not None and league.game in ruleset.scope.game]
-    return {facts.current(player) for league in leagues for player in league.players}
+    names = parse_name(stream.ladder).values if ruleset.partition.by == ["league"] else ()
+    leagues = (find_league(Log(connection, facts.position), name) for name in names)
+    return {
+        facts.current(player)
+        for league in leagues
+        if league is not None and league.game in ruleset.scope.game
+        for player in league.players
+    }
 
 
-def _met(stream: Stream, player: str) -> set[str]:
-    """Return who was in a counted game of a ladder with somebody."""
+def _list_met(stream: Stream, player: str) -> set[str]:
+    """Return the players who were in a counted game of a ladder with a player."""
     if player not in stream.names:
         return set()
     number, met = stream.names.index(player), set[int]()
     for game in range(len(stream.row)):
-        there = stream.players[stream.offsets[game] : stream.offsets[game + 1]]
-        if number in there:
-            met.update(there)
-    return {stream.names[other] for other in met}
+        participants = stream.players[stream.offsets[game] : stream.offsets[game + 1]]
+        if number in participants:
+            met.update(participants)
+    return {stream.names[participant] for participant in met}

@@ -31,7 +31,7 @@ from ratings_ledger.projections.queries.history import Change, Course, load_cour
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.last_events import last_event_at, last_positions_of_people
 from ratings_ledger.projections.queries.results import (
-    COURSE,
+    AS_COURSE,
     FRACTION_ONLY,
     HIDDEN,
     Answer,
@@ -108,7 +108,7 @@ class Profile(Answer):
     standing: Standing | None
     ranked: int
     players: int
-    steps: Course = field(metadata=COURSE, repr=False, hash=False)
+    steps: Course = field(metadata=AS_COURSE, repr=False, hash=False)
     highest: Change | None
     lowest: Change | None
     first_game: Change | None
@@ -174,7 +174,7 @@ def player_statistics(survey: Survey, player: str, game: str | None = None) -> P
     return statistics
 
 
-def person_of(survey: Survey, player: str) -> Person:
+def load_person(survey: Survey, player: str) -> Person:
     """Return a player's statistics and standings.
 
     Raises `Unknown` (player-unknown) for a player who is on no ladder.
@@ -315,7 +315,7 @@ def build_profile(connection: Connection, ladders: Ladders, ladder: str, player:
         ladder,
         ranking.ruleset,
         ladders.coordinates,
-        None if row is None else build_standing(row, ranking.scale, ranking.shown),
+        None if row is None else build_standing(row, ranking.scale, ranking.visible_states),
         # rows without a rank come last
         bisect_left(ranking.rows, True, key=lambda row: row.rank is None),
         len(ranking.rows),

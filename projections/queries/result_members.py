@@ -1,4 +1,7 @@
-"""The members of results: how each is said in plain data, what does not apply, and which are times."""
+"""The members of results: markers (metadata) that say how a member becomes plain data, and `ABSENT`.
+
+A marker is the `metadata` of a dataclass field, as in `field(metadata=HIDDEN)`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from datetime import datetime
 from enum import Enum
 from fractions import Fraction
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 
 class Absent(Enum):
@@ -19,28 +22,31 @@ class Absent(Enum):
         return "ABSENT"
 
 
-# of a member for those who show words: it is no part of the plain data
+# only for front ends that print text: not part of the plain data
 HIDDEN = {"hidden": True}
-# of an exact number that is no number of points: no decimal stands beside it
+# an exact number that does not count points: it gets no decimal beside it
 FRACTION_ONLY = {"decimal": False}
-# of a member whose members, in plain data, are members of the whole
-SPREAD = {"spread": True}
-# of a member that is plain data itself, such as the seconds that something took
+# the members of this member become members of the whole result
+INLINE = {"inline": True}
+# the value already is plain data, for example a number of seconds
 AS_IS = {"as_is": True}
-# of members whose names in plain data are words of Python
-FROM, SET = {"name": "from"}, {"name": "set"}
-# of a member from which a property is worked out only when somebody reads it: that is what the plain data have
-DIGEST = {"read": "digest"}
-# of a course, from which its changes are made only when somebody reads them
-COURSE, ROWS, LAST_POINTS = {"read": "course"}, {"read": "rows"}, {"read": "last_points"}
-# members that are times, some of them as the log has them: as texts
+# the member's JSON name is a Python keyword or builtin
+NAMED_FROM, NAMED_SET = {"name": "from"}, {"name": "set"}
+# the plain data have the property of this name instead, which is computed from the member on demand
+AS_DIGEST, AS_COURSE, AS_ROWS, AS_LAST_POINTS = (
+    {"read": "digest"},
+    {"read": "course"},
+    {"read": "rows"},
+    {"read": "last_points"},
+)
+# names of members that are times; some results have them as text, as recorded in the log
 INSTANTS = frozenset({"occurred_at", "recorded_at"})
-# the value of a member that does not apply: it is left out of the plain data
+# the value of a member that does not apply: it is omitted from the plain data
 ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
 
 
 def as_time(value: datetime | str | None) -> datetime | None:
-    """Return a time, which some members have as text; None for text that is none."""
+    """Return a time that may be given as text; None for text that is not a time."""
     if not isinstance(value, str):
         return value
     try:
@@ -49,23 +55,33 @@ def as_time(value: datetime | str | None) -> datetime | None:
         return None
 
 
-_MEMBERS: dict[type[Any], list[tuple[str, str, bool, bool, bool]]] = {}
+class ResultMember(NamedTuple):
+    """A member of a result: its attribute, its JSON name, and how its value becomes plain data."""
+
+    name: str
+    json_name: str
+    is_exact: bool
+    is_inline: bool
+    is_plain: bool
 
 
-def members(kind: type[Any]) -> list[tuple[str, str, bool, bool, bool]]:
-    """The members of a result that are plain data: name, name there, is it an exact number, spread, taken as it is?"""
+_MEMBERS: dict[type[Any], list[ResultMember]] = {}
+
+
+def members(kind: type[Any]) -> list[ResultMember]:
+    """Return the members of a result type that are part of its plain data."""
     if kind not in _MEMBERS:
         hints = get_type_hints(kind)
-        shown = [(member, member.metadata) for member in fields(kind) if not member.metadata.get("hidden")]
+        visible = [(member, member.metadata) for member in fields(kind) if not member.metadata.get("hidden")]
         _MEMBERS[kind] = [
-            (
-                name := how.get("read", member.name),
-                how.get("name", name),
-                _is_exact(hints[member.name]) and how.get("decimal", True),
-                how.get("spread", False),
-                how.get("as_is", False),
+            ResultMember(
+                name := marker.get("read", member.name),
+                marker.get("name", name),
+                _is_exact(hints[member.name]) and marker.get("decimal", True),
+                marker.get("inline", False),
+                marker.get("as_is", False),
             )
-            for member, how in shown
+            for member, marker in visible
         ]
     return _MEMBERS[kind]
 

@@ -1,6 +1,8 @@
-"""JSON Schemas of the plain data that `model_dump` gives for every kind of result.
+"""JSON Schemas for the plain data that `model_dump` returns for each type of result.
 
-shapes_of([Failed])["Failed"]["properties"]["ladder"]        {"type": ["string", "null"]}
+>>> from ratings_ledger.projections.queries.results import ReplayFailure
+>>> build_schemas([ReplayFailure])["ReplayFailure"]["properties"]["ladder"]
+{'type': ['string', 'null']}
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.results import Absent, Result, Rows, members
 
-Shape = dict[str, Any]
+Schema = dict[str, Any]
 _NUMBER = {"type": "string", "pattern": "^-?[0-9]+(\\.[0-9]+)?$"}
-_PLAIN: dict[Any, Shape] = {
+_PLAIN: dict[Any, Schema] = {
     str: {"type": "string"},
     bool: {"type": "boolean"},
     int: {"type": "integer"},
@@ -27,8 +29,8 @@ _PLAIN: dict[Any, Shape] = {
     datetime: {"type": "string", "format": "date-time"},
     Fraction: {"type": "string", "pattern": "^-?[0-9]+(/[0-9]+)?$"},
 }
-# the members that coordinates are, of which the last may be absent
-_COORDINATES: Shape = {
+# coordinates become these members; the last one is optional
+_COORDINATES: Schema = {
     "as_of": {"type": ["string", "null"], "format": "date-time"},
     "known_at": {"type": "integer", "minimum": 0},
     "rules": {"type": ["string", "null"]},
@@ -36,88 +38,88 @@ _COORDINATES: Shape = {
 }
 
 
-def shapes_of(kinds: Iterable[type[Result]]) -> dict[str, Shape]:
-    """Return the shapes of some kinds of results, and of all that are in them, by name."""
-    found: dict[str, Shape] = {}
+def build_schemas(kinds: Iterable[type[Result]]) -> dict[str, Schema]:
+    """Return the schemas of some result types, and of all types in them, by name."""
+    schemas: dict[str, Schema] = {}
     for kind in kinds:
-        _named(kind, found)
-    return dict(sorted(found.items()))
+        _add_schema(kind, schemas)
+    return dict(sorted(schemas.items()))
 
 
-def _named(kind: type[Any], found: dict[str, Shape]) -> Shape:
-    """Return a reference to the shape of a kind of result, or of a tuple with names, which is added where it is
-    missing.
-    """
+def _add_schema(kind: type[Any], schemas: dict[str, Schema]) -> Schema:
+    """Add the schema of a result type or named tuple to `schemas` if it is missing; return a reference to it."""
     name = kind.__name__
-    if name not in found:
-        found[name] = {}  # some hold their own kind
-        told = " ".join((getdoc(kind) or "").partition("\n\n")[0].split())
-        found[name] |= {"description": told} | (
-            _of_hint(get_type_hints(kind)["rows"], found) if issubclass(kind, Rows) else _object(kind, found)
-        )
+    if name not in schemas:
+        schemas[name] = {}  # ends the recursion for a type that contains itself
+        description = " ".join((getdoc(kind) or "").partition("\n\n")[0].split())
+        if issubclass(kind, Rows):
+            schema = _build_hint_schema(get_type_hints(kind)["rows"], schemas)
+        else:
+            schema = _build_object_schema(kind, schemas)
+        schemas[name] |= {"description": description} | schema
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _object(kind: type[Any], found: dict[str, Shape]) -> Shape:
+def _build_object_schema(kind: type[Any], schemas: dict[str, Schema]) -> Schema:
     hints = get_type_hints(kind)
     if not issubclass(kind, Result):
         return {
             "type": "object",
             "required": list(hints),
-            "properties": {name: _of_hint(hint, found) for name, hint in hints.items()},
+            "properties": {name: _build_hint_schema(hint, schemas) for name, hint in hints.items()},
         }
-    properties: Shape = {}
+    properties: Schema = {}
     required: list[str] = []
-    others = False
-    for name, told, is_exact, is_spread, _ in members(kind):
+    has_free_members = False
+    for name, json_name, is_exact, is_inline, _ in members(kind):
         hint = hints[name] if name in hints else get_type_hints(getattr(kind, name).fget)["return"]
         if hint is Coordinates:
             properties |= _COORDINATES
             required += ["as_of", "known_at", "rules"]
-        elif is_spread and isinstance(hint, type) and issubclass(hint, Result):
-            inner = _object(hint, found)
+        elif is_inline and isinstance(hint, type) and issubclass(hint, Result):
+            inner = _build_object_schema(hint, schemas)
             properties |= inner["properties"]
             required += inner["required"]
-        elif is_spread:
-            others = True
+        elif is_inline:
+            has_free_members = True
         else:
-            there = {told: _of_hint(hint, found)}
+            member_schemas = {json_name: _build_hint_schema(hint, schemas)}
             if is_exact:
-                there[f"{told}_decimal"] = _either(
-                    [_PLAIN[NoneType] if one is NoneType else _NUMBER for one in _choices(hint)]
+                member_schemas[f"{json_name}_decimal"] = _combine(
+                    [_PLAIN[NoneType] if choice is NoneType else _NUMBER for choice in _list_choices(hint)]
                 )
-            properties |= there
-            required += [] if Absent in get_args(hint) else list(there)
-    shape: Shape = {"type": "object", "required": list(dict.fromkeys(required)), "properties": properties}
-    return {**shape, "additionalProperties": True} if others else shape
+            properties |= member_schemas
+            required += [] if Absent in get_args(hint) else list(member_schemas)
+    schema: Schema = {"type": "object", "required": list(dict.fromkeys(required)), "properties": properties}
+    return {**schema, "additionalProperties": True} if has_free_members else schema
 
 
-def _of_hint(hint: Any, found: dict[str, Shape]) -> Shape:
-    """Return the shape of what has a type."""
-    origin, inside = get_origin(hint), get_args(hint)
+def _build_hint_schema(hint: Any, schemas: dict[str, Schema]) -> Schema:
+    """Return the schema of a type hint."""
+    origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return _either([_of_hint(one, found) for one in _choices(hint)])
+        return _combine([_build_hint_schema(choice, schemas) for choice in _list_choices(hint)])
     if origin is Literal:
-        return {"type": "string", "enum": list(inside)}
+        return {"type": "string", "enum": list(arguments)}
     if origin in (tuple, list):
-        return {"type": "array", "items": _of_hint(inside[0], found)}
+        return {"type": "array", "items": _build_hint_schema(arguments[0], schemas)}
     if origin is dict:
-        return {"type": "object", "additionalProperties": _of_hint(inside[1], found) or True}
+        return {"type": "object", "additionalProperties": _build_hint_schema(arguments[1], schemas) or True}
     if hint in _PLAIN:
         return dict(_PLAIN[hint])
-    return _named(hint, found)
+    return _add_schema(hint, schemas)
 
 
-def _choices(hint: Any) -> list[Any]:
-    """Return the types of which a value has one, if it is there."""
-    return [one for one in get_args(hint) or [hint] if one is not Absent]
+def _list_choices(hint: Any) -> list[Any]:
+    """Return the alternatives of a union without `Absent`, or the only type."""
+    return [choice for choice in get_args(hint) or [hint] if choice is not Absent]
 
 
-def _either(shapes: list[Shape]) -> Shape:
-    """One of some shapes: where null is the only other one, a type beside the first."""
-    if len(shapes) == 1:
-        return dict(shapes[0])
-    first, *others = shapes
-    if others == [_PLAIN[NoneType]] and isinstance(first.get("type"), str) and "enum" not in first:
+def _combine(schemas: list[Schema]) -> Schema:
+    """Return a schema that accepts any of some schemas; the short form with a list of types for `X | None`."""
+    if len(schemas) == 1:
+        return dict(schemas[0])
+    first, *rest = schemas
+    if rest == [_PLAIN[NoneType]] and isinstance(first.get("type"), str) and "enum" not in first:
         return {**first, "type": [first["type"], "null"]}
-    return {"anyOf": shapes}
+    return {"anyOf": schemas}

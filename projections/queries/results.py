@@ -27,17 +27,17 @@ from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
 from ratings_ledger.projections.queries.result_members import (
     ABSENT,
+    AS_COURSE,
+    AS_DIGEST,
     AS_IS,
-    COURSE,
-    DIGEST,
+    AS_LAST_POINTS,
+    AS_ROWS,
     FRACTION_ONLY,
-    FROM,
     HIDDEN,
+    INLINE,
     INSTANTS,
-    LAST_POINTS,
-    ROWS,
-    SET,
-    SPREAD,
+    NAMED_FROM,
+    NAMED_SET,
     Absent,
     as_time,
     members,
@@ -51,22 +51,22 @@ if TYPE_CHECKING:
 # tables and frames import `result_members` directly
 __all__ = [
     "ABSENT",
+    "AS_COURSE",
+    "AS_DIGEST",
     "AS_IS",
-    "COURSE",
-    "DIGEST",
+    "AS_LAST_POINTS",
+    "AS_ROWS",
     "FRACTION_ONLY",
-    "FROM",
     "HIDDEN",
+    "INLINE",
     "INSTANTS",
-    "LAST_POINTS",
-    "ROWS",
-    "SET",
-    "SPREAD",
+    "NAMED_FROM",
+    "NAMED_SET",
     "Absent",
     "Answer",
-    "Failed",
     "LadderAnswer",
     "LastEvent",
+    "ReplayFailure",
     "Result",
     "RowSequence",
     "Rows",
@@ -83,18 +83,18 @@ class Result:
     _rows_member: ClassVar[str] = "rows"  # the name of the member with the rows
 
     def model_dump(self, mode: Literal["json"] = "json") -> dict[str, Any]:
-        """Return the result as plain data, as JSON states it."""
+        """Return the result as JSON-compatible data."""
         plain: dict[str, Any] = {}
-        for name, key, is_exact, is_spread, as_is in members(type(self)):
+        for name, key, is_exact, is_inline, is_plain in members(type(self)):
             value = getattr(self, name)
             if value is ABSENT:
                 continue
             if is_exact:
                 plain[key] = None if value is None else str(value)
                 plain[f"{key}_decimal"] = None if value is None else decimal(value.numerator, value.denominator)
-            elif is_spread:
+            elif is_inline:
                 plain |= value.model_dump() if isinstance(value, Result) else value
-            elif as_is or type(value) in _PLAIN:
+            elif is_plain or type(value) in _PLAIN:
                 plain[key] = value
             elif isinstance(value, Coordinates):
                 plain |= value.stated()
@@ -103,7 +103,7 @@ class Result:
         return plain
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Keep the short `repr` for every subclass, which `dataclass` would replace by one with all members."""
+        """Keep the short `repr` for every subclass; `dataclass` would replace it with one that lists every member."""
         super(Result, cls).__init_subclass__(**options)  # `slots=True` creates the class a second time
         if "__repr__" not in cls.__dict__:
             cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
@@ -246,7 +246,7 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def plain_data(value: Any) -> Any:
-    """Return any member of a result as plain data."""
+    """Convert the value of a result's member to JSON-compatible data."""
     if type(value) in _PLAIN:
         return value
     if isinstance(value, Result):
@@ -293,8 +293,8 @@ class LastEvent(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class Failed(Result):
-    """The reason why a ladder cannot be replayed or, if `ladder` is None, why a ruleset does not run here."""
+class ReplayFailure(Result):
+    """The reason why a ladder cannot be replayed or, without a `ladder`, why a ruleset cannot run here."""
 
     ladder: str | None
     reason: str

@@ -1,4 +1,4 @@
-"""The published rulesets: their versions, and from when until when each of them scores."""
+"""The published rulesets: their versions, and the days on which each version scores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.ledger.store.log import read_events_of_type, read_records_at, read_where, withdrawn_ids
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.queries.results import ABSENT, FROM, HIDDEN, SPREAD, Absent, Answer, Result, Rows
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, NAMED_FROM, Absent, Answer, Result, Rows
 from ratings_ledger.projections.rulesets.assumptions import assumptions_of
 from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
 from ratings_ledger.projections.rulesets.versions import Version, bind, in_force, newest
@@ -43,17 +43,17 @@ class RulesetRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class AllRulesets(Rows[RulesetRow]):
-    """The published versions, as they were recorded."""
+    """The published versions, in log order."""
 
     rows: tuple[RulesetRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ShippedRow(Result):
-    """A ruleset that comes with this program: its name for `rules publish --shipped`, and what its newest version says.
+    """A ruleset that ships with this program, described by its newest version.
 
-    `published` is `init` or `on request`. `games` are those that it rates, none if the game is chosen when it is
-    published.
+    `id` is its name for `rules publish --shipped`; `published` is `init` or `on request`. `games` are the games that it
+    rates, empty if the game is chosen when it is published.
     """
 
     id: str
@@ -67,17 +67,17 @@ class ShippedRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class ShippedRulesets(Rows[ShippedRow]):
-    """The rulesets that come with this program, whether the ledger has them or not."""
+    """The rulesets that ship with this program, whether they are published in the ledger or not."""
 
     rows: tuple[ShippedRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringDays(Result):
-    """From which day until before which other day a version scores, or `why` it never does; and its event."""
+    """The half-open range of days on which a version scores, or the reason why it never does, and its event."""
 
     version: str
-    since: str | Absent = field(metadata=FROM)
+    since: str | Absent = field(metadata=NAMED_FROM)
     until: str | Absent | None
     position: int
     recorded_at: str
@@ -87,15 +87,15 @@ class ScoringDays(Result):
 
 @dataclass(frozen=True, slots=True)
 class RulesetState(Answer):
-    """What a version says, which versions its ruleset has, and when each of them scores.
+    """A version of a ruleset, with all versions of the ruleset and the days on which each scores.
 
-    `ruleset` is the version itself, published at `position` by `by`; `between` tells what becomes of points and ranks
-    between versions, None if the version does not run here. `in_words` are the paragraphs of what its rule does, and
-    `earlier` is the version that was published before it. `withdrawn` says at which position the version was
-    withdrawn and where it can still be queried; it is empty for a live version.
+    `ruleset` is the version itself, published at `position` by `by`. `between` says what happens to points and ranks
+    between versions; None if the rule is not installed. `in_words` are paragraphs that describe the rule. `earlier` is
+    the version published before this one. `withdrawn` says where the version was withdrawn and where it can still be
+    queried; it is empty for a live version.
     """
 
-    data: dict[str, Any] = field(metadata=SPREAD)
+    data: dict[str, Any] = field(metadata=INLINE)
     versions: tuple[str, ...]
     known_at: int
     timeline: tuple[ScoringDays, ...]
@@ -110,48 +110,50 @@ class RulesetState(Answer):
 
     @property
     def differences(self) -> list[tuple[str, str | None, str | None]]:
-        """Return every key that says something else than in the earlier version: there, and here; None for nothing."""
+        """Return (key, earlier value, value) for each key that differs from the earlier version; None if missing."""
         if self.earlier is None:
             return []
-        there, here = (
+        before, after = (
             {
                 key: value
-                for key, value in _keys_in(one.model_dump(mode="json", exclude={"version"}, exclude_none=True))
+                for key, value in _list_keys(ruleset.model_dump(mode="json", exclude={"version"}, exclude_none=True))
                 if value
             }
-            for one in (self.earlier, self.ruleset)
+            for ruleset in (self.earlier, self.ruleset)
         )
-        return [(key, there.get(key), here.get(key)) for key in there | here if there.get(key) != here.get(key)]
+        return [(key, before.get(key), after.get(key)) for key in before | after if before.get(key) != after.get(key)]
 
     @property
     def keys(self) -> list[tuple[str, str, str]]:
-        """Return every key with its value and, if that is assumed, why; those in tables, as TABLE.KEY, come last."""
-        rows = sorted(_keys_in(self.data), key=lambda row: ("." in row[0], row[0]))
-        return [(key, value, _assumption(assumptions_of(self.ruleset), key)) for key, value in rows]
+        """Return each key with its value and the reason if it is assumed; keys in tables (TABLE.KEY) come last."""
+        rows = sorted(_list_keys(self.data), key=lambda row: ("." in row[0], row[0]))
+        return [(key, value, _find_assumption(assumptions_of(self.ruleset), key)) for key, value in rows]
 
 
-def _keys_in(data: dict[str, Any], table: str = "") -> Iterator[tuple[str, str]]:
+def _list_keys(data: dict[str, Any], table: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the keys of a ruleset, including those in nested tables, with their values."""
     for key, value in data.items():
         if isinstance(value, dict) and key != "assumed":
-            yield from _keys_in(value, f"{table}{key}.")
+            yield from _list_keys(value, f"{table}{key}.")
         elif key != "assumed":
-            yield table + key, ", ".join(map(_written, value)) if isinstance(value, list) else _written(value)
+            yield table + key, ", ".join(map(_format_value, value)) if isinstance(value, list) else _format_value(value)
 
 
-def _written(value: object) -> str:
-    """Return a value as it stands in TOML, without quotation marks."""
+def _format_value(value: object) -> str:
+    """Return a value as in TOML, without quotation marks."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _assumption(assumed: dict[str, str], key: str) -> str:
-    """Return why a value is assumed: its own key or that of a table it stands in, such as points of params.points.4."""
+def _find_assumption(assumed: dict[str, str], key: str) -> str:
+    """Return why a value is assumed, by its own key or by that of its table: `points` also covers params.points.4."""
     return next((assumed[part] for part in reversed(key.split(".")) if part in assumed), "")
 
 
 class RecordedVersion(NamedTuple):
-    """A published version: bound to its rule, if that runs here and the version is live, with the record of its event.
+    """A published version with its event.
 
-    `withdrawn` is the position of the event that withdraws it, or None.
+    `bound` is the version bound to its rule; None if the rule is not installed or the version is withdrawn. `withdrawn`
+    is the position of the event that withdraws it, or None.
     """
 
     position: int
@@ -162,7 +164,7 @@ class RecordedVersion(NamedTuple):
 
     @property
     def source(self) -> tuple[int, str, str]:
-        """Return where it is in the log, when it was recorded, and by whom."""
+        """Return the position, time and author of its event."""
         return self.position, self.event["recorded_at"], self.event["by"]
 
 
@@ -182,25 +184,25 @@ def _read_versions(connection: Connection, until: int) -> list[RecordedVersion]:
 
 
 def list_shipped() -> ShippedRulesets:
-    """Return the rulesets that come with this program."""
+    """Return the rulesets that ship with this program."""
     return ShippedRulesets(
         tuple(
             ShippedRow(
-                id=one.id,
-                versions=one.versions,
-                rule=one.rule,
-                published="on request" if one.on_request else "init",
-                games=() if one.takes_game else one.games,
-                description=one.description,
-                source=one.source,
+                id=shipped.id,
+                versions=shipped.versions,
+                rule=shipped.rule,
+                published="on request" if shipped.on_request else "init",
+                games=() if shipped.takes_game else shipped.games,
+                description=shipped.description,
+                source=shipped.source,
             )
-            for one in shipped_rulesets().values()
+            for shipped in shipped_rulesets().values()
         )
     )
 
 
 def all_rulesets(connection: Connection, until: int) -> AllRulesets:
-    """Return the versions published up to a position; in force is what scores games that end now."""
+    """Return the versions published up to a position. The version that scores games ending now is in force."""
     versions, now = _read_versions(connection, until), clock.now()
     rows = []
     for position, ruleset, _, event, withdrawn in versions:
@@ -222,9 +224,9 @@ def all_rulesets(connection: Connection, until: int) -> AllRulesets:
 
 
 def ruleset_state(connection: Connection, name: str, until: int, times: Times) -> RulesetState:
-    """Return the version of this name, ID@VERSION, or the newest in force of a ruleset, ID.
+    """Return a version given as ID@VERSION, or the newest usable version of a ruleset given as ID.
 
-    Raises `BadArgument` if none is published.
+    Raises `BadArgument` for an unknown name.
     """
     ruleset_id, _, version = name.partition("@")
     versions = _read_versions(connection, until)
@@ -237,43 +239,45 @@ def ruleset_state(connection: Connection, name: str, until: int, times: Times) -
         position = newest(usable).position if usable else (known or published)[-1].position
         chosen = next(recorded for recorded in published if recorded.position == position)
     if chosen is None:
-        hint = did_you_mean(name, [one.ruleset.name if version else one.ruleset.id for one in versions])
-        told = f"no ruleset {quote(name)} is published at position {until}; see: ratings rules list{hint}"
-        raise BadArgument(told, "name")
+        names = [recorded.ruleset.name if version else recorded.ruleset.id for recorded in versions]
+        problem = f"no ruleset {quote(name)} is published at position {until}"
+        raise BadArgument(f"{problem}; see: ratings rules list{did_you_mean(name, names)}", "name")
     return RulesetState(
-        chosen.event["data"],
-        tuple(one.ruleset.version for one in known),
-        until,
-        _timeline(known),
-        _never(published),
+        data=chosen.event["data"],
+        versions=tuple(recorded.ruleset.version for recorded in known),
+        known_at=until,
+        timeline=_list_scoring_days(known),
+        never_in_force=_list_never_in_force(published),
         ruleset=chosen.ruleset,
         position=chosen.position,
         by=chosen.event["by"],
         between=chosen.bound and chosen.bound.ranking.by,
         times=times,
-        in_words=_in_words(chosen.bound),
-        earlier=next((one.ruleset for one in reversed(known) if one.position < chosen.position), None),
+        in_words=_read_rule_description(chosen.bound),
+        earlier=next((recorded.ruleset for recorded in reversed(known) if recorded.position < chosen.position), None),
         withdrawn=_describe_withdrawal(chosen),
     )
 
 
 def _describe_withdrawal(version: RecordedVersion) -> str:
-    """Return where a version was withdrawn and where it can still be queried; nothing for a live one."""
-    at = version.withdrawn
-    return "" if at is None else f"withdrawn at position {at}; --known-at {at - 1} queries it"
+    """Return where a version was withdrawn and where it can still be queried; empty for a live version."""
+    position = version.withdrawn
+    return "" if position is None else f"withdrawn at position {position}; --known-at {position - 1} queries it"
 
 
-def _in_words(version: Version | None) -> tuple[str, ...]:
-    """Return what a rule does: the paragraphs at the beginning of its module; formulas are indented."""
+def _read_rule_description(version: Version | None) -> tuple[str, ...]:
+    """Return the paragraphs of the docstring of a rule's module; formulas are indented."""
     module = "" if version is None else getattr(version.rule.score, "__module__", "")
-    told = getattr(sys.modules.get(module), "__doc__", None)
-    return tuple(cleandoc(told or "").split("\n\n")) if told else ()
+    docstring = getattr(sys.modules.get(module), "__doc__", None)
+    return tuple(cleandoc(docstring).split("\n\n")) if docstring else ()
 
 
-def _timeline(known: Sequence[RecordedVersion]) -> tuple[ScoringDays, ...]:
-    """From which day until before which other day each version scores, in its ruleset's zone."""
+def _list_scoring_days(known: Sequence[RecordedVersion]) -> tuple[ScoringDays, ...]:
+    """Return the half-open range of days on which each version scores, in the ruleset's zone."""
     # of versions with the same day, the last one is used
-    latest = {one.ruleset.effective_from: one for one in known if one.ruleset.effective_from is not None}
+    latest = {
+        recorded.ruleset.effective_from: recorded for recorded in known if recorded.ruleset.effective_from is not None
+    }
     days = sorted(latest)
     return tuple(
         ScoringDays(latest[day].ruleset.version, day, following, *latest[day].source)
@@ -281,23 +285,23 @@ def _timeline(known: Sequence[RecordedVersion]) -> tuple[ScoringDays, ...]:
     )
 
 
-def _never(published: Sequence[RecordedVersion]) -> tuple[ScoringDays, ...]:
-    """Return the versions that score no games by themselves, with the reason."""
-    found = []
-    for index, one in enumerate(published):
-        day = one.ruleset.effective_from
-        later = [
-            other.ruleset.version
-            for other in published[index + 1 :]
-            if other.ruleset.effective_from == day and other.withdrawn is None
+def _list_never_in_force(published: Sequence[RecordedVersion]) -> tuple[ScoringDays, ...]:
+    """Return the versions that are never in force, with the reason."""
+    versions = []
+    for index, recorded in enumerate(published):
+        day = recorded.ruleset.effective_from
+        replacements = [
+            later.ruleset.version
+            for later in published[index + 1 :]
+            if later.ruleset.effective_from == day and later.withdrawn is None
         ]
-        if one.withdrawn is not None:
-            why = _describe_withdrawal(one)
+        if recorded.withdrawn is not None:
+            reason = _describe_withdrawal(recorded)
         elif day is None:
-            why = "it has no day, and is used only by --rules"
-        elif later:
-            why = f"replaced on the same day by {later[-1]}, recorded later"
+            reason = "it has no day, and is used only by --rules"
+        elif replacements:
+            reason = f"replaced on the same day by {replacements[-1]}, recorded later"
         else:
             continue
-        found.append(ScoringDays(one.ruleset.version, ABSENT, ABSENT, *one.source, why))
-    return tuple(found)
+        versions.append(ScoringDays(recorded.ruleset.version, ABSENT, ABSENT, *recorded.source, reason))
+    return tuple(versions)

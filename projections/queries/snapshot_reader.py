@@ -33,7 +33,6 @@ from ratings_ledger.projections.queries.coordinates import (
     ruleset_ids,
     time_zone,
 )
-from ratings_ledger.projections.queries.known_names import full_name, suggest_ladders
 from ratings_ledger.projections.queries.ladders_at import (
     LadderCache,
     Ladders,
@@ -42,6 +41,7 @@ from ratings_ledger.projections.queries.ladders_at import (
     require_player,
     suggest_ladder,
 )
+from ratings_ledger.projections.queries.ledger_names import describe_existing_ladders, full_name
 from ratings_ledger.projections.replay.ladders import parse_name, short_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
 
@@ -219,7 +219,7 @@ class SnapshotReader:
                     versions = find_versions(facts, ladder, self.rules)
                 except UnknownLadder as problem:
                     time_zone(connection, ladder)  # raises a clearer error if no position has such a ruleset
-                    hint = "" if "/" in ladder else suggest_ladders(facts, ladder)
+                    hint = "" if "/" in ladder else describe_existing_ladders(facts, ladder)
                     raise UnknownLadder(f"{problem}{hint}") from None
                 ladders = undated.at(parse_as_of(self.as_of, zone)).for_ladder(ladder)
                 note_future(self.as_of, zone, self.note)

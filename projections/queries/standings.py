@@ -19,18 +19,18 @@ from ratings_ledger.projections.queries.ladders_at import (
     Ladders,
     Ranking,
 )
-from ratings_ledger.projections.queries.published import Publication
+from ratings_ledger.projections.queries.published_lists import Publication
 from ratings_ledger.projections.queries.results import (
     ABSENT,
-    DIGEST,
+    AS_DIGEST,
+    AS_LAST_POINTS,
     HIDDEN,
-    LAST_POINTS,
     Absent,
     LadderAnswer,
     Result,
     RowSequence,
 )
-from ratings_ledger.projections.queries.shown_states import StatesSeen, mark_rating
+from ratings_ledger.projections.queries.visible_states import VisibleStates, format_rating
 from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
@@ -68,7 +68,7 @@ class Standing(Result):
         if self.state is ABSENT:
             return None
         rating = next(iter(self.state.values()), "")
-        return mark_rating(rating, self.state, is_provisional=self.provisional is True)
+        return format_rating(rating, self.state, is_provisional=self.provisional is True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Standings(LadderAnswer, RowSequence[Standing]):
     while the period of a list is running; `period` describes the ladder's rating periods.
     """
 
-    ranking: Ranking = field(metadata=DIGEST, repr=False, hash=False)
+    ranking: Ranking = field(metadata=AS_DIGEST, repr=False, hash=False)
     open: bool | Absent
     published: Publication | Absent
     rows: tuple[Standing, ...]
@@ -133,7 +133,7 @@ def build_standings(
 ) -> Standings:
     """Return standings with some or all rows. The remark says that their period is running, or who published them."""
     is_open = True if remark and published is ABSENT else ABSENT
-    standings = tuple(build_standing(row, ranking.scale, ranking.shown) for row in rows)
+    standings = tuple(build_standing(row, ranking.scale, ranking.visible_states) for row in rows)
     return Standings(
         ranking.ladder,
         ranking.ruleset,
@@ -170,15 +170,15 @@ def rows_of_players(rows: Sequence[RankedRow], players: Collection[str]) -> dict
     return {row.player: row for row in own_rows}
 
 
-def build_standing(row: RankedRow, scale: int, shown: StatesSeen | None) -> Standing:
-    """Return a row of a list as a result, with the player's state as `shown`, if the rule keeps one."""
+def build_standing(row: RankedRow, scale: int, states: VisibleStates | None) -> Standing:
+    """Return a row of a list as a result, with the player's visible state, if the rule keeps one."""
     gold = ABSENT if row.gold is None else row.gold
     places = ABSENT if row.places is None else row.places
-    plain = Standing(row.rank, row.player, row.value(scale), row.games, row.qualified, gold, places)
-    if shown is None:
-        return plain
-    state = shown.of(row.player)
-    return replace(plain, state=state.decimals, state_exact=state.exact, provisional=state.provisional)
+    standing = Standing(row.rank, row.player, row.value(scale), row.games, row.qualified, gold, places)
+    if states is None:
+        return standing
+    state = states.of(row.player)
+    return replace(standing, state=state.decimals, state_exact=state.exact, provisional=state.provisional)
 
 
 def describe_open_period(ladders: Ladders, ladder: str) -> str | None:
@@ -312,7 +312,7 @@ def _build_overview_row(
     number = numbers.get(facts.player_numbers[row.player])
     last_points = [] if number is None else trace.last_points(number, LAST_STEPS)
     last = _find_last_game(facts, trace, row)
-    scale, standing = ranking.scale, build_standing(row, ranking.scale, ranking.shown)
+    scale, standing = ranking.scale, build_standing(row, ranking.scale, ranking.visible_states)
     return OverviewRow(
         standing.rank,
         standing.player,
@@ -348,7 +348,7 @@ class OverviewRow(Standing):
     change: Fraction | None = field(kw_only=True)
     rank_change: int | None = field(kw_only=True)
     last_played: datetime | None = field(kw_only=True)
-    last_units: LastUnits = field(metadata=LAST_POINTS, kw_only=True)
+    last_units: LastUnits = field(metadata=AS_LAST_POINTS, kw_only=True)
 
     @property
     def last_points(self) -> tuple[Fraction, ...]:

@@ -28,8 +28,16 @@ from ratings_ledger.projections.queries.ladders_at import (
     Ladders,
     Memo,
 )
-from ratings_ledger.projections.queries.published import PublicationRow, Schedule
-from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Failed, Result, RowSequence
+from ratings_ledger.projections.queries.published_lists import PublicationRow, Schedule
+from ratings_ledger.projections.queries.results import (
+    ABSENT,
+    HIDDEN,
+    Absent,
+    Answer,
+    ReplayFailure,
+    Result,
+    RowSequence,
+)
 from ratings_ledger.projections.queries.standings import Standings, build_standings, describe_open_period
 from ratings_ledger.projections.replay.ladders import Stream, parse_name, short_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time
@@ -243,10 +251,10 @@ class Survey:
         }
 
 
-def every_standings(survey: Survey, ladders: Collection[str]) -> Iterator[Standings | Failed]:
+def every_standings(survey: Survey, ladders: Collection[str]) -> Iterator[Standings | ReplayFailure]:
     """Yield the standings of the named ladders, or of all, one at a time; a failure in place of standings."""
     for problem in survey.facts.unusable.values():
-        yield Failed(None, problem.reason)
+        yield ReplayFailure(None, problem.reason)
     all_names = (
         name for ruleset_id in survey.usable for name in sorted(survey.ladders(ruleset_id).streams(ruleset_id))
     )
@@ -255,7 +263,7 @@ def every_standings(survey: Survey, ladders: Collection[str]) -> Iterator[Standi
         try:
             ranking = own_ladders.standings(name)
         except RuleFailure as failure:
-            yield Failed(name, describe_failure(failure, survey.facts, survey.connection))
+            yield ReplayFailure(name, describe_failure(failure, survey.facts, survey.connection))
             continue
         unfinished = describe_open_period(own_ladders, name)
         yield build_standings(ranking, ranking.rows, own_ladders.coordinates, survey.times, unfinished)
@@ -344,7 +352,7 @@ def all_lists(survey: Survey, period: str | None) -> AllLists:
 
     Raises `BadArgument`.
     """
-    from ratings_ledger.projections.queries.published import publication_rows
+    from ratings_ledger.projections.queries.published_lists import load_publication_rows
 
     if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
         raise BadArgument(f"{quote(period)} is not a year like 2010 or a month like 2010-03", "period")
@@ -374,7 +382,7 @@ def all_lists(survey: Survey, period: str | None) -> AllLists:
     listed = {row.list for row in rows}
     published = tuple(
         row
-        for row in publication_rows(survey.connection, survey.facts.position)
+        for row in load_publication_rows(survey.connection, survey.facts.position)
         if period is None or row.ladder in listed or _is_published_for(survey, row, period)
     )
     return AllLists(

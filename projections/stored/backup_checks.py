@@ -16,10 +16,10 @@ from ratings_ledger.ledger.store.log import chain_hash_at
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.ledger.verification import Finding
-from ratings_ledger.projections.admission.events import RecordedChecks
+from ratings_ledger.projections.admission.ladder_checks import RecordedChecks
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, SPREAD, Absent, Result
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, Absent, Result
 from ratings_ledger.projections.stored.computing import LadderFailure, compute, plan
 
 
@@ -30,7 +30,7 @@ class NewBackup(Result):
     `lost` are earlier backups whose history the ledger does not contain; `ahead` are backups dated in the future.
     """
 
-    backup: dict[str, Any] = field(metadata=SPREAD)
+    backup: dict[str, Any] = field(metadata=INLINE)
     position: int
     dropped: tuple[str, ...]
     kept: int

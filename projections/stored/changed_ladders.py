@@ -10,7 +10,7 @@ from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS, live_game
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.log import Log, changed_games, read_types
-from ratings_ledger.projections.admission.events import one_game
+from ratings_ledger.projections.admission.ladder_checks import build_game_facts
 from ratings_ledger.projections.diff.affected import describe_affected, is_affected
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.replay.ladders import list_partition_values
@@ -97,7 +97,7 @@ def _load_game_states(connection: Connection, facts: Facts, position: int) -> It
         if row < first_new_row:
             yield GameState(facts, row)
             if (game := live_game(earlier_log.about(subject))) is not None:
-                yield GameState(one_game(game.occurred_at, game.data), 0)
+                yield GameState(build_game_facts(game.occurred_at, game.data), 0)
 
 
 def _is_independent(facts: Facts, versions: Sequence[Version]) -> bool:

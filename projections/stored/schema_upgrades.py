@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from ratings_ledger.ledger.store.dialect import PREFIX
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
-from ratings_ledger.projections.queries.results import FROM, HIDDEN, Result
+from ratings_ledger.projections.queries.results import HIDDEN, NAMED_FROM, Result
 from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 
 
@@ -21,7 +21,7 @@ class LedgerUpgrade(Result):
     """An upgrade of a ledger: its steps, the current user and the owner, and whether it was carried out."""
 
     ledger: str
-    from_: str = field(metadata=FROM)
+    from_: str = field(metadata=NAMED_FROM)
     to: str
     steps: tuple[UpgradeStep, ...]
     views: tuple[str, ...]

@@ -14,7 +14,7 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import DONE, FAILED, LOST, Run, all_runs, latest_runs, runs_ahead
 from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
 from ratings_ledger.projections.queries.coordinates import Times, load_times
-from ratings_ledger.projections.queries.published import Schedule
+from ratings_ledger.projections.queries.published_lists import Schedule
 from ratings_ledger.projections.queries.results import ABSENT, AS_IS, HIDDEN, Absent, Answer, Result
 from ratings_ledger.projections.stored.freshness import (
     RulesetWithoutRule,

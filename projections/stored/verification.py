@@ -21,14 +21,14 @@ from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.store.runs import DONE, RUNNING, all_runs, record_run
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists
 from ratings_ledger.ledger.verification import Finding, VerifiedCounts, verify_log, verify_order
-from ratings_ledger.projections.admission.events import RecordedChecks
+from ratings_ledger.projections.admission.ladder_checks import RecordedChecks
 from ratings_ledger.projections.facts.column_files import TRACES, files_in
 from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.facts.decoding import decode, extend, read_rulesets_at, replay_clock_of
 from ratings_ledger.projections.game_clock.state import settle_completely
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.published import as_published
+from ratings_ledger.projections.queries.published_lists import load_published_list
 from ratings_ledger.projections.queries.results import HIDDEN, Result
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.trace_cache import find_wrong_traces
@@ -156,7 +156,7 @@ def _recompute_list(
 def _find_list_problem(connection: Connection, published: PublishedList) -> str | None:
     """Describe the error in a list's recorded rows, or return None."""
     try:
-        ranking = as_published(connection, published)
+        ranking = load_published_list(connection, published)
     except StoreDamaged as problem:
         return str(problem)
     return None if ranking.digest == published.digest else "its rows do not have its digest"

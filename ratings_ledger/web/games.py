@@ -25,7 +25,7 @@ def game_page(visit: Visit, game_id: str) -> Page:
 
     Raises `Unknown` (game-unknown).
     """
-    return build_game_page(visit, visit.view.story(game_id))
+    return build_game_page(visit, visit.view.timeline(game_id))
 
 
 def build_game_page(visit: Visit, timeline: GameTimeline) -> Page:

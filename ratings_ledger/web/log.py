@@ -7,8 +7,8 @@ from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.revisions import UNREADABLE
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.rejections import count
-from ratings_ledger.projections.queries.event_texts import words_of
-from ratings_ledger.projections.queries.games_log import RecordedEvents
+from ratings_ledger.projections.queries.event_texts import describe_recorded_event
+from ratings_ledger.projections.queries.recorded_events import RecordedEvents
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import LOG, Path
 from ratings_ledger.web.page import Page
@@ -68,7 +68,11 @@ def _build_page(
     newer: Path | None,
 ) -> Page:
     rows = [
-        (row, words_of(row, events.times), UNREADABLE not in row.event and row.event["data"].get("game_id"))
+        (
+            row,
+            describe_recorded_event(row, events.times),
+            UNREADABLE not in row.event and row.event["data"].get("game_id"),
+        )
         for row in reversed(events.rows)
     ]
     variables = {

@@ -10,7 +10,7 @@ from functools import cache
 from inspect import getdoc
 from typing import Any, get_args, get_origin
 
-from ratings_ledger.projections.queries.result_schemas import Shape, shapes_of
+from ratings_ledger.projections.queries.result_schemas import Schema, build_schemas
 from ratings_ledger.projections.queries.results import Result
 from ratings_ledger.web.addresses import SEGMENT_MAX
 from ratings_ledger.web.games import GAMES
@@ -55,7 +55,7 @@ def render_openapi() -> bytes:
     return (json.dumps(build_document(), ensure_ascii=False, indent=1) + "\n").encode()
 
 
-def build_document() -> Shape:
+def build_document() -> Schema:
     """Return the document: OpenAPI 3.1."""
     error = {
         "type": "object",
@@ -79,13 +79,13 @@ def build_document() -> Shape:
             "schemas": {
                 "Segment": {"type": "string", "maxLength": SEGMENT_MAX, "pattern": SEGMENT},
                 "Refusal": {"type": "object", "required": ["error"], "properties": {"error": error}},
-                **shapes_of(_result_types()),
+                **build_schemas(_result_types()),
             },
         },
     }
 
 
-def _error_responses(kind: str, content: Shape) -> Shape:
+def _error_responses(kind: str, content: Schema) -> Schema:
     return {f"{kind}{status}": {"description": text, "content": content} for status, text in ERRORS.items()}
 
 
@@ -95,7 +95,7 @@ def _result_types() -> Iterator[type[Result]]:
         yield get_args(route.answer)[0] if get_origin(route.answer) is list else route.answer
 
 
-def _paths() -> Iterator[tuple[str, Shape]]:
+def _paths() -> Iterator[tuple[str, Schema]]:
     for route in ROUTES:
         for parts in range(1, LADDER_PARTS + 1 if "ladder" in route.segment_names else 2):
             yield from _route_paths(route, ["ruleset", *(f"value_{number}" for number in range(1, parts))])
@@ -106,7 +106,7 @@ def _paths() -> Iterator[tuple[str, Shape]]:
     yield f"/{OPENAPI}", _operation("openapi", "This document.", [], (), content=content, error_kind="json")
 
 
-def _route_paths(route: Route, ladder: list[str]) -> Iterator[tuple[str, Shape]]:
+def _route_paths(route: Route, ladder: list[str]) -> Iterator[tuple[str, Schema]]:
     """Yield the paths of a route's pages; `ladder` names the parts of a ladder's name."""
     names = [part for name in route.segment_names for part in (ladder if name == "ladder" else [name])]
     path = route.pattern.replace("{ladder}", "/".join(f"{{{part}}}" for part in ladder))
@@ -127,15 +127,15 @@ def _route_paths(route: Route, ladder: list[str]) -> Iterator[tuple[str, Shape]]
         )
 
 
-def _schema(kind: Any) -> Shape:
+def _schema(kind: Any) -> Schema:
     if get_origin(kind) is list:
         return {"type": "array", "items": _schema(get_args(kind)[0])}
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
 
 
 def _operation(
-    name: str, summary: str, ids: list[str], parameters: Sequence[str], *, content: Shape, error_kind: str
-) -> Shape:
+    name: str, summary: str, ids: list[str], parameters: Sequence[str], *, content: Schema, error_kind: str
+) -> Schema:
     segments = [
         {
             "name": segment,
@@ -160,7 +160,7 @@ def _operation(
     }
 
 
-def _parameter(name: str) -> Shape:
+def _parameter(name: str) -> Schema:
     value = {"type": "string"}
     return {
         "name": name,

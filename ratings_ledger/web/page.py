@@ -27,14 +27,14 @@ from ratings_ledger.ledger.validation.repeated_games import describe_sets
 from ratings_ledger.projections.diff.other_results import OtherResult
 from ratings_ledger.projections.diff.published_lists import PublishedListDiff
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Times
-from ratings_ledger.projections.queries.event_texts import opponents_of, partners_of, score_of
+from ratings_ledger.projections.queries.event_texts import find_score, list_opponents, list_partners
 from ratings_ledger.projections.queries.explain import GameExplanation
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
 from ratings_ledger.projections.queries.history import CAUSES, Change, History, Ranks
 from ratings_ledger.projections.queries.players import Person, Profile
 from ratings_ledger.projections.queries.results import ABSENT, LastEvent, Result
-from ratings_ledger.projections.queries.shown_states import mark_rating
 from ratings_ledger.projections.queries.standings import Overview
+from ratings_ledger.projections.queries.visible_states import format_rating
 from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.addresses import Path
@@ -242,10 +242,10 @@ def _templates(points_formatter: PointsFormatter | None = None) -> Environment:
         "addresses": addresses,
         "change": partial(markup_change, formatter=formatter),
         "line_id": line_id,
-        "score_of": score_of,
+        "find_score": find_score,
         "describe_sets": describe_sets,
-        "opponents_of": opponents_of,
-        "partners_of": partners_of,
+        "list_opponents": list_opponents,
+        "list_partners": list_partners,
         "format_month": format_month,
         "causes_in_words": CAUSES,
     }
@@ -313,7 +313,7 @@ def format_exact(value: Fraction | None) -> str:
 def format_points_after(row: Change, formatter: PointsFormatter = format_points) -> str:
     """Format the points after a change, with deviation and provisional mark if the rule has them."""
     text = formatter(row.after)
-    return text if row.state is ABSENT else mark_rating(text, row.state, is_provisional=row.provisional is True)
+    return text if row.state is ABSENT else format_rating(text, row.state, is_provisional=row.provisional is True)
 
 
 def format_change(value: Fraction | None, formatter: PointsFormatter = format_points) -> str:

@@ -25,12 +25,12 @@ from ratings_ledger.ledger.store.log import recorded_at
 from ratings_ledger.projections.diff.attribution import PointsAttributed
 from ratings_ledger.projections.diff.statements import Statement, build_cause_lines, build_change_lines
 from ratings_ledger.projections.queries.coordinates import Coordinates, moment
-from ratings_ledger.projections.queries.event_texts import words_of
-from ratings_ledger.projections.queries.explain import Explained, PlayedGame, PlayerExplanation
+from ratings_ledger.projections.queries.event_texts import describe_recorded_event
+from ratings_ledger.projections.queries.explain import ExplainedParticipant, PlayedGame, PlayerExplanation
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
 from ratings_ledger.projections.queries.history import Change, Course
 from ratings_ledger.projections.queries.players import Profile
-from ratings_ledger.projections.queries.published import PublicationRow
+from ratings_ledger.projections.queries.published_lists import PublicationRow
 from ratings_ledger.projections.queries.ruleset_states import RulesetState
 from ratings_ledger.projections.queries.standings import Standing, Standings
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
@@ -114,7 +114,7 @@ class GameEffect(NamedTuple):
     """
 
     ruleset: str | None
-    terms: Explained | None
+    terms: ExplainedParticipant | None
     why_not: str | None
 
 
@@ -312,7 +312,7 @@ def _load_games(states: Sequence[ReportState], ids: Sequence[str]) -> list[Repor
 def _load_timelines(state: ReportState, games: Iterable[str]) -> dict[str, GameTimeline]:
     """Return the timelines of recorded games."""
     with state.view.staying():
-        return {timeline.game_id: timeline for timeline in state.view.stories([*games], state.ladder.ladder)}
+        return {timeline.game_id: timeline for timeline in state.view.timelines([*games], state.ladder.ladder)}
 
 
 def _find_effect(
@@ -372,7 +372,7 @@ def _load_decisions(last: ReportState, player: str, games: Sequence[ReportedGame
     for row in last.view.events(player, types=DECISION_TYPES).rows:
         event, data = row.event, row.event["data"] if row.target is None else row.target.data
         if data.get("ladder", last.ladder.ladder) == last.ladder.ladder:
-            description = words_of(row, last.ladder.times)
+            description = describe_recorded_event(row, last.ladder.times)
             decisions.append(Decision(event["position"], event["recorded_at"], event["by"], None, description))
     return sorted(decisions)
 

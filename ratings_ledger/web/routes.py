@@ -15,10 +15,10 @@ from ratings_ledger.projections.diff.other_results import OtherResult
 from ratings_ledger.projections.diff.published_lists import PublishedListDiff
 from ratings_ledger.projections.queries.clocks import ClockState
 from ratings_ledger.projections.queries.game_timelines import GameTimeline
-from ratings_ledger.projections.queries.games_log import RecordedEvents
 from ratings_ledger.projections.queries.history import History, Ranks
 from ratings_ledger.projections.queries.leagues import LeagueState
 from ratings_ledger.projections.queries.players import Person, Profile
+from ratings_ledger.projections.queries.recorded_events import RecordedEvents
 from ratings_ledger.projections.queries.ruleset_states import AllRulesets, RulesetState
 from ratings_ledger.projections.queries.standings import Overview
 from ratings_ledger.projections.queries.survey import AllLadders, AllLists

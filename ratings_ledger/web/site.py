@@ -223,7 +223,7 @@ def _build_all(writer: _SiteWriter, visit: Visit, tasks: Sequence[PageTask], gam
             if number < len(task_units):
                 yield from map(_build_page, task_units[number])
             else:
-                timelines = visit.view.stories(game_units[number - len(task_units)])
+                timelines = visit.view.timelines(game_units[number - len(task_units)])
                 yield from (build_game_page(visit, timeline) for timeline in timelines)
 
     def write_unit(number: int) -> bytes:

@@ -23,7 +23,7 @@ from ratings_ledger.cli.main import ratings as program
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries import known_names as known_names_module
+from ratings_ledger.projections.queries import ledger_names
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
 BREAKS = " \t\n\"'@><=;|&(:"
@@ -86,16 +86,16 @@ def test_ladders_are_those_with_games(copied_file: Callable[..., str]) -> None:
     there = sorted(name for one in facts.rulesets for name in every.streams(one))
 
     assert len(there) == 9  # groups, and groups in two months
-    assert known_names_module.ladder_names(facts) == there
+    assert ledger_names.list_ladder_names(facts) == there
 
 
 def test_ladders_in_bulk(copied_file: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     """In a long history the same ladders are found as in a short one."""
     with open_ledger(copied_file(club)).reading() as connection:
         facts = decode(connection)
-    slowly = known_names_module.ladder_names(facts)
-    monkeypatch.setattr(known_names_module.arrays, "LONG_HISTORY", 0)
-    assert known_names_module.ladder_names(facts) == slowly
+    slowly = ledger_names.list_ladder_names(facts)
+    monkeypatch.setattr(ledger_names.arrays, "LONG_HISTORY", 0)
+    assert ledger_names.list_ladder_names(facts) == slowly
 
 
 LINES = {

@@ -70,7 +70,7 @@ def test_import_gives_each_reason_once(db: str, ratings: Ratings) -> None:
     assert "on no ladder" not in ratings("import", "-", db=db, input="\n".join([*lines, bad])).stderr
     assert without_newcomers(ratings("import", "-", db=db, input="\n".join(lines)).stderr) == (
         "note: on no ladder, such as g0 (3 games): no ruleset scores games of go; "
-        "ratings rules publish --shipped elo --game go adds one\n"
+        "to publish one: ratings rules publish --shipped elo --game go\n"
     )
     assert ratings("import", "-", db=db, input="\n".join(lines)).stderr == ""
 

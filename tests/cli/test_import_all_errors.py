@@ -53,7 +53,7 @@ def test_names_of_refused_games_are_checked(one_db: str, ratings: Ratings, tmp_p
     table = written(tmp_path, "2026-06-05;Johanna / Ben;Anna / Cleo;3:0", "2026-06-06;Johana / Ben;Anna / Cleo;3:0")
     done = ratings("import", table, "--partners", " / ", db=one_db)
     assert causes(done.stderr) == ["2 no-teams", "3 close-name"]
-    assert "a ruleset that does: ratings rules publish --shipped weng-lin --game catan" in done.stderr
+    assert "to publish a ruleset that does: ratings rules publish --shipped weng-lin --game catan" in done.stderr
 
 
 def test_sound_games_are_counted_with_the_option_that_records_them(

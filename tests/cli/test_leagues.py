@@ -80,12 +80,12 @@ def play(game: dict[str, Any], *players: str, **members: Any) -> str:
 @pytest.mark.parametrize(
     ("games", "told"),
     [
-        ([], "'x' has finished 0 of 5 games in the last 90 days; 5 more within 90 days"),
+        ([], "'x' has finished 0 of 5 games in the last 90 days; 5 more are needed within 90 days"),
         (
             five("x", "2025-11-04T12:00:01Z")[:4],
-            "'x' has finished 4 of 5 games in the last 90 days; 1 more by 2026-02-02",
+            "'x' has finished 4 of 5 games in the last 90 days; 1 more is needed by 2026-02-02",
         ),
-        (five("x")[:3], "'x' has finished 3 of 5 games in the last 90 days; 2 more by 2026-04-05"),
+        (five("x")[:3], "'x' has finished 3 of 5 games in the last 90 days; 2 more are needed by 2026-04-05"),
         (five("x", "2025-11-04T12:00:00Z"), "has finished 0 of 5 games"),
         (five("x", "2026-02-02T12:00:01Z"), "has finished 0 of 5 games"),
         ([*five("x")[:4], evening("x", "2026-01-05T20:00:00Z", 9, aborted=True)], "has finished 4 of 5 games"),
@@ -150,7 +150,7 @@ def test_imported_players_can_be_scheduled(db: str, ratings: Ratings) -> None:
     assert ratings("league", "schedule", "L1", db=db).exit_code == 1
     some = ratings("import", "-", db=db, input="\n".join(joined[:5]))
     assert (some.exit_code, some.stderr) == (0, "")
-    told = "note: the league L1 has its 8 players and no schedule; draw it with: ratings league schedule L1\n"
+    told = "note: league L1 is full but has no schedule; to create one: ratings league schedule L1\n"
     assert ratings("import", "-", "--dry-run", db=db, input="\n".join(joined[5:])).stderr == told
     done = ratings("import", "-", db=db, input="\n".join(joined[5:]))
     assert (done.exit_code, done.stderr) == (0, told)
@@ -179,9 +179,9 @@ def test_game_of_an_inactive_player_is_noted(scheduled: str, ratings: Ratings) -
     inactive = [name for name in second["seats"] if recent[name] < 5]
     assert imported.exit_code == 0
     assert imported.stderr.splitlines()[-1] == (
-        f"note: '{inactive[0]}' played {second['game_id']} of the league L1 with {recent[inactive[0]]} of 5 games "
-        "finished in the 90 days before; league games are for active players. It counts; to withdraw it: "
-        f"ratings void {second['game_id']} --reason TEXT ({len(inactive) - 1} more like this in L1)"
+        f"note: '{inactive[0]}' had finished only {recent[inactive[0]]} of the required 5 games in the 90 days before "
+        f"game {second['game_id']} of league L1. The game counts; to void it: "
+        f"ratings void {second['game_id']} --reason TEXT ({len(inactive) - 1} more in L1)"
     )
     assert show(ratings, scheduled)["games"][1]["played"] is not None
 
@@ -189,18 +189,19 @@ def test_game_of_an_inactive_player_is_noted(scheduled: str, ratings: Ratings) -
         json.dumps({**json.loads(play(game)), "occurred_at": "2026-09-01T20:00:00Z"}) for game in others
     )
     told = ratings("record", "--any-date", db=scheduled, input=third)
-    assert (told.exit_code, f"played {others[0]['game_id']} of the league L1 with 0 of 5" in told.stderr) == (0, True)
+    note = f"0 of the required 5 games in the 90 days before game {others[0]['game_id']} of league L1"
+    assert (told.exit_code, note in told.stderr) == (0, True)
     with following(scheduled, "--any-date") as follower:
         follower.send(fourth)
         code, answers, noted = follower.end()
-    assert (code, answers[0]["result"], "of the league L1 with" in noted) == (0, "appended", True)
+    assert (code, answers[0]["result"], "of league L1. The game counts" in noted) == (0, "appended", True)
 
 
 def test_label_alone_asks_for_no_activity(db: str, ratings: Ratings) -> None:
     """Nobody has to be active for games with the label of a league that was never created."""
     game = {"game_id": "x-1", "seats": ["x", "y", "z"]}
     done = ratings("record", db=db, input=play(game, league="L2"))
-    assert (done.exit_code, "active" in done.stderr) == (0, False)
+    assert (done.exit_code, "required" in done.stderr) == (0, False)
 
 
 @pytest.mark.slow_cases
@@ -417,7 +418,7 @@ def test_unscored_league_is_refused_with_advice(copied: Callable[..., str], rati
     assert ratings("init", "--for", "go", db=db).exit_code == 0
     code, message = refused(ratings, db, "league", "create", "L2", "--game", "go", "--players-per-game", 2, *AT)
     assert code == "league-unscored"
-    assert "no ruleset scores leagues of go; there are leagues of " in message
+    assert "no ruleset scores leagues of go; leagues can be played in " in message
     assert "cartagena (youplay-league)" in message
     assert "docs/leagues.md" in message
     told = ratings("league", "create", "L2", "--game", "go", "--players-per-game", 2, "--format", "json", db=db)
@@ -428,9 +429,8 @@ def test_league_ruleset_allows_a_league(ratings: Ratings, tmp_path: Path) -> Non
     """A league can be created once a ruleset that scores leagues of its game is published."""
     db, rules = str(tmp_path / "go.db"), tmp_path / "go-league.toml"
     ratings("init", "--for", "go", db=db)
-    assert "there are leagues of no game" in refused(
-        ratings, db, "league", "create", "L2", "--game", "go", "--players-per-game", 2
-    )[1]  # fmt: skip
+    message = refused(ratings, db, "league", "create", "L2", "--game", "go", "--players-per-game", 2)[1]
+    assert "no ruleset scores leagues of go; first publish a ruleset" in message
     rules.write_text(GO_LEAGUE, encoding="utf-8")
     assert ratings("rules", "publish", rules, db=db).exit_code == 0
     assert ratings("league", "create", "L2", "--game", "go", "--players-per-game", 2, db=db).exit_code == 0
@@ -477,7 +477,7 @@ def test_import_hints_at_missing_league(scheduled: str, ratings: Ratings) -> Non
     done = ratings("import", "-", db=scheduled, input="\n".join(map(json.dumps, lines)))
     name = games[0]["game_id"]
     assert done.exit_code == 0
-    assert f"note: {name} is scheduled in the league L1, but does not say so" in done.stderr
+    assert f"note: {name} is scheduled in league L1 but recorded without a league" in done.stderr
     assert f"ratings correct {name} --league L1 --reason TEXT" in done.stderr
     assert ratings("correct", name, "--league", "L1", "--reason", "forgotten", db=scheduled).exit_code == 0
     assert show(ratings, scheduled)["games"][0]["played"] is not None

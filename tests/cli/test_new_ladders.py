@@ -91,7 +91,7 @@ def test_strict_refuses_new_ladder_or_player(db: str, ratings: Ratings) -> None:
     before = head(ratings, db)
     slip = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basci", *ALL_KNOWN, db=db)
     assert (slip.exit_code, slip.stderr.partition(":")[0]) == (1, "new-ladder")
-    assert "'catan-elo/basci' has no game yet; did you mean catan-elo/basic?" in slip.stderr
+    assert "'catan-elo/basci' is a new ladder; did you mean catan-elo/basic?" in slip.stderr
     newcomer = ratings(*RECORD, "--strict", "--game-id", "c-3", "--group", "basic", "anna", "ben", "celo", db=db)
     assert (newcomer.exit_code, newcomer.stderr.partition(":")[0]) == (1, "new-player")
     assert "'celo' is new (like cleo?), and --strict takes no new names" in newcomer.stderr

@@ -137,7 +137,7 @@ def test_chances_must_sum_to_one(ratings: Ratings, use: Callable[..., tuple[str,
     """`rules check` refuses a rule whose chances do not sum to one."""
     db, file = use(OWN._replace(chance=lambda i, j, points, columns, constants, table: HALF - 100))
     told = ratings("rules", "check", file, db=db)
-    assert (told.exit_code, "they sum to 2^32 = 4294967296" in told.stdout) == (1, True)
+    assert (told.exit_code, "they must sum to 2^32 = 4294967296" in told.stdout) == (1, True)
 
 
 @pytest.mark.parametrize(

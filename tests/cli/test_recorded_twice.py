@@ -71,7 +71,8 @@ def test_voided_game_gets_a_note(db: str, ratings: Ratings) -> None:
     again = ratings(*WITHOUT_TIME, db=db)
     assert again.stdout.startswith("0 appended, 1 already there")
     assert (
-        again.stderr == "note: g-9 is voided, so it does not count; ratings reinstate g-9 --reason TEXT changes that\n"
+        again.stderr
+        == "note: g-9 is voided, so it does not count; to restore it: ratings reinstate g-9 --reason TEXT\n"
     )
     (game,) = read(ratings, db, "games", "g-9")["rows"]
     assert game["voided"] is True

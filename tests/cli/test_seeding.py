@@ -226,9 +226,9 @@ def test_a_ruleset_with_seeds_is_needed(ratings: Ratings, one_db: str) -> None:
     (ruleset,) = (row["id"] for row in log(ratings, one_db) if row["type"] == "ruleset.published")
     told = ratings("void", "--event", ruleset, *WHY, db=one_db)
     assert code(told) == "still-needed"
-    assert "2 seeds; void those first" in told.stderr
+    assert "2 seeds; first void those" in told.stderr
     assert enter(ratings, one_db, event("event.voided", id="s-1", reason="r")) == []
-    assert "1 seed; void that first" in ratings("void", "--event", ruleset, *WHY, db=one_db).stderr
+    assert "1 seed; first void that" in ratings("void", "--event", ruleset, *WHY, db=one_db).stderr
 
 
 class Oracle:

@@ -179,7 +179,7 @@ def test_shipped_rules_are_withdrawn_by_their_position(copied_file: Callable[...
     db = copied_file(without_events)
     for command in ("init --for chess --by mira", "rules publish --shipped youplay-league --by zora"):
         assert ratings(*command.split(), db=db).exit_code == 0
-    way = "ratings void --event 2 --reason TEXT withdraws it"
+    way = "to withdraw it: ratings void --event 2 --reason TEXT"
     for position in ([], ["2"]):
         told = ratings("undo", *position, "--yes", "--by", "zora", db=db)
         assert (told.exit_code, way in told.stderr) == (1, True)

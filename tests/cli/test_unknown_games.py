@@ -42,7 +42,7 @@ def test_game_without_ruleset_is_refused_once(db: str, table: Path, ratings: Cal
     done = ratings("import", table, "--set", "game=ches", db=db)
     assert (done.exit_code, done.stdout) == (1, "0 appended, 2 refused; nothing was appended; the head is 1.\n")
     (line,) = [line for line in done.stderr.splitlines() if "unknown-game" in line]
-    assert "no published ruleset scores games of 'ches'; --new-game records them all the same" in line
+    assert "no published ruleset scores games of 'ches'; to record them anyway: --new-game" in line
     assert line.endswith("; did you mean chess? (1 more like this, the last in line 3)")
 
 
@@ -100,7 +100,7 @@ def test_game_of_teams_gets_a_ruleset_that_rates_them(teams: tuple[str, str], ra
     """What the note on a game without a ladder advises puts games of partners on a ladder."""
     db, table = teams
     done = ratings("import", table, "--set", "game=codenames", "--new-game", db=db)
-    advice = re.search(r"ratings (rules publish --shipped \S+ --game \S+) adds one", done.stderr)
+    advice = re.search(r"to publish one: ratings (rules publish --shipped \S+ --game \S+)", done.stderr)
 
     assert advice is not None
     assert ratings(*advice[1].split(), db=db).exit_code == 0
@@ -115,7 +115,7 @@ def test_refused_game_of_teams_gets_a_ruleset_that_rates_them(
     db, table = teams
     done = ratings("import", table, "--set", "game=codenames", db=db)
     advice = re.search(
-        r"unknown-game.*; ratings (rules publish --shipped weng-lin --game codenames) rates", done.stderr
+        r"unknown-game.*; to rate them: ratings (rules publish --shipped weng-lin --game \w+);", done.stderr
     )
     assert advice is not None, done.stderr
     assert ratings(*advice[1].split(), db=db).exit_code == 0
@@ -130,7 +130,7 @@ def test_refusal_of_partners_names_the_ruleset_that_counts_them(
     for system in ("elo", "weng-lin"):
         assert ratings("rules", "publish", "--shipped", system, "--game", "codenames", db=db).exit_code == 0
     done = ratings("import", table, "--set", "game=codenames", db=db)
-    pattern = r"; weng-lin-codenames counts it: withdraw elo-codenames with ratings (void --event \d+ --reason) TEXT"
+    pattern = r"; weng-lin-codenames counts it; to withdraw elo-codenames: ratings (void --event \d+ --reason) TEXT"
     advice = re.search(pattern, done.stderr)
     assert advice is not None, done.stderr
     assert ratings(*advice[1].split(), "no teams", db=db).exit_code == 0

@@ -72,7 +72,7 @@ def test_import_again_after_an_undo_tells_what_counts_again(db: str, ratings: Ra
     before = read(ratings, db, "standings", LADDER)["rows"]
     done(ratings, db, "undo", "--yes")
     assert json.loads(done(ratings, db, *again, "--format", "json").stdout)["voided"] == ["g1", "g2"]
-    told = ["note: 2 games are voided, so they do not count: g1, g2; ratings undo 8 changes that"]
+    told = ["note: 2 games are voided, so they do not count: g1, g2; to restore them: ratings undo 8"]
     for options in ([], ["--preview"], ["--dry-run"], ["--sync"]):
         assert notes(ratings, db, *again, *options) == told
     follow(ratings, db, "ratings undo 8")
@@ -86,11 +86,11 @@ def test_game_recorded_again_after_an_undo(db: str, ratings: Ratings) -> None:
     """Given a game that was recorded and undone, recording it again names the undo; voided by hand, a reinstatement."""
     done(ratings, db, *RECORD)
     done(ratings, db, "undo", "--yes")
-    assert notes(ratings, db, *RECORD) == ["note: g9 is voided, so it does not count; ratings undo 4 changes that"]
+    assert notes(ratings, db, *RECORD) == ["note: g9 is voided, so it does not count; to restore it: ratings undo 4"]
     follow(ratings, db, "ratings undo 4")
     done(ratings, db, "void", "g9", "--reason", "a friendly")
     way = "ratings reinstate g9 --reason TEXT"
-    assert notes(ratings, db, *RECORD) == [f"note: g9 is voided, so it does not count; {way} changes that"]
+    assert notes(ratings, db, *RECORD) == [f"note: g9 is voided, so it does not count; to restore it: {way}"]
     follow(ratings, db, way)
     assert {*played(ratings, db)} == {"g9"}
 
@@ -106,20 +106,20 @@ def test_games_of_several_voids_are_told_one_by_one(db: str, tmp_path: Path, rat
     for name in ("g1", "g2"):
         done(ratings, db, "void", name, "--reason", "a friendly")
     assert notes(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK) == [
-        "note: g1 is voided, so it does not count; ratings reinstate g1 --reason TEXT changes that",
-        "note: g2 is voided, so it does not count; ratings reinstate g2 --reason TEXT changes that",
-        "note: 2 games are voided, so they do not count: g3, g4; ratings undo 10 changes that",
+        "note: g1 is voided, so it does not count; to restore it: ratings reinstate g1 --reason TEXT",
+        "note: g2 is voided, so it does not count; to restore it: ratings reinstate g2 --reason TEXT",
+        "note: 2 games are voided, so they do not count: g3, g4; to restore them: ratings undo 10",
     ]
     (tmp_path / "d.csv").write_text(MORE.rpartition("g4")[0])
     assert notes(ratings, db, "import", "d.csv", *NEW_YORK) == [
-        "note: g3 is voided, so it does not count; ratings undo 10 changes that, and takes back 1 other void"
+        "note: g3 is voided, so it does not count; to restore it: ratings undo 10 (this also reverts 1 other void)"
     ]
     for name in ("g3", "g4"):
         done(ratings, db, "reinstate", name, "--reason", "r")
         done(ratings, db, "void", name, "--reason", "r")
     (tmp_path / "d.csv").write_text(MORE)
     assert notes(ratings, db, "import", "c.csv", "d.csv", *NEW_YORK)[-1] == (
-        "note: 1 more is voided; ratings log GAME shows by whom and why"
+        "note: 1 more game is voided; to see who voided one and why: ratings log GAME"
     )
 
 

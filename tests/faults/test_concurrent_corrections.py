@@ -21,7 +21,7 @@ from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.admission.events import Admission
+from ratings_ledger.projections.admission.ladder_checks import Admission
 
 WAIT_SECONDS = 60
 

@@ -25,7 +25,7 @@ from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.admission.events import Admission
+from ratings_ledger.projections.admission.ladder_checks import Admission
 
 GAMES = 400
 NOW = clock.now() + 3_600_000_000

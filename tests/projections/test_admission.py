@@ -11,7 +11,7 @@ from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.events.types import read_data
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.admission.events import Admission
+from ratings_ledger.projections.admission.ladder_checks import Admission
 
 TIMES = ("1999-05-01T12:00:00Z", "2008-02-29T22:30:00Z", "2008-02-29T23:30:00Z", "2009-01-31T12:00:00Z")
 MEMBERS: dict[str, tuple[Any, ...]] = {
@@ -61,7 +61,7 @@ def test_reused_validator_answers_like_new(db: str) -> None:
             fresh = Admission(connection, 0)
             for versions in asked_often.versions.values():
                 for version in versions:
-                    fresh._add(version)
+                    fresh._add_version(version)
             assert found == answer(fresh, occurred_at, data)
             answers.add(found)
     assert len(answers) > 5

@@ -201,7 +201,7 @@ MIXED_UP: dict[str, tuple[Callable[[Any], object], type[rl.LedgerError], str]] =
         f"'anna' is a player, not a ladder; write standings('{LADDER}')",
     ),
     "a ladder as a game": (
-        lambda ledger: ledger.at().story(LADDER), rl.Unknown, f"'{LADDER}' is a ladder, not a game",
+        lambda ledger: ledger.at().timeline(LADDER), rl.Unknown, f"'{LADDER}' is a ladder, not a game",
     ),
     "a ladder as a league": (
         lambda ledger: ledger.at().league(LADDER), rl.LedgerError, f"'{LADDER}' is a ladder, not a league",

@@ -36,7 +36,7 @@ from ratings_ledger.projections.admission.proposals import Proposal
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Times
-from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, row_of_game
+from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, find_game_row
 from ratings_ledger.projections.queries.history import load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.standings import build_balance
@@ -147,7 +147,7 @@ def agree_in_detail(ledger: Ledger, name: str, wanted: Ladder, as_of: str | None
     with ledger.reading() as connection:
         facts = decode(connection)
         for game_id, played in wanted.played.items():
-            row = row_of_game(connection, facts, game_id)
+            row = find_game_row(connection, facts, game_id)
             agree_on_game(explain_game(Ladders(facts, since), name, game_id, row), played)
         for player, steps in wanted.history.items():
             rows = load_course(connection, Ladders(facts, since), name, player).rows

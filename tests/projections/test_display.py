@@ -17,7 +17,7 @@ from test_views import LADDER, with_games
 import ratings_ledger as rl
 from ratings_ledger import ExactNumber
 from ratings_ledger.projections.contract import decimal
-from ratings_ledger.projections.queries.display import ROWS_SHOWN
+from ratings_ledger.projections.queries.display import ROWS_MAX
 from ratings_ledger.projections.queries.results import Result, RowSequence
 from ratings_ledger.projections.replay.ladders import distinct_ladders, drop_duplicate_ladders
 
@@ -54,7 +54,7 @@ OTHERS: dict[str, Callable[[rl.Ledger, rl.View], Result]] = {
     "profile": lambda ledger, view: view.profile(LADDER, "anna"),
     "person": lambda ledger, view: view.person("anna"),
     "statistics": lambda ledger, view: view.statistics("anna"),
-    "story": lambda ledger, view: view.story("g-1"),
+    "story": lambda ledger, view: view.timeline("g-1"),
     "prediction": lambda ledger, view: view.predict(LADDER, ["anna", "ben"]),
     "ruleset": lambda ledger, view: view.ruleset("club-catan-elo"),
     "last event": lambda ledger, view: view.last_event(LADDER),
@@ -175,7 +175,7 @@ def test_names_are_escaped_and_long_tables_cut() -> None:
     everybody = rl.Everybody(at=_nowhere(), rows=rows)
     texts = cells_of(everybody)
     assert set(NAMES) <= set(texts)
-    assert texts[-1] == f"the first {ROWS_SHOWN} of 1,234 rows"
+    assert texts[-1] == f"the first {ROWS_MAX} of 1,234 rows"
     assert texts[:5] == ["player", "ladder", "rank", "points", "games"]
     assert texts[5:15] == [NAMES[0], "elo/all", "1", "0.00", "9", NAMES[1], "elo/all", "2", "0.33", "9"]
     assert "<script" not in repr(everybody)

@@ -30,7 +30,7 @@ from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries import last_events
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
-from ratings_ledger.projections.queries.explain import explain_game, explain_player, row_of_game
+from ratings_ledger.projections.queries.explain import explain_game, explain_player, find_game_row
 from ratings_ledger.projections.queries.history import load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.last_events import (
@@ -102,7 +102,7 @@ def course(past: Past, ladders: Ladders, ladder: str, player: str) -> Any:
 
 def explained(past: Past, ladders: Ladders, ladder: str, game_id: str) -> Any:
     """Why a game gave on a ladder what it gave."""
-    row = row_of_game(past.connection, ladders.facts, game_id)
+    row = find_game_row(past.connection, ladders.facts, game_id)
     told = explain_game(ladders, ladder, game_id, row)
     return told.ruleset, told.why_not, told.remark, told.occurred_at, told.players, told.accounts
 
@@ -326,7 +326,7 @@ def test_every_way_leads_to_the_same_last_events(
     """Given random histories, when the facts come from a cache and long columns are computed in bulk, then the last
     events of ladders, players and games are those that come out one by one, and those of all games at once."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setattr(last_events, "NUMBERED", 1)
+    monkeypatch.setattr(last_events, "MANY_GAMES", 1)
     ladders, cached = list(dict.fromkeys(LADDERS)), 0
     for seed in range(2):
         chance, ledger = Random(seed), empty()

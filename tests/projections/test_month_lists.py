@@ -17,7 +17,7 @@ from oracle.times import instant
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.admission.events import Admission
+from ratings_ledger.projections.admission.ladder_checks import Admission
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
 # of twelve months each; in two halves, 168 of them have 2,016 months

@@ -24,7 +24,7 @@ from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.admission.events import Admission
+from ratings_ledger.projections.admission.ladder_checks import Admission
 from ratings_ledger.projections.diff.affected import apply_drafts
 from ratings_ledger.projections.facts import bulk, column_cache, decoding
 from ratings_ledger.projections.facts.column_cache import folder_of

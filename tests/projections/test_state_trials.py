@@ -11,7 +11,7 @@ from state_rules import BY_GAME, BY_PERIOD, SCALE
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.types import read_data
 from ratings_ledger.projections.admission import trials
-from ratings_ledger.projections.admission.drawn_columns import read_given_columns
+from ratings_ledger.projections.admission.drawn_columns import parse_column_ranges
 from ratings_ledger.projections.admission.trials import Trial, try_rule
 from ratings_ledger.projections.contract import MISSING, Rule, State
 from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
@@ -93,9 +93,9 @@ WRONG = {
     "enters as text": ({"enter": lambda state, constants: ("a", 1)}, "", "enter returned 'a'; a whole number is"),
     "ranks by halves": ({"rank_by": lambda state, params: 0.5}, "", "rank_by returned 0.5; a whole number is needed"),
     "is never sure": ({"provisional": lambda state, games, params: games}, "", "provisional returned "),
-    "expects too much": ({"chance": lambda i, j, *rest: 2**32 - 2, "draw": None}, "", "they sum to 2^32"),
+    "expects too much": ({"chance": lambda i, j, *rest: 2**32 - 2, "draw": None}, "", "they must sum to 2^32"),
     "draws too often": ({"draw": lambda i, j, *rest: 2**32}, "", "draw returned 4294967296, which leaves no win"),
-    "draws unevenly": ({"draw": lambda i, j, *rest: 1000 * i, "chance": lambda *rest: 2**31}, "", "they are the same"),
+    "draws unevenly": ({"draw": lambda i, j, *rest: 1000 * i, "chance": lambda *rest: 2**31}, "", "must be the same"),
     "period without books": ({"score_period": unbalanced}, WEEKLY, "the books do not balance: score_period minted 0"),
     "period explained by nothing": ({"explain_period": lambda *rest: []}, WEEKLY, "explain_period: the terms sum to 0"),
     "ages the rating": ({"age": lambda state, elapsed, constants: (0, 1)}, WEEKLY, "age changed rating from "),
@@ -124,7 +124,7 @@ def test_rule_that_compares_does_not_add(monkeypatch: pytest.MonkeyPatch) -> Non
     version, problems = bind(read_ruleset(TEXT.format("") + "[params]\nk_total = 32\n"))
     assert version is not None, problems
     trial = try_rule(version, games=20)
-    assert "to players with other points; with adds = True it looks at nobody's points" in trial.problems[0]
+    assert "to players with other points; with adds = True it must not read points" in trial.problems[0]
 
 
 def refuse_but_two(n, columns, params):
@@ -154,8 +154,8 @@ def test_caller_gives_columns(monkeypatch: pytest.MonkeyPatch) -> None:
         check=lambda n, columns, params: None if min(columns[1]) >= 10**8 else "too short",
     )
     assert tried(monkeypatch, needs_minutes).is_empty
-    given = read_given_columns(["seconds_played=100000000..200000000"], needs_minutes)
-    trial = tried(monkeypatch, needs_minutes, given=given)
+    given = parse_column_ranges(["seconds_played=100000000..200000000"], needs_minutes)
+    trial = tried(monkeypatch, needs_minutes, ranges=given)
     assert (trial.scored, trial.problems, trial.is_empty) == (60, [], False)
 
 
@@ -170,7 +170,7 @@ def test_caller_gives_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_column_that_cannot_be_given_is_refused(text: str, message: str) -> None:
     """A column of the caller is one that the rule reads, with a range of numbers."""
     with pytest.raises(BadArgument) as refused:
-        read_given_columns([text], PICKY)
+        parse_column_ranges([text], PICKY)
     assert str(refused.value) == message
 
 

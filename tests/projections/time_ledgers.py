@@ -14,7 +14,7 @@ from ratings_ledger.ledger.events.canonical import parse_object, to_microseconds
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Intake
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.admission.events import Admission
+from ratings_ledger.projections.admission.ladder_checks import Admission
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders

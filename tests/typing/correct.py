@@ -83,7 +83,7 @@ def look_around(ledger: rl.Ledger) -> None:
     assert_type(prediction, rl.Prediction)
     assert_type([side.chance for side in prediction.sides], list[Fraction])
     for one in view.every_standings():
-        if isinstance(one, rl.Failed):
+        if isinstance(one, rl.ReplayFailure):
             assert_type(one.reason, str)
         else:
             assert_type(one, rl.Standings)

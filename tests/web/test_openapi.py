@@ -19,7 +19,7 @@ from sqlalchemy import make_url, text
 
 import ratings_ledger
 from ratings_ledger.ledger.store.opening import open_ledger
-from ratings_ledger.projections.queries.result_schemas import shapes_of
+from ratings_ledger.projections.queries.result_schemas import build_schemas
 from ratings_ledger.web.addresses import encode_segment
 from ratings_ledger.web.openapi import build_document
 from ratings_ledger.web.routes import ROUTES
@@ -99,7 +99,7 @@ def test_every_public_result_has_a_shape() -> None:
     """The shape of every result of the library is JSON Schema, and names what is always there."""
     public = [getattr(ratings_ledger, name) for name in ratings_ledger.__all__]
     kinds = [one for one in public if isinstance(one, type) and issubclass(one, ratings_ledger.Result)]
-    shapes = shapes_of([one for one in kinds if one is not ratings_ledger.Result])
+    shapes = build_schemas([one for one in kinds if one is not ratings_ledger.Result])
     assert len(shapes) > 50
     for name, shape in shapes.items():
         Draft202012Validator({**shape, "components": {"schemas": shapes}})

@@ -1,4 +1,4 @@
-"""Seeds to be recorded: with what players begin on a ladder, one by one or from a table."""
+"""Seeds from the command line or a table: the initial states of players on a ladder."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.replay.ladders import find_seeds, state_columns
 from ratings_ledger.projections.snapshot import Snapshot
 
-# the columns of a table besides those of the state
-ABOUT = ("player", "games", "reason")
+# the columns of a table that are not part of the state
+FIXED_COLUMNS = ("player", "games", "reason")
 
 
 class SeedRow(NamedTuple):
-    """With what a player begins: values by the names of the rule's columns, and games played elsewhere."""
+    """A requested seed: the initial state by the rule's columns, and the number of games played elsewhere."""
 
     file: str
     line: int
@@ -29,8 +29,8 @@ class SeedRow(NamedTuple):
     reason: str
 
 
-def parse_values(values: tuple[str, ...]) -> dict[str, str]:
-    """Return a state that is written as values such as `rating=1650`. Raises `Refused`."""
+def parse_state(values: tuple[str, ...]) -> dict[str, str]:
+    """Return a state written as values such as `rating=1650`. Raises `Refused`."""
     state: dict[str, str] = {}
     for text in values:
         name, equals, value = text.partition("=")
@@ -43,38 +43,41 @@ def parse_values(values: tuple[str, ...]) -> dict[str, str]:
 
 
 def read_seeds(file: str, columns: tuple[str, ...], reason: str) -> list[SeedRow]:
-    """Return the rows of a file, for a ladder that keeps these columns; with the given reason where they have none.
+    """Read the seeds in a file. Raises `Refused`, with the file and the line.
 
-    Raises `Refused`, with the file and the line.
+    Args:
+        file: the name of the table.
+        columns: the state columns of the ladder.
+        reason: the reason for rows without one.
     """
     try:
         if (table := read_simple_table(file)) is None:
             raise Refused("empty-file", "it holds no row")
         _check_header(table, columns)
-        usual = SeedRow(file, 0, "", {}, 0, reason)
-        return [_read_row(usual._replace(line=line), cells, table.delimiter) for line, cells in table.rows]
+        defaults = SeedRow(file, 0, "", {}, 0, reason)
+        return [_read_row(defaults._replace(line=line), cells, table.delimiter) for line, cells in table.rows]
     except Refused as problem:
-        where = file if problem.line is None else f"line {problem.line} of {file}"
-        raise Refused(problem.code, f"{where}: {problem.message}") from None
+        place = file if problem.line is None else f"line {problem.line} of {file}"
+        raise Refused(problem.code, f"{place}: {problem.message}") from None
 
 
 def _check_header(table: SimpleTable, columns: tuple[str, ...]) -> None:
-    """Raises `Refused` if a table does not have the columns of seeds."""
-    header, known = table.header, (*ABOUT, *columns)
+    """Raise `Refused` if a table does not have the columns of seeds."""
+    header, known = table.header, (*FIXED_COLUMNS, *columns)
     for name in header:
         if name not in known:
-            told = f"{quote(name)} is none of {', '.join(known)}{did_you_mean(name, known)}"
-            raise Refused("unknown-column", told, table.line)
-    if twice := [name for name in header if header.count(name) > 1]:
-        raise Refused("unknown-column", f"the column {twice[0]} occurs twice", table.line)
+            problem = f"{quote(name)} is none of {', '.join(known)}"
+            raise Refused("unknown-column", f"{problem}{did_you_mean(name, known)}", table.line)
+    if duplicates := [name for name in header if header.count(name) > 1]:
+        raise Refused("unknown-column", f"the column {duplicates[0]} occurs twice", table.line)
     if "player" not in header or not {*header} & {*columns}:
-        told = f"the columns player and at least one of {joined(columns)} are needed"
-        raise Refused("missing-column", told, table.line)
+        problem = f"the columns player and at least one of {joined(columns)} are needed"
+        raise Refused("missing-column", problem, table.line)
 
 
-def _read_row(usual: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
-    """Return what a row says; columns with empty cells begin as usual. Raises `Refused`, with the line."""
-    state = {name: text for name, text in cells.items() if name not in ABOUT}
+def _read_row(defaults: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
+    """Return the seed in a row; empty cells keep their default values. Raises `Refused`, with the line."""
+    state = {name: text for name, text in cells.items() if name not in FIXED_COLUMNS}
     try:
         if "player" not in cells or not state:
             raise Refused("missing-member", "a row needs a player, and at least one value")
@@ -83,25 +86,25 @@ def _read_row(usual: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
         games = cells.get("games", "0")
         if not re.fullmatch(r"\d{1,9}", games, re.ASCII):
             raise Refused("not-an-integer", f"games: {quote(games)} is not a number of games")
-        return usual._replace(
+        return defaults._replace(
             player=to_nfc(cells["player"]),
             state={name: read_decimal(text) for name, text in state.items()},
             games=int(games),
-            reason=cells.get("reason", usual.reason),
+            reason=cells.get("reason", defaults.reason),
         )
     except Refused as problem:
-        raise Refused(problem.code, problem.message, usual.line) from None
+        raise Refused(problem.code, problem.message, defaults.line) from None
 
 
-def columns_of(view: Snapshot, ladder: str) -> tuple[str, ...]:
-    """Return the names of the columns that the rules of a ladder keep. Raises what `Snapshot.query` does."""
+def list_seed_columns(view: Snapshot, ladder: str) -> tuple[str, ...]:
+    """Return the names of the state columns of a ladder's rules. Raises whatever `Snapshot.query` raises."""
     with view.query(ladder) as query:
         versions = query.ladders.versions(ladder)
     return tuple(dict.fromkeys(column.name for version in versions for column in state_columns(version.rule)))
 
 
-def new_seeds(view: Snapshot, ladder: str, rows: list[SeedRow]) -> list[SeedRow]:
-    """Return the rows whose player does not begin like that already. Raises `Refused` if a player has two rows."""
+def select_new_seeds(view: Snapshot, ladder: str, rows: list[SeedRow]) -> list[SeedRow]:
+    """Return the rows that differ from the recorded seeds. Raises `Refused` if a player has two rows."""
     with view.query(ladder) as query:
         facts = query.ladders.facts
         seeds = {facts.players[person]: (seed.state, seed.games) for person, seed in find_seeds(facts, ladder).items()}

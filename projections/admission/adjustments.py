@@ -1,0 +1,151 @@
+"""Adjustments from the command line or a table: points to add, or to add until a player has a given number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
+from ratings_ledger.ledger.intake.files import read_simple_table
+from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, with_point
+from ratings_ledger.ledger.intake.tables.csv_files import SimpleTable
+from ratings_ledger.ledger.intake.tables.dates import moment_text, order_of
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
+from ratings_ledger.projections.contract import decimal
+from ratings_ledger.projections.queries.ladders_at import Ladders
+from ratings_ledger.projections.replay.replay import find_starting_points
+from ratings_ledger.projections.rulesets.versions import in_force, oldest
+from ratings_ledger.projections.snapshot import Snapshot
+
+COLUMNS = ("player", "points", "to", "reason", "at")
+NUMBERS = ("points", "to")
+
+
+class AdjustmentRow(NamedTuple):
+    """A requested adjustment: the `points` to add, or the total that the player is `to` have; the other is None."""
+
+    file: str
+    line: int
+    player: str
+    points: str | None
+    to: str | None
+    reason: str
+    instant: int
+
+
+def read_rows(
+    file: str, defaults: AdjustmentRow, parse_instant: Callable[[str], int], dates: str | None = None
+) -> list[AdjustmentRow]:
+    """Read the adjustments in a file. Raises `Refused`, with the file and the line.
+
+    Args:
+        file: the name of the table.
+        defaults: the reason and time for rows without them.
+        parse_instant: converts the text of a time.
+        dates: the order of day, month and year, if the dates do not show it.
+    """
+    try:
+        if (table := read_simple_table(file)) is None:
+            raise Refused("empty-file", "it holds no row")
+        _check_header(table)
+        order = order_of(((line, cells.get("at", "")) for line, cells in table.rows), dates)
+
+        def parse_time(text: str) -> int:
+            return parse_instant(moment_text(text, None, order.name))
+
+        return [
+            _read_row(defaults._replace(file=file, line=line), cells, table.delimiter, parse_time)
+            for line, cells in table.rows
+        ]
+    except Refused as problem:
+        place = file if problem.line is None else f"line {problem.line} of {file}"
+        raise Refused(problem.code, f"{place}: {problem.message}") from None
+
+
+def _read_row(defaults: AdjustmentRow, cells: Cells, delimiter: str, parse_time: Callable[[str], int]) -> AdjustmentRow:
+    """Return the adjustment in a row, with defaults for empty cells. Raises `Refused`, with the line."""
+    try:
+        if "player" not in cells or ("points" in cells) == ("to" in cells):
+            raise Refused("missing-member", "a row needs a player, and either points or to")
+        if delimiter in COMMA_DELIMITERS:
+            cells |= {name: with_point(name, cells[name]) for name in NUMBERS if name in cells}
+        return defaults._replace(
+            player=to_nfc(cells["player"]),
+            points=cells.get("points"),
+            to=read_decimal(cells["to"]) if "to" in cells else None,
+            reason=cells.get("reason", defaults.reason),
+            instant=parse_time(cells["at"]) if "at" in cells else defaults.instant,
+        )
+    except Refused as problem:
+        raise Refused(problem.code, problem.message.removeprefix("occurred_at: "), defaults.line) from None
+
+
+def _check_header(table: SimpleTable) -> None:
+    """Raise `Refused` if the columns are not those of adjustments."""
+    header = table.header
+    for name in header:
+        if name not in COLUMNS:
+            problem = f"{quote(name)} is none of {', '.join(COLUMNS)}"
+            raise Refused("unknown-column", f"{problem}{did_you_mean(name, COLUMNS)}", table.line)
+    if duplicates := [name for name in header if header.count(name) > 1]:
+        raise Refused("unknown-column", f"the column {duplicates[0]} occurs twice", table.line)
+    if "player" not in header or not {"points", "to"} & {*header}:
+        raise Refused("missing-column", "the columns player, and points or to, are needed", table.line)
+
+
+def compute_adjustments(view: Snapshot, ladder: str, rows: list[AdjustmentRow]) -> list[tuple[AdjustmentRow, str]]:
+    """Return the points to add for each row, without rows whose player already has the requested total.
+
+    Raises `Refused`, and whatever `Snapshot.query` raises if a row requests a total.
+    """
+    lines: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        if (first := lines.setdefault(row._replace(line=0), row.line)) != row.line:
+            raise Refused("player-twice", f"lines {first} and {row.line} of {row.file} say the same; leave one out")
+    if all(row.to is None for row in rows):
+        return [(row, str(row.points)) for row in rows]
+    with view.query(ladder) as query:
+        return [*_compute_differences(_PointsLookup(query.ladders, ladder), rows)]
+
+
+def _compute_differences(lookup: _PointsLookup, rows: list[AdjustmentRow]) -> Iterator[tuple[AdjustmentRow, str]]:
+    """Yield the points to add for each row, without rows that need none."""
+    lines: dict[str, int] = {}
+    for row in rows:
+        player = lookup.ladders.facts.current(row.player)
+        if (first := lines.setdefault(player, row.line)) != row.line:
+            raise Refused("player-twice", f"{quote(row.player)} is in lines {first} and {row.line} of {row.file}")
+        if row.to is None:
+            yield row, str(row.points)
+            continue
+        points = lookup.find_points(player, row.instant)
+        difference = Fraction(read_decimal(row.to)) - points
+        text = decimal(difference.numerator, difference.denominator, 15)
+        if Fraction(text) != difference:
+            problem = f"{quote(row.player)} has {points} points on {lookup.ladder}"
+            raise Refused("finer-than-scale", f"{problem}; {difference} more is not a decimal number")
+        if difference:
+            yield row, text
+
+
+class _PointsLookup:
+    """Looks up players' points on a ladder at any time. Raises `UnknownLadder`, `RulesetUnusable`."""
+
+    def __init__(self, ladders: Ladders, ladder: str) -> None:
+        self.ladders, self.ladder = ladders, ladder
+        self.versions = self.ladders.versions(ladder)
+        self._by_instant: dict[int, Any] = {}
+
+    def find_points(self, player: str, instant: int) -> Fraction:
+        """Return a player's points at an instant, or the starting points. Raises `RuleFailure`."""
+        if instant not in self._by_instant:
+            ladders = self.ladders.at(instant)
+            trace = ladders.trace(self.ladder, keep=False)
+            ranking = ladders.rank(trace)[0]
+            self._by_instant[instant] = {row.player: row.value(ranking.scale) for row in ranking.rows}, trace
+        rows, trace = self._by_instant[instant]
+        if player in rows:
+            return Fraction(rows[player])
+        version = in_force(self.versions, instant) or oldest(self.versions)
+        return Fraction(find_starting_points(trace.stream, player, version, trace.joining), version.rule.scale)

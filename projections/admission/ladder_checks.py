@@ -1,0 +1,539 @@
+"""Checks of new events that need the ledger's rulesets, before the events are appended.
+
+They refuse a game that is eligible for a ladder but that its rule cannot score, an invalid ruleset, and an adjustment
+of an unknown ladder. Rulesets published earlier in the same import count.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from functools import cached_property, partial
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
+from ratings_ledger.ledger.events.game_types import has_partners
+from ratings_ledger.ledger.events.games import count_seats
+from ratings_ledger.ledger.events.revisions import KnownEvent
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.ledger.intake.intake import GamesOfReason
+from ratings_ledger.ledger.rejections import Refused, count, did_you_mean, quote
+from ratings_ledger.ledger.store.appending import version_exists_rejection
+from ratings_ledger.ledger.store.log import read_live
+from ratings_ledger.ledger.validation.leagues import TYPES as LEAGUE_TYPES
+from ratings_ledger.projections.admission.notes import DAY, ActivityRequirement, LeagueNotes, NewLadders
+from ratings_ledger.projections.contract import joined
+from ratings_ledger.projections.facts.columns import LABELS, Facts
+from ratings_ledger.projections.facts.decoding import apply, decode
+from ratings_ledger.projections.game_clock.logs import Clocks
+from ratings_ledger.projections.replay.eligibility import (
+    UnreadableGame,
+    can_be_unreadable,
+    explain_ineligible,
+    explain_kind_mismatch,
+    explain_not_scored,
+    explain_size_mismatch,
+    explain_unreadable,
+    list_counted,
+    rates_teams,
+    reads_numbers,
+)
+from ratings_ledger.projections.replay.ladders import list_partition_values, parse_name, refuse_name
+from ratings_ledger.projections.replay.partition import is_partitioned_by_time
+from ratings_ledger.projections.replay.rule_calls import RuleFailure
+from ratings_ledger.projections.rulesets.registry import BUILT_IN
+from ratings_ledger.projections.rulesets.versions import (
+    ELO,
+    Version,
+    bind,
+    in_force,
+    list_games,
+    read_ruleset,
+    refuse_months,
+    refuse_sequel,
+)
+
+if TYPE_CHECKING:
+    from ratings_ledger.projections.admission.seed_checks import SeedChecks
+
+SHAPES_MAX = 10_000
+_LABELS = frozenset(LABELS)
+TEAM_RULESET = "weng-lin"  # a shipped ruleset that rates teams, in any game
+_PLACED_MEMBERS = frozenset({"player", "place"})
+
+
+class Admission:
+    """Checks new events against the live rulesets; implements `ledger.validation.validator.LadderChecks`."""
+
+    # whether every game passes through these checks; only then can they find that a seed comes too late
+    checks_games = True
+
+    def __init__(
+        self,
+        connection: Connection,
+        until: int,
+        *,
+        allow_uncounted: bool = False,
+        homeless: dict[str, GamesOfReason] | None = None,
+        league_notes: LeagueNotes | None = None,
+        new_ladders: NewLadders | None = None,
+        facts: Callable[[Connection], Facts] | None = None,
+    ) -> None:
+        """Read the rulesets as of the position `until`.
+
+        Args:
+            connection: the open ledger.
+            until: the last position to read.
+            allow_uncounted: whether to accept games that a ladder cannot score.
+            homeless: receives the games for each reason why games are on no ladder.
+            league_notes: collects notes about leagues.
+            new_ladders: collects the ladders that the games create.
+            facts: returns facts that were decoded before, at whatever position.
+        """
+        self.allow_uncounted = allow_uncounted
+        self._homeless = homeless
+        self._league_notes = league_notes
+        self._new_ladders = new_ladders
+        self._load_known_facts = facts
+        self.versions: dict[str, list[Version]] = {}
+        self._scored: set[str] | None = None
+        self._unusable: dict[str, str] = {}
+        # by game: why its ruleset cannot be used on this installation
+        self._unusable_games: dict[str, str] = {}
+        # by game name and whether it has teams: the rulesets that may refuse it
+        self._refusing: dict[tuple[str, bool], list[list[Version]]] = {}
+        # by what decides it: why a game is on no ladder
+        self._homeless_reasons: dict[tuple[str, str, frozenset[str], int, bool], str | None] = {}
+        # by game: the first day on which it is scored, and the ruleset
+        self._first_rulesets: dict[str, tuple[int, Ruleset] | None] = {}
+        # games that can be scored, by their shape and the versions that may score them
+        self._countable: set[tuple[Any, ...]] = set()
+        self._connection = connection
+        self._until = until
+        # the number of pending adjustments on each ruleset's ladders
+        self._adjusted: Counter[str] = Counter()
+        # the players of the pending games, by number of seats and labels
+        self._playing: defaultdict[tuple[int, tuple[str | None, ...]], set[str]] = defaultdict(set)
+        for event in read_live(connection, until=self._until, type_name="ruleset.published"):
+            ruleset = Ruleset.model_validate(event.data)
+            version, problems = bind(ruleset, event.position or 0)
+            if version is not None:
+                self._add_version(version)
+            else:
+                self._unusable[ruleset.id] = f"{ruleset.name} cannot be used here: {problems[0].message}"
+                self._unusable_games |= dict.fromkeys(ruleset.scope.game, self._unusable[ruleset.id])
+
+    @cached_property
+    def _seeds(self) -> "SeedChecks":
+        from ratings_ledger.projections.admission.seed_checks import SeedChecks  # only here: few events are seeds
+
+        return SeedChecks(self._connection, self._until, self._facts, self._playing)
+
+    def _facts(self) -> Facts:
+        facts = None if self._load_known_facts is None else self._load_known_facts(self._connection)
+        return facts if facts is not None and facts.position == self._until else decode(self._connection, self._until)
+
+    @cached_property
+    def _clocks(self) -> Clocks:
+        return Clocks(self._connection, self.versions, self._until)
+
+    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """Check an event, and let it count for the events that follow. Raises `Refused`."""
+        if type_name == "game.recorded":
+            self._admit_game(occurred_at, data)
+        elif type_name == "player.seeded":
+            self._admit_seed(data)
+        elif type_name == "points.adjusted":
+            self._check_adjustment(data)
+            self._adjusted[parse_name(data["ladder"]).ruleset_id] += 1
+        elif type_name in ("list.published", "list.scheduled"):
+            versions = self._find_versions(data["ladder"])
+            if type_name == "list.scheduled" and is_partitioned_by_time(versions[0].ruleset):
+                problem = f"{data['ladder']} is a list of a month or year and needs no schedule"
+                raise Refused("schedule-exists", f"{problem}; once it is over, ratings publish --due publishes it")
+        elif type_name == "ruleset.published":
+            self._add_version(self._check_ruleset(data))
+        elif type_name == "league.joined":
+            self._check_subscription(occurred_at, data)
+        elif type_name in CLOCK_TYPES:
+            self._clocks.take(type_name, occurred_at, data)
+        elif type_name == "player.renamed":
+            self._clocks.rename(data["player"], data["new_player"])
+            try:
+                self._seeds.rename(data["player"], data["new_player"])
+            except Refused:
+                self._clocks.rename_back(data["player"], data["new_player"])
+                raise
+        if self._league_notes is not None and type_name in LEAGUE_TYPES:
+            self._league_notes.add_league_event(type_name, data["league"])
+
+    def refuse_unknown_game(self, data: dict[str, Any]) -> None:
+        """Raise `Refused` (unknown-game) if there are rulesets but none scores games of this name."""
+        game = data["game"]
+        if not self.versions or game in self._scored_games or game in self._unusable_games:
+            return
+        hint = did_you_mean(game, self._scored_games | self._unusable_games.keys())
+        # a typo should not get a ruleset of its own
+        publish = "" if hint else f"to rate them: {_suggest_system(game, has_partners(data))}; "
+        problem = f"no published ruleset scores games of {quote(game)}"
+        raise Refused("unknown-game", f"{problem}; {publish}to record them anyway: --new-game{hint}")
+
+    def release(self, type_name: str, data: dict[str, Any]) -> None:
+        """Withdraw an event, so that the events that follow no longer see it. Raises `Refused` (still-needed)."""
+        if type_name in CLOCK_TYPES:
+            self._clocks.release(type_name, data)
+        if type_name == "player.renamed":
+            self._clocks.rename_back(data["player"], data["new_player"])
+            self._seeds.rename_back(data["player"])
+        if type_name == "player.seeded":
+            self._seeds.release(data)
+        if type_name == "points.adjusted":
+            self._adjusted[parse_name(data["ladder"]).ruleset_id] -= 1
+        if type_name != "ruleset.published":
+            return
+        remaining = [v for v in self.versions.get(data["id"], ()) if v.ruleset.version != data["version"]]
+        if not remaining:
+            self._check_unused(data["id"], data["version"])
+        self.versions[data["id"]] = remaining
+        self._clear_caches()
+        if not remaining:
+            del self.versions[data["id"]]
+
+    def _check_unused(self, ruleset_id: str, version: int) -> None:
+        """Raise `Refused` (still-needed) if annual lists, adjustments or seeds need a ruleset."""
+        problem = f"{ruleset_id}@{version} is the only version of its ruleset"
+        annual = sorted(
+            name
+            for name, versions in self.versions.items()
+            if any(getattr(version.params, "of", None) == ruleset_id for version in versions)
+        )
+        if annual:
+            raise Refused(
+                "still-needed", f"{problem}, and the lists of {', '.join(annual)} sum its places; first void those"
+            )
+        counts = ("adjustment", self._count_adjustments(ruleset_id)), ("seed", self._seeds.count(ruleset_id))
+        if dependents := [count(number, noun) for noun, number in counts if number]:
+            first = "that" if sum(number for _, number in counts) == 1 else "those"
+            raise Refused("still-needed", f"{problem}, and its ladders have {joined(dependents)}; first void {first}")
+
+    def _count_adjustments(self, ruleset_id: str) -> int:
+        """Return how many adjustments, recorded or pending, a ruleset's ladders have."""
+        events = read_live(self._connection, until=self._until, type_name="points.adjusted")
+        ladders = (event.data["ladder"] for event in events)
+        return sum(parse_name(name).ruleset_id == ruleset_id for name in ladders) + self._adjusted[ruleset_id]
+
+    @property
+    def _scored_games(self) -> set[str]:
+        if self._scored is None:
+            self._scored = list_games(version for versions in self.versions.values() for version in versions)
+        return self._scored
+
+    def _add_version(self, version: Version) -> None:
+        self.versions.setdefault(version.ruleset.id, []).append(version)
+        self._clear_caches()
+
+    def _clear_caches(self) -> None:
+        self._scored = None
+        self._refusing.clear()
+        self._homeless_reasons.clear()
+        self._first_rulesets.clear()
+        self._countable.clear()
+
+    def _admit_game(self, occurred_at: int, data: dict[str, Any]) -> None:
+        """Check a game, and add it to the notes and to the pending games."""
+        if not self.allow_uncounted:
+            self._check_countable(occurred_at, data)
+        if self._homeless is not None and (
+            reason := self._find_homeless_reason(data) or self._find_early_reason(occurred_at, data)
+        ):
+            earlier = self._homeless.get(reason, GamesOfReason(data["game_id"], 0))
+            self._homeless[reason] = earlier._replace(number=earlier.number + 1)
+        if self._league_notes is not None:
+            requirement = next(self._find_requirements(data["game"], occurred_at), None) if "league" in data else None
+            self._league_notes.add_game(self._connection, self._until, data, requirement)
+        if self._new_ladders is not None:
+            load_game = partial(build_game_facts, occurred_at, data)
+            self._new_ladders.check_game(self._connection, self.versions, load_game, occurred_at, data)
+        if self.checks_games and data.get("rated", True) and not data.get("aborted", False):
+            labels = (data["game"], *map(data.get, LABELS[1:]))
+            self._playing[count_seats(data), labels].update([p["player"] for p in data["participants"]])
+
+    def _check_countable(self, occurred_at: int, data: dict[str, Any]) -> None:
+        """Raise `Refused` if a ladder that the game is eligible for cannot score it."""
+        facts: Facts | None = None
+        game = data["game"], has_partners(data)
+        if game not in self._refusing:
+            self._refusing[game] = [v for v in self.versions.values() if _may_refuse(v, *game)]
+        shape = _find_shape(data) if self._refusing[game] else None
+        for versions in self._refusing[game]:
+            candidates = _list_candidates(versions, occurred_at)
+            key = (shape, versions[0].ruleset.id, *(version.position for version in candidates))
+            if key in self._countable:
+                continue
+            facts = facts or build_game_facts(occurred_at, data)
+            reasons = [_find_uncountable_reason(facts, version) for version in candidates]
+            problem = reasons[-1] if reasons and all(reasons) else None
+            if problem and (ladders := list_partition_values(facts, 0, versions[0].ruleset)):
+                name = "/".join([versions[0].ruleset.id, *ladders[0]])
+                hint = self._suggest_team_ruleset(facts, data["game"], versions) if problem.code == "no-teams" else ""
+                message = f"{name} cannot count this game: {problem.reason}{hint} (--allow-uncounted records it)"
+                raise Refused(problem.code, message)
+            if shape is not None and len(self._countable) < SHAPES_MAX:
+                self._countable.add(key)
+
+    def _suggest_team_ruleset(self, facts: Facts, game: str, refusing: Sequence[Version]) -> str:
+        """Return the commands that get a team game onto a ladder when the `refusing` ruleset rates no teams."""
+        counting = [
+            ruleset_id
+            for ruleset_id, versions in self.versions.items()
+            if any(game in version.ruleset.scope.game and rates_teams(version) for version in versions)
+            and list_partition_values(facts, 0, versions[0].ruleset)
+        ]
+        if not counting:
+            return f"; to publish a ruleset that does: {_suggest_system(game, has_teams=True)}"
+        void = " and ".join(f"ratings void --event {version.position} --reason TEXT" for version in refusing)
+        return f"; {counting[0]} counts it; to withdraw {refusing[0].ruleset.id}: {void}"
+
+    def _find_homeless_reason(self, data: dict[str, Any]) -> str | None:
+        """Return why a game is on no ladder, judging by its name, type, size and labels alone; otherwise None."""
+        kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
+        key = (data["game"], kind, labels, count_seats(data), has_partners(data))
+        if key not in self._homeless_reasons:
+            is_scored = any(data["game"] in v.ruleset.scope.game for known in self.versions.values() for v in known)
+            unusable = None if is_scored else self._unusable_games.get(data["game"])
+            self._homeless_reasons[key] = unusable or _find_homeless_reason(self.versions, *key)
+        return self._homeless_reasons[key]
+
+    def _find_early_reason(self, occurred_at: int, data: dict[str, Any]) -> str | None:
+        """Return that a game precedes all versions that could score it, or None."""
+        name = data["game"]
+        if name not in self._first_rulesets:
+            scoring = [v for known in self.versions.values() for v in known if name in v.ruleset.scope.game]
+            days = [(v.effective_from, v.ruleset) for v in scoring if v.effective_from is not None]
+            self._first_rulesets[name] = min(days, key=itemgetter(0), default=None)
+        first = self._first_rulesets[name]
+        if first is None or occurred_at >= first[0]:
+            return None
+        return f"no version of {first[1].id} was in force then (the first from {first[1].effective_from})"
+
+    def _find_versions(self, ladder: str) -> list[Version]:
+        """Return the versions of a ladder's ruleset. Raises `Refused` (bad-ruleset, unknown-ladder)."""
+        name = parse_name(ladder)
+        versions = self.versions.get(name.ruleset_id)
+        if name.ruleset_id in self._unusable:
+            raise Refused("bad-ruleset", f"{quote(ladder)}: {self._unusable[name.ruleset_id]}")
+        if versions is None:
+            hint = did_you_mean(name.ruleset_id, self.versions)
+            raise Refused(
+                "unknown-ladder", f"no ruleset is called {quote(name.ruleset_id)} (ladder {quote(ladder)}){hint}"
+            )
+        if reason := refuse_name(name, versions[0].ruleset):
+            raise Refused("unknown-ladder", f"{quote(ladder)} is not a ladder: {reason}")
+        return versions
+
+    def _check_adjustment(self, data: dict[str, Any]) -> None:
+        """Raise `Refused` if a ladder does not accept an adjustment."""
+        versions = self._find_versions(data["ladder"])
+        if not versions[0].ranking.adjustable:
+            raise Refused(
+                "ladder-not-adjustable", f"{data['ladder']} ranks the points its games gave; those cannot be adjusted"
+            )
+        scale = versions[0].rule.scale
+        points = Decimal(data["points"])
+        if points * scale != int(points * scale):
+            step = "whole points" if scale == 1 else f"steps of 1/{scale} point"
+            raise Refused("finer-than-scale", f"{data['ladder']} counts in {step}; {points:f} is finer")
+        if abs(points) > 1_000_000_000:
+            raise Refused("out-of-range", f"an adjustment is at most 1,000,000,000 points, not {points:f}")
+
+    def _admit_seed(self, data: dict[str, Any]) -> None:
+        """Check a seed, and add it. Raises `Refused`."""
+        versions = self._find_versions(data["ladder"])
+        if not versions[0].ranking.adjustable:
+            raise Refused(
+                "ladder-not-adjustable", f"{data['ladder']} ranks the points its games gave; players begin with nothing"
+            )
+        if versions[0].ruleset.entrant == "club":
+            problem = f"{data['ladder']} ranks clubs, which cannot be seeded"
+            raise Refused("seed-of-club", f"{problem}; to give one points: ratings adjust")
+        self._seeds.add(versions, data, self.checks_games)
+
+    def _find_requirements(self, game: str, at: int) -> Iterator[ActivityRequirement]:
+        """Yield the activity requirement of each league ruleset of a game that has one at an instant."""
+        for versions in self.versions.values():
+            version = in_force(versions, at)
+            if version is None or game not in version.ruleset.scope.game:
+                continue
+            games = getattr(version.params, "active_games", 0)
+            if version.ruleset.partition.by == ["league"] and games:
+                days = getattr(version.params, "active_days", 0)
+                yield ActivityRequirement(games, days, version.ruleset.time_zone)
+
+    def _check_subscription(self, occurred_at: int, data: dict[str, Any]) -> None:
+        """Raise `Refused` (not-active) if a player may not join a league.
+
+        `data` has the league's game, and the sorted times at which the player finished games.
+        """
+        for requirement in self._find_requirements(data["game"], occurred_at):
+            recent = requirement.select_recent(data["finished"], occurred_at)
+            if len(recent) < requirement.games:
+                raise Refused("not-active", _describe_missing_games(data["player"], recent, requirement))
+
+    def _check_ruleset(self, data: dict[str, Any]) -> Version:
+        """Return the version that an event publishes. Raises `Refused` if it is invalid or cannot follow the others."""
+        ruleset, problems = read_ruleset(data)
+        if ruleset is None:
+            raise Refused("bad-ruleset", f"{problems[0].key}: {problems[0].message}")
+        version, _ = bind(ruleset, 2**62 + sum(map(len, self.versions.values())))
+        assert version is not None
+        for published in self.versions.get(ruleset.id, ()):
+            if published.ruleset.version == ruleset.version:
+                rejection = version_exists_rejection(ruleset)
+                raise Refused(rejection.code, rejection.message)
+            if problem := refuse_sequel(version, published):
+                raise Refused("partition-changed", f"{problem.key}: {problem.message}")
+        if version.ranking.sums_lists:
+            of = getattr(version.params, "of", "")
+            if of not in self._unusable and (reason := refuse_months(version, self.versions.get(of, []))):
+                raise Refused("bad-ruleset", f"params.of: {reason}")
+        return version
+
+
+class RecordedChecks(Admission):
+    """Checks the recorded events of a log in order, except plain games, against built-in rules only.
+
+    The result does not depend on the installed rule packages: rulesets of other rules, with their ladders and clocks,
+    are skipped.
+    """
+
+    def __init__(self, connection: Connection, until: int) -> None:
+        super().__init__(connection, until, allow_uncounted=True)
+
+    def admit(self, type_name: str, occurred_at: int, data: dict[str, Any]) -> None:
+        """Check a recorded event, and let it count for the events that follow. Raises `Refused`."""
+        if type_name == "ruleset.published":
+            if data["rule"] not in BUILT_IN or read_ruleset(data)[0] is None:
+                self._unusable[data["id"]] = "its rule is not built in"
+                return
+        elif type_name in ("points.adjusted", "player.seeded", "list.published", "list.scheduled"):
+            if parse_name(data["ladder"]).ruleset_id in self._unusable:
+                return
+        elif type_name == "league.joined" or (type_name in CLOCK_TYPES and self._unusable):
+            return
+        super().admit(type_name, occurred_at, data)
+
+    def release(self, type_name: str, data: dict[str, Any]) -> None:
+        """Withdraw a recorded event. Raises `Refused` (still-needed)."""
+        if type_name == "ruleset.published" and data["id"] in self._unusable:
+            return
+        if type_name in CLOCK_TYPES and self._unusable:
+            return
+        super().release(type_name, data)
+
+
+def _find_shape(data: dict[str, Any]) -> tuple[Any, ...] | None:
+    """Return everything about a plain game that decides whether a version can score it; None for any other game.
+
+    Places are in the order of the players' ids. The time is left out: it selects the versions beforehand, and otherwise
+    only seasons depend on it.
+    """
+    participants = sorted(data["participants"], key=itemgetter("player"))
+    is_plain = "season" not in data and "numbers" not in data and data.get("kind", "placing") == "placing"
+    if not is_plain or not all(map(_PLACED_MEMBERS.issuperset, participants)):
+        return None
+    places = tuple(participant.get("place") for participant in participants)
+    return (places, data.get("rated"), data.get("aborted"), *(data.get(label) for label in LABELS))
+
+
+def _list_candidates(versions: Sequence[Version], occurred_at: int) -> list[Version]:
+    """Return the versions that may score a game that ended at an instant."""
+    if versions[0].ruleset.freeze != "none":
+        # the start of the game's league decides; looking it up for each game is too slow
+        return [version for version in versions if version.effective_from is not None]
+    version = in_force(versions, occurred_at)
+    return [] if version is None else [version]
+
+
+def _find_uncountable_reason(facts: Facts, version: Version) -> UnreadableGame | None:
+    """Return why a version cannot score the only game of the facts; None if it can, or if the game is not eligible."""
+    if explain_ineligible(facts, 0, version.ruleset) is not None:
+        return None
+    participants = list_counted(facts, 0, version)
+    if len(participants) < version.rule.counted_min:
+        return None  # too few counted players is not the game's fault
+    if can_be_unreadable(facts, version) and (unreadable := explain_unreadable(facts, 0, version, participants)):
+        return unreadable
+    try:
+        reason = explain_not_scored(facts, 0, version, participants)
+        return None if reason is None else UnreadableGame("uncounted", reason)
+    except RuleFailure:
+        return None  # the ladder reports its failing rule
+
+
+def _find_homeless_reason(
+    versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str], seats: int, has_teams: bool
+) -> str | None:
+    """Return why no ruleset puts a game on a ladder, or None."""
+    scoring = [v.ruleset for known in versions.values() for v in reversed(known) if game in v.ruleset.scope.game]
+    if not versions:
+        return None
+    if not scoring:
+        scored = {slug for known in versions.values() for version in known for slug in version.ruleset.scope.game}
+        hint = did_you_mean(game, scored) or f"; to publish one: {_suggest_system(game, has_teams)}"
+        return f"no ruleset scores games of {game}{hint}"
+    for find_mismatch in (
+        lambda ruleset: explain_kind_mismatch(ruleset, kind),
+        lambda ruleset: explain_size_mismatch(ruleset, seats),
+    ):
+        reasons = list(map(find_mismatch, scoring))
+        if all(reasons):
+            return reasons[0]
+        scoring = [ruleset for ruleset, reason in zip(scoring, reasons, strict=True) if reason is None]
+    missing = {ruleset.id: sorted((frozenset(LABELS) & {*ruleset.partition.by}) - labels) for ruleset in scoring}
+    if all(missing.values()):
+        needed = "; ".join(f"{name} needs its {' and '.join(labels)}" for name, labels in missing.items())
+        absent = [label for label in LABELS if label in set().union(*missing.values())]
+        options = " ".join(f"--set {label}={label.upper()}" for label in absent)
+        return f"{needed}; each {' and '.join(absent)} has its own ladders; for a whole table: {options}"
+    return None
+
+
+def _suggest_system(game: str, has_teams: bool) -> str:
+    """Return the command that publishes a shipped ruleset for a game, one that rates teams if the game has them."""
+    return f"ratings rules publish --shipped {TEAM_RULESET if has_teams else ELO} --game {game}"
+
+
+def _describe_missing_games(player: str, recent: list[int], requirement: ActivityRequirement) -> str:
+    """Describe how many more games a player has to finish to be active, and by when."""
+    required, days, time_zone = requirement
+    missing = required - len(recent)
+    problem = f"{quote(player)} has finished {len(recent)} of {required} games in the last {days} days"
+    if not recent:
+        return f"{problem}; {missing} more are needed within {days} days"
+    # the oldest recent game must still count on that day
+    last_day = local_time(min(recent) + days * DAY - 1, time_zone).date()
+    return f"{problem}; {missing} more {'is' if missing == 1 else 'are'} needed by {last_day}"
+
+
+def _may_refuse(versions: Sequence[Version], game: str, has_teams: bool) -> bool:
+    """Tell whether a ruleset scores games of this name, but may be unable to score some of them."""
+    return any(
+        game in version.ruleset.scope.game
+        and (
+            version.rule.check
+            or "season" in version.ruleset.partition.by
+            or reads_numbers(version)
+            or (has_teams and not rates_teams(version))
+        )
+        for version in versions
+    )
+
+
+def build_game_facts(occurred_at: int, data: dict[str, Any]) -> Facts:
+    """Return facts that hold a single game, which is not recorded yet."""
+    facts = Facts(0, b"")
+    apply(facts, 1, KnownEvent("", "game.recorded", occurred_at, data))
+    return facts

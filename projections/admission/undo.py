@@ -1,0 +1,194 @@
+"""Undo: plan the events that restore what a changeset changed.
+
+The changed subjects must still be as the changeset left them; a later change must be undone first. A new game is
+voided, and any other new event is withdrawn. A voided game is reinstated, and a correction is corrected back. The undo
+is itself a changeset.
+"""
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.events.canonical import format_instant, parse_instant, parse_object
+from ratings_ledger.ledger.events.revisions import (
+    GAME_EVENTS,
+    KnownEvent,
+    RevisedGame,
+    find_root,
+    is_live,
+    live_game,
+    successors,
+)
+from ratings_ledger.ledger.events.types import meaning
+from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.intake import Imported
+from ratings_ledger.ledger.rejections import Refused, Rejection, quote
+from ratings_ledger.ledger.store.log import Log, changed_games, read_known_events, read_records, read_records_at
+from ratings_ledger.projections.admission.changesets import Changeset
+from ratings_ledger.projections.admission.outcomes import UndoOutcome, build_refusals, head_of
+from ratings_ledger.projections.diff.impact import Impact
+from ratings_ledger.projections.queries.coordinates import Times, load_times, moment
+from ratings_ledger.projections.queries.event_texts import describe_recorded_event
+from ratings_ledger.projections.queries.recorded_events import EventSelection, load_events
+
+PAGE_EVENTS = 5_000
+# prefix of an undo's default reason
+UNDONE = "undone: "
+# for the default reason: a noun for the last event of the changeset
+EVENT_NOUNS = {
+    "game.recorded": "the game recorded",
+    "game.corrected": "the correction",
+    "game.voided": "the void",
+    "game.reinstated": "the reinstatement",
+    "event.voided": "the withdrawal",
+    "points.adjusted": "the adjustment",
+    "player.renamed": "the rename",
+    "import.recorded": "the import",
+    "list.published": "the list published",
+    "list.scheduled": "the schedule",
+    "ruleset.published": "the ruleset published",
+    "player.seeded": "the seed",
+    "club.renamed": "the club's new name",
+}
+
+
+class UndoPlan(NamedTuple):
+    """The events that undo a changeset, or rejections where that is impossible.
+
+    `seen_versions` maps each subject to the id of the event that the decision was based on; `what` describes the
+    changeset. `newer` is the position and author of a newer event that is not undone, if any.
+    """
+
+    changeset: Changeset
+    items: list[Item | Rejection]
+    seen_versions: dict[str, str]
+    what: str
+    times: Times
+    newer: tuple[int, str] | None = None
+
+
+def plan_undo(connection: Connection, changeset: Changeset, reason: str | None, decided_at: int) -> UndoPlan:
+    """Plan the events that undo a changeset, last change first. The default reason describes the changeset.
+
+    Raises `Refused` (undone-already).
+    """
+    times = load_times(connection)
+    (last, *_), _ = load_events(connection, changeset.position, EventSelection(limit=1))
+    what = f"position {changeset.position}: {describe_recorded_event(last, times)}"
+    noun = EVENT_NOUNS.get(last.event["type"], last.event["type"])
+    reason = reason or f"{UNDONE}{noun} at position {changeset.position}"
+    planner = _UndoPlanner(connection, changeset, reason, format_instant(decided_at))
+    for first, last_position in reversed(changeset.ranges):
+        for until in range(last_position, first - 1, -PAGE_EVENTS):
+            after = max(first - 1, until - PAGE_EVENTS)
+            page = [row for rows in read_records(connection, after, until) for row in rows]
+            for event in reversed([*read_known_events(page)]):
+                planner.add_undo_of(event)
+    if not planner.items:
+        raise Refused("undone-already", f"position {changeset.position} is already undone; see: ratings log")
+    return UndoPlan(changeset, planner.items, planner.seen_versions, what, times)
+
+
+def describe_undo(plan: UndoPlan, result: Imported, impact: Impact, dry_run: bool) -> UndoOutcome:
+    """Return the outcome of an undo."""
+    changeset = plan.changeset
+    return UndoOutcome(
+        ranges=tuple((first, last) for first, last in changeset.ranges),
+        by=changeset.by,
+        recorded_at=moment(parse_instant(changeset.recorded_at)),
+        types=changeset.types,
+        what=plan.what,
+        position=head_of(result) if result.appended else None,
+        appended=result.appended,
+        existing=result.existing,
+        dry_run=dry_run,
+        rejected=build_refusals(result.rejected),
+        impact=impact,
+        imported=result,
+        times=plan.times,
+        newer=plan.newer,
+    )
+
+
+class _UndoPlanner:
+    """Collects the undo of a changeset's events, which are added from the last to the first."""
+
+    def __init__(self, connection: Connection, changeset: Changeset, reason: str, at: str) -> None:
+        self.items: list[Item | Rejection] = []
+        self.seen_versions: dict[str, str] = {}
+        self._connection, self._changeset, self._reason, self._at = connection, changeset, reason, at
+        self._log = Log(connection)
+        # games with more events than their first one
+        self._changed = changed_games(connection, changeset.ranges[0][0])
+        self._planned: set[str] = set()
+
+    def add_undo_of(self, event: KnownEvent) -> None:
+        """Add the undo of an event, once per subject; list rows mean nothing without their list, so they stay."""
+        if event.type in GAME_EVENTS:
+            subject = f"game:{event.data['game_id']}"
+            if event.type == "game.recorded" and subject not in self._changed:
+                self._add("game.voided", {"game_id": event.data["game_id"]}, subject, event.event_id)
+            elif subject not in self._planned:
+                self._restore_game(subject)
+            self._planned.add(subject)
+        elif event.type != "list.rows":
+            root = find_root(self._log, event)
+            if root is not None and root.event_id not in self._planned:
+                self._planned.add(root.event_id)
+                self._restore_event(root)
+
+    def _add(self, type_name: str, data: dict[str, Any], subject: str, last_id: str) -> None:
+        self.seen_versions[subject] = last_id
+        event = {"type": type_name, "occurred_at": self._at, "data": {**data, "reason": self._reason}}
+        self.items.append(Item("", 0, event, None))
+
+    def _restore_game(self, subject: str) -> None:
+        """Add the events that restore a game as it was before the changeset."""
+        history = self._log.about(subject)
+        own = [number for number, event in enumerate(history) if self._changeset.has(event.position)]
+        before, after = live_game(history[: own[0]]), live_game(history[: own[-1] + 1])
+        now = live_game(history)
+        assert after is not None
+        assert now is not None
+        target = now._replace(voided=True) if before is None else before
+        if _is_same_game(before, after) or _is_same_game(target, now):
+            return
+        if not _is_same_game(after, now):
+            self._refuse_later_change(subject, history[-1])
+            return
+        game_id, last_id, voided = now.data["game_id"], now.last.event_id, now.voided
+        differs = not _is_same_game(target._replace(voided=voided), now)
+        if voided and (differs or not target.voided):
+            self._add("game.reinstated", {"game_id": game_id}, subject, last_id)
+            voided = False
+        if differs:
+            moved = {} if target.occurred_at == now.occurred_at else {"occurred_at": format_instant(target.occurred_at)}
+            self._add("game.corrected", {"game_id": game_id, "game": {**target.data, **moved}}, subject, last_id)
+        if target.voided and not voided:
+            self._add("game.voided", {"game_id": game_id}, subject, last_id)
+
+    def _refuse_later_change(self, subject: str, last: KnownEvent) -> None:
+        (record,) = read_records_at(self._connection, [last.position or 0]).values()
+        name, author = quote(subject.partition(":")[2]), quote(parse_object(record.encode())["by"])
+        problem = f"{name} was changed later, by {author} at position {last.position} ({last.type})"
+        self.items.append(Rejection("changed-since", f"{problem}; first undo that: ratings undo {last.position}"))
+
+    def _restore_event(self, root: KnownEvent) -> None:
+        """Add the event that puts a non-game event back in force, or withdraws it again."""
+        chain = [root, *successors(self._log, root)]
+        own = [event.position or 0 for event in chain if self._changeset.has(event.position)]
+        was_live = is_live(Log(self._connection, own[0] - 1), root) and not self._changeset.has(root.position)
+        after, now = is_live(Log(self._connection, own[-1]), root), is_live(self._log, root)
+        if was_live != after and now == after:
+            # an event is put back in force by withdrawing its last withdrawal
+            target = root if now else chain[-1]
+            self._add("event.voided", {"id": target.event_id}, f"event:{target.event_id}", chain[-1].event_id)
+
+
+def _is_same_game(left: RevisedGame | None, right: RevisedGame) -> bool:
+    """Tell whether two revisions agree in content and in being voided."""
+    return left is not None and (left.voided, _content(left)) == (right.voided, _content(right))
+
+
+def _content(game: RevisedGame) -> str:
+    return meaning("game.recorded", game.occurred_at, game.data)

@@ -1,0 +1,177 @@
+"""Find what was changed after it was recorded: the last correcting event for each subject in the log.
+
+The facts hold only the current state of a game. Earlier states are read from the log again.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.events.games import count_seats
+from ratings_ledger.ledger.events.types import corrected_game
+from ratings_ledger.ledger.store.log import (
+    first_positions,
+    read_events_of_type,
+    read_known_event,
+    read_records_at,
+    read_where,
+)
+from ratings_ledger.ledger.validation.identities import resolve_renames
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.facts.columns import LABELS, NONE, Cell, Column, Facts
+
+
+class GameRevision(NamedTuple):
+    """A superseded revision of a game, valid from position `first` up to the correction at `until`."""
+
+    first: int
+    until: int
+    occurred_at: int
+    cell: Cell
+    players: tuple[int, ...]
+
+
+@dataclass
+class LastChanges:
+    """The position of the last change to each subject in the log; 0 if it never changed.
+
+    everywhere: the last event that may concern every subject
+    withdrawn:  for each non-game event, the last event that withdrew it, or that withdrew the withdrawal
+    renamed:    for each player number, the last rename that affects it
+    rulesets:   for each ruleset id, the last event about one of its versions
+    rows:       for each game, the last event that changed it, its clock, or its players' identities or accounts
+    revisions:  the superseded revisions of all corrected games
+    lists:      for each ladder, the last event about one of its published lists
+    """
+
+    everywhere: int
+    withdrawn: dict[int, int]
+    renamed: dict[int, int]
+    rulesets: dict[str, int]
+    rows: Column
+    revisions: list[GameRevision]
+    lists: dict[str, int]
+
+    def last_change_to(self, position: int) -> int:
+        """Return the last event about a non-game event: the event itself, its withdrawal or its reinstatement."""
+        return self.withdrawn.get(position, position)
+
+
+def find_last_changes(connection: Connection, facts: Facts) -> LastChanges:
+    """Return the last change to each subject, up to the position of `facts`. Raises `Damaged`."""
+    facts.check()
+    recorded, withdrawn = facts.recorded, dict[int, int]()
+    for position, root in recorded.roots.items():
+        withdrawn[root] = max(position, withdrawn.get(root, 0))
+    changes = LastChanges(max(facts.left_out, default=0), withdrawn, {}, {}, array("q"), [], {})
+    versions = [(version.ruleset.id, version.position) for version in recorded.versions]
+    unusable = [(ruleset.ruleset_id, ruleset.position) for ruleset in recorded.unusable]
+    for ruleset_id, position in (*versions, *unusable):
+        changes.rulesets[ruleset_id] = max(changes.last_change_to(position), changes.rulesets.get(ruleset_id, 0))
+    merged_ids = _find_merged_ids(facts)
+    for rename in recorded.renames:
+        for number in merged_ids[rename.player]:
+            changes.renamed[number] = max(changes.last_change_to(rename.position), changes.renamed.get(number, 0))
+    _, circular = resolve_renames((rename.player, rename.new_player) for rename in recorded.renames)
+    if circular:  # withdrawing any rename of a cycle can change which of the others apply
+        changes.everywhere = max(changes.everywhere, *changes.renamed.values())
+    # a club may be on any ladder
+    club_changes = [changes.last_change_to(rename.position) for rename in recorded.club_renames]
+    changes.everywhere = max([changes.everywhere, *club_changes])
+    player_changes = dict(changes.renamed)
+    if _has_account_filter(facts):
+        for account in recorded.accounts:
+            for number in merged_ids.get(account.player, (account.player,)):
+                last = changes.last_change_to(account.position)
+                player_changes[number] = max(last, player_changes.get(number, 0))
+    changes.rows = _find_changes_by_row(facts, player_changes, _find_last_clock_events(facts, changes))
+    changes.revisions = _load_revisions(connection, facts)
+    rows = read_where(connection, until=facts.position, type_name="list.published")
+    for event in read_events_of_type("list.published", rows):
+        ladder = event.data["ladder"]
+        position = recorded.positions.get(event.event_id, event.position or 0)
+        changes.lists[ladder] = max(changes.last_change_to(position), changes.lists.get(ladder, 0))
+    return changes
+
+
+def _find_merged_ids(facts: Facts) -> dict[int, set[int]]:
+    """Return, for each id in any rename, withdrawn or not, the set of ids it was ever merged with."""
+    merged_ids: dict[int, set[int]] = {}
+    for rename in facts.recorded.renames:
+        left, right = (merged_ids.get(number, {number}) for number in (rename.player, rename.new_player))
+        union = left | right
+        merged_ids |= dict.fromkeys(union, union)
+    return merged_ids
+
+
+def _has_account_filter(facts: Facts) -> bool:
+    """Tell whether any ruleset excludes players by account type."""
+    return any(
+        version.ruleset.scope.exclude_accounts or getattr(version.params, "account", None)
+        for versions in facts.rulesets.values()
+        for version in versions
+    )
+
+
+def _find_last_clock_events(facts: Facts, changes: LastChanges) -> dict[int, int]:
+    """Return the last clock event of each game, by row."""
+    last_events = {}
+    for game_id, clock_events in facts.recorded.clocks.items():
+        if (row := facts.rows.get(game_id, NONE)) != NONE:
+            last_events[row] = max(changes.last_change_to(event[0]) for event in clock_events)
+    return last_events
+
+
+def _find_changes_by_row(facts: Facts, player_changes: dict[int, int], clocks: dict[int, int]) -> Column:
+    """Return the last event that changed each game, its clock or its players; 0 for none."""
+    first, live = facts.first_position, facts.live_position
+    firsts, lives = arrays.as_numpy(first), arrays.as_numpy(live)
+    changes = np.where(firsts == lives, 0, lives)
+    if player_changes and len(firsts):
+        change_of_player = np.zeros(len(facts.players), dtype=np.int64)
+        change_of_player[[*player_changes]] = [*player_changes.values()]
+        slots = arrays.as_numpy(arrays.span_indices(facts.start, facts.count))
+        last = np.maximum.reduceat(
+            change_of_player[arrays.as_numpy(facts.player)[slots]],
+            arrays.as_numpy(arrays.exclusive_cumsum(facts.count)),
+        )
+        changes = np.maximum(changes, np.where(last > firsts, last, 0))
+    column: Column = arrays.as_column(changes)
+    for row, position in clocks.items():
+        if position > first[row]:
+            column[row] = max(column[row], position)
+    return column
+
+
+def _load_revisions(connection: Connection, facts: Facts) -> list[GameRevision]:
+    """Return each corrected game as it was before each of its corrections."""
+    rows = read_where(connection, until=facts.position, type_name="game.corrected")
+    corrections = [event for event in read_events_of_type("game.corrected", rows) if event.position not in facts.unread]
+    firsts = first_positions(connection, {event.data["game_id"] for event in corrections})
+    records, revisions = read_records_at(connection, [*firsts.values()]), []
+    current = {}
+    for game_id, position in firsts.items():
+        if facts.row_of(position) != NONE:
+            event = read_known_event(position, records[position])
+            current[game_id] = event.data, event.occurred_at
+    for correction in corrections:
+        game_id = correction.data["game_id"]
+        if game_id in current:
+            game, played_at = current[game_id]
+            players = tuple(facts.player_numbers[participant["player"]] for participant in game["participants"])
+            until = correction.position or 0
+            revisions.append(GameRevision(firsts[game_id], until, played_at, _build_cell(facts, game), players))
+            current[game_id] = corrected_game(correction.data, played_at)
+    return revisions
+
+
+def _build_cell(facts: Facts, game: dict[str, Any]) -> Cell:
+    """Return the cell of a superseded revision, with no flags set."""
+    labels = (game.get(name, "placing" if name == "kind" else None) for name in LABELS)
+    slug, kind, group, city, league, season = (NONE if label is None else facts.text_numbers[label] for label in labels)
+    return Cell(slug, kind, group, city, league, season, count_seats(game), 0)

@@ -1,0 +1,116 @@
+"""The names in a ledger, for completion and for did-you-mean hints."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.ledger.rejections import did_you_mean
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
+from ratings_ledger.projections.facts.columns import LABELS, NONE, Facts
+from ratings_ledger.projections.facts.players import known_players
+from ratings_ledger.projections.queries.ladders_at import find_played_labels
+from ratings_ledger.projections.replay.eligibility import explain_ineligible_cell
+from ratings_ledger.projections.replay.ladders import ALL, parse_name, short_name
+from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_values_at
+from ratings_ledger.projections.rulesets.versions import month_start
+
+LADDERS_MAX = 3  # a hint names at most this many ladders
+
+
+def full_name(facts: Facts, ladder: str) -> str:
+    """Return the full name of a ladder: elo-chess/all for elo-chess. Return other names unchanged."""
+    if not (versions := facts.rulesets.get(ladder)):
+        return ladder
+    partition = versions[0].ruleset.partition
+    # a group, city, league or season may also be called `all`
+    has_all = ALL in partition.bands or (
+        len(partition.by) == 1 and not partition.bands and (ALL,) in find_played_labels(facts, versions)
+    )
+    return f"{ladder}/{ALL}" if has_all and len(partition.by) == 1 else ladder
+
+
+def list_game_names(facts: Facts) -> set[str]:
+    """Return the names of the game types, such as catan."""
+    return {facts.texts[cell.game] for cell in facts.cells}
+
+
+def suggest_name(facts: Facts, player: str | None, game: str | None) -> str:
+    """Return a did-you-mean hint for an unknown player or else game type, or an empty string."""
+    hint = "" if player is None else did_you_mean(player, known_players(facts), facts.current)
+    return hint or ("" if game is None else did_you_mean(game, list_game_names(facts)))
+
+
+def list_names(facts: Facts, game_ids: Iterable[str]) -> dict[str, list[str]]:
+    """Return the names in the facts by kind: players, ladders, ids, rulesets, versions, and each label of games.
+
+    Players are in order of appearance, game ids (`ids`) as given; most other names are sorted.
+    """
+    rulesets = [version.ruleset for versions in facts.rulesets.values() for version in versions]
+    names = {
+        "players": [name for number, name in enumerate(facts.players) if facts.person[number] == number],
+        "ladders": [*map(short_name, list_ladder_names(facts))],
+        "ids": [*game_ids],
+        "rulesets": sorted(facts.rulesets),
+        "versions": [ruleset.name for ruleset in rulesets],
+    }
+    for label in LABELS:
+        numbers = {getattr(cell, label) for cell in facts.cells} - {NONE}
+        if label == "league":
+            numbers |= {league.league for league in facts.leagues}
+        names[label] = sorted(facts.texts[number] for number in numbers)
+    return names
+
+
+def list_ladder_names(facts: Facts) -> list[str]:
+    """Return the sorted names of the ladders with adjustments or games, judging games by their labels and times."""
+    names = {adjustment.ladder for adjustment in facts.adjustments}
+    for versions in facts.rulesets.values():
+        ruleset = versions[0].ruleset
+        counted = {
+            number
+            for number, cell in enumerate(facts.cells)
+            if not all(explain_ineligible_cell(facts, cell, version.ruleset) for version in versions)
+        }
+        for number, played_at in _sample_games(facts, ruleset) if counted else ():
+            if number in counted:
+                ladders = list_values_at(facts, facts.cells[number], played_at, ruleset)
+                names |= {"/".join((ruleset.id, *values)) for values in ladders}
+    return sorted(names)
+
+
+def describe_existing_ladders(facts: Facts, name: str) -> str:
+    """Return a hint with the ladders of a ruleset, for an unknown ladder name; for lists of time, the newest one."""
+    ruleset_id = parse_name(name).ruleset_id
+    ladders = [short_name(ladder) for ladder in list_ladder_names(facts) if parse_name(ladder).ruleset_id == ruleset_id]
+    if not ladders or ruleset_id not in facts.rulesets:
+        return ""
+    if is_partitioned_by_time(facts.rulesets[ruleset_id][0].ruleset):
+        return f"; the newest is {max(ladders, key=lambda ladder: (ladder.rpartition('/')[2], ladder))}"
+    more = f" and {len(ladders) - LADDERS_MAX:,} more" if len(ladders) > LADDERS_MAX else ""
+    return f"; there {'are' if len(ladders) > 1 else 'is'} {', '.join(ladders[:LADDERS_MAX])}{more}"
+
+
+def _sample_games(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
+    """Yield each cell with the time of one of its games; for lists of months or years, of one game in each month."""
+    starts = [*_month_starts(facts, ruleset.time_zone)] if is_partitioned_by_time(ruleset) else []
+    if len(facts.cell) >= arrays.LONG_HISTORY:
+        cells, times = (arrays.as_numpy(column).astype(np.int64) for column in (facts.cell, facts.occurred_at))
+        months = np.searchsorted(np.array(starts, dtype=np.int64), times, side="right")
+        _, rows = np.unique(cells * (len(starts) + 1) + months, return_index=True)
+        yield from zip(cells[rows].tolist(), times[rows].tolist(), strict=True)
+        return
+    games = zip(facts.cell, facts.occurred_at, strict=True)
+    samples = {(cell, bisect_right(starts, time)): time for cell, time in games}
+    yield from ((cell, time) for (cell, _), time in samples.items())
+
+
+def _month_starts(facts: Facts, zone: str) -> Iterator[int]:
+    """Yield the starts of the months from the first game to the last."""
+    if len(times := arrays.in_memory(facts.occurred_at)):
+        first, last = local_time(min(times), zone), local_time(max(times), zone)
+        for month in range(first.year * 12 + first.month - 1, last.year * 12 + last.month):
+            yield month_start(month // 12, month % 12 + 1, zone)

@@ -1,0 +1,178 @@
+"""Published lists: an overview, their events, and their rows as published."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.errors import StoreDamaged
+from ratings_ledger.ledger.events.canonical import parse_record_instant
+from ratings_ledger.ledger.events.types import Ruleset
+from ratings_ledger.ledger.rejections import Refused
+from ratings_ledger.ledger.store.log import Log
+from ratings_ledger.ledger.validation.published_lists import (
+    PublishedList,
+    latest_lists,
+    published_lists,
+    published_rows,
+)
+from ratings_ledger.projections.contract import State
+from ratings_ledger.projections.facts.columns import Facts
+from ratings_ledger.projections.lists.contract import RankedRow
+from ratings_ledger.projections.queries.coordinates import Times, moment
+from ratings_ledger.projections.queries.ladders_at import Ranking
+from ratings_ledger.projections.queries.results import Answer, Result, RowSequence
+from ratings_ledger.projections.queries.visible_states import VisibleState, build_state_after, format_exact_state
+from ratings_ledger.projections.replay.ladders import find_seeds, parse_name
+from ratings_ledger.projections.rulesets.versions import Version, find_period
+
+
+@dataclass(frozen=True, slots=True)
+class Publication(Result):
+    """The event that published a list, with its author and time."""
+
+    position: int
+    event_id: str
+    recorded_at: str
+    by: str
+
+
+def load_published_list(connection: Connection, published: PublishedList) -> Ranking:
+    """Return a list as recorded in its events. Raises `StoreDamaged` if some of its rows are missing."""
+    try:
+        rows = published_rows(Log(connection), published.digest, published.parts, published.position)
+    except Refused as problem:
+        raise StoreDamaged(f"the list published at position {published.position}: {problem.message}") from None
+    columns = _find_columns(rows)
+    return Ranking(
+        ladder=published.ladder,
+        ruleset=published.ruleset,
+        scale=1,
+        rows=[_build_row(row, columns) for row in rows],
+        games=published.games,
+        # a published list has no trial balance
+        held=0,
+        started=0,
+        minted=0,
+        burned=0,
+        adjusted=0,
+        columns=columns,
+    )
+
+
+def _find_columns(rows: Sequence[Mapping[str, Any]]) -> list[State]:
+    """Return the state columns in the rows of a list, by name, each with the smallest scale that fits its numbers."""
+    names = sorted({name for row in rows for name in row.get("state", ())})
+    return [State(name, lcm(*(Fraction(row["state"][name]).denominator for row in rows))) for name in names]
+
+
+class PublishedStates:
+    """The visible states of the players on a published list, under the version that ranked it."""
+
+    def __init__(self, ranking: Ranking, version: Version, facts: Facts) -> None:
+        self._ranking, self._version, self._facts = ranking, version, facts
+        self._rows = {row.player: row for row in ranking.rows}
+
+    def of(self, player: str) -> VisibleState:
+        """Return the visible state of a player. Raises `RuleFailure`."""
+        row, ladder, facts = self._rows[player], self._ranking.ladder, self._facts
+        exact = format_exact_state(self._ranking.columns, row.state or ())
+        state = tuple(int(Fraction(exact[column.name]) * column.scale) for column in self._version.rule.state)
+        seed = find_seeds(facts, ladder).get(facts.person[facts.player_numbers[player]])
+        return build_state_after(self._version, ladder, state, row.games + (seed.games if seed else 0))
+
+
+def add_visible_states(ranking: Ranking, facts: Facts) -> Ranking:
+    """Return a published list with its visible states, if the facts have the version that ranked it."""
+    recorded = facts.recorded.versions
+    version = next((version for version in recorded if version.ruleset.name == ranking.ruleset), None)
+    names = {column.name for column in ranking.columns}
+    if version is None or not names or names != {column.name for column in version.rule.state}:
+        return ranking
+    return replace(ranking, visible_states=PublishedStates(ranking, version, facts))
+
+
+def _build_row(row: dict[str, Any], columns: Sequence[State]) -> RankedRow:
+    points = Fraction(row["points"])
+    places = tuple(row["places"]) if "places" in row else None
+    return RankedRow(
+        row["rank"],
+        row["player"],
+        points.numerator,
+        row["games"],
+        row["qualified"],
+        points.denominator,
+        row.get("gold"),
+        places,
+        tuple(int(Fraction(row["state"][column.name]) * column.scale) for column in columns) if columns else None,
+    )
+
+
+def find_comparison_time(published: PublishedList, ruleset: Ruleset) -> int | None:
+    """Return the `as_of` at which a list is compared with today's standings; None for its whole month or year.
+
+    Old lists of running points have no `as_of`; they are compared at the time when they were recorded.
+    """
+    if published.as_of is not None or find_period(ruleset, parse_name(published.ladder).values) is not None:
+        return published.as_of
+    return parse_record_instant(published.recorded_at)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationRow(Result):
+    """A published list: its coordinates, version, and numbers of players and games, and its event."""
+
+    ladder: str
+    as_of: datetime | None
+    known_at: int
+    ruleset: str
+    players: int
+    games: int
+    position: int
+    recorded_at: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule(Result):
+    """A ladder with a publication schedule: the interval, and the months that are due, as YYYY-MM."""
+
+    ladder: str
+    every: str
+    due: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Publications(Answer, RowSequence[PublicationRow]):
+    """The valid published lists, by ladder and time."""
+
+    rows: tuple[PublicationRow, ...]
+
+
+def load_publications(connection: Connection, until: int, times: Times) -> Publications:
+    """Return the lists published up to a position, the latest one for each ladder and time."""
+    return Publications(load_publication_rows(connection, until), times=times)
+
+
+def load_publication_rows(connection: Connection, until: int) -> tuple[PublicationRow, ...]:
+    """Return the rows of `load_publications`."""
+    return tuple(
+        PublicationRow(
+            ladder=published.ladder,
+            as_of=None if published.as_of is None else moment(published.as_of),
+            known_at=published.known_at,
+            ruleset=published.ruleset,
+            players=published.row_count,
+            games=published.games,
+            position=published.position,
+            recorded_at=published.recorded_at,
+            by=published.by,
+        )
+        for published in latest_lists(published_lists(connection, until))
+    )

@@ -1,0 +1,319 @@
+"""The contents of the log: games in their current state, and events as recorded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.errors import BadArgument
+from ratings_ledger.ledger.events.canonical import dump_text
+from ratings_ledger.ledger.events.revisions import GAME_EVENTS, UNREADABLE, KnownEvent, live_game, successors
+from ratings_ledger.ledger.events.types import TYPES
+from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
+from ratings_ledger.ledger.store.log import (
+    Log,
+    head,
+    read_events_of_type,
+    read_known_event,
+    read_naming,
+    read_newest,
+    read_records,
+    read_records_at,
+    read_where,
+    withdrawn_ids,
+)
+from ratings_ledger.ledger.validation.batches import Batch
+from ratings_ledger.ledger.validation.identities import identities, players_of
+from ratings_ledger.projections.queries.coordinates import moment
+from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, Absent, Answer, Result, RowSequence
+
+GAME_RECORDED = '"type":"game.recorded"}'
+# while the newest games are selected, this many more than twice the limit are held before older ones are dropped
+SPARE_GAMES = 10_000
+
+
+def is_match(
+    recorded: RecordedGame,
+    first: datetime | None,
+    last: datetime | None,
+    game_id: str | None,
+    game: str | None,
+    ids: Collection[str] | None,
+) -> bool:
+    """Tell whether a game matches all filters: its time, id and game type, and the ids of a player; None is any."""
+    return (
+        (first or recorded.occurred_at) <= recorded.occurred_at <= (last or recorded.occurred_at)
+        and game_id in (None, recorded.data["game_id"])
+        and game in (None, recorded.data["game"])
+        and (ids is None or any(participant["player"] in ids for participant in recorded.data["participants"]))
+    )
+
+
+def load_current_games(
+    connection: Connection, until: int, matches: Callable[[RecordedGame], bool], by: str | None, limit: int
+) -> tuple[list[RecordedGame], int, dict[int, str]]:
+    """Return the newest `limit` (0: all) matching games in their current state, by the time when they were played.
+
+    Args:
+        until: the last known position.
+        matches: the filter.
+        by: who recorded the games first; None for anyone.
+
+    Returns:
+        The games, the total number of matching games, and the reasons for invalid records, by position.
+    """
+    record_start = "" if by is None else f'{{"by":{dump_text(by)},'
+    games, total, invalid = list[RecordedGame](), 0, dict[int, str]()
+    for page in read_game_pages(connection, until, invalid, record_start):
+        matching = [game for game in page if matches(game)]
+        games += matching
+        total += len(matching)
+        if limit and len(games) > 2 * limit + SPARE_GAMES:
+            games = sorted(games, key=_replay_order)[-limit:]
+    games.sort(key=_replay_order)
+    return games[-limit:], total, invalid
+
+
+def read_game_pages(
+    connection: Connection, until: int, invalid: dict[int, str], record_start: str = "", after: int = 0
+) -> Iterator[list[RecordedGame]]:
+    """Yield the games in their current state, in the order of their first records, in pages of the log.
+
+    Args:
+        until: the last known position.
+        invalid: receives the reason for each invalid record, by position.
+        record_start: the text that a game's first record starts with.
+        after: games first recorded up to this position are skipped.
+    """
+    changed = _load_changed_games(connection, until)
+    for page in read_records(connection, after, until):
+        games = []
+        for position, record in page:
+            if not record.endswith(GAME_RECORDED) or not record.startswith(record_start):
+                continue
+            try:
+                event = read_known_event(position, record)
+            except Refused as problem:
+                invalid[position] = problem.message
+                continue
+            game = changed.get(event.data["game_id"])
+            games.append(game or RecordedGame(position, moment(event.occurred_at), event.data))
+        yield games
+
+
+def read_live_games(connection: Connection, until: int, last: int | None, after: int) -> Iterator[RecordedGame]:
+    """Yield the games that are not voided, with their players' current ids, in the order of their first records.
+
+    Games in which a renamed player would face themselves are left out: they count on no ladder and cannot be recorded.
+
+    Args:
+        until: the last known position.
+        last: the instant up to which the games were played; None for all.
+        after: games first recorded up to this position are skipped.
+    """
+    people = identities(connection, until)
+    for game in chain.from_iterable(read_game_pages(connection, until, {}, after=after)):
+        data = people.present(game.data)
+        is_valid = len({participant["player"] for participant in data["participants"]}) == len(data["participants"])
+        if game.voided is ABSENT and is_valid and (last is None or game.occurred_at <= moment(last)):
+            yield replace(game, data=data)
+
+
+def _replay_order(game: RecordedGame) -> Any:
+    return game.occurred_at, game.position
+
+
+def _load_changed_games(connection: Connection, until: int) -> dict[str, RecordedGame]:
+    """Return the corrected, voided and reinstated games in their current state, by game id."""
+    games: dict[str, RecordedGame] = {}
+    for type_name in sorted(GAME_EVENTS - {"game.recorded"}):
+        for event in read_events_of_type(type_name, read_where(connection, until=until, type_name=type_name)):
+            game_id = event.data["game_id"]
+            history = [] if game_id in games else Log(connection, until).about(f"game:{game_id}")
+            if (game := live_game(history)) is not None:
+                voided = True if game.voided else ABSENT
+                games[game_id] = RecordedGame(history[0].position or 0, moment(game.occurred_at), game.data, voided)
+    return games
+
+
+class EventSelection(NamedTuple):
+    """A selection of events: the newest `limit` (0: all) after a position that match every filter.
+
+    The filters are a game, event or player (`subject`), the author, some types, and some batches (`within`).
+    """
+
+    subject: str | None = None
+    after: int = 0
+    by: str | None = None
+    types: Collection[str] = ()
+    within: Sequence[Batch] | None = None
+    limit: int = 0
+
+
+def load_events(connection: Connection, until: int, selection: EventSelection) -> tuple[tuple[RecordedEvent, ...], int]:
+    """Return the selected events up to a position, and the number of older ones that match."""
+    subject, after, by, types, within, limit = selection
+    if subject is None and within is None:
+        rows, older = read_newest(connection, until, after=after, by=by, types=types, limit=limit)
+        events = [_parse_record(position, record) for position, record in rows]
+    else:
+        if subject is not None:
+            records = _read_about(connection, until, subject)
+        else:
+            records = _read_batches(connection, within or ())
+        events = [
+            _parse_record(position, record)
+            for position, record in sorted(records.items())
+            if position > after and (within is None or any(batch.has(position) for batch in within))
+        ]
+        events = [event for event in events if by in (None, event.get("by")) and (not types or event["type"] in types)]
+        older = max(0, len(events) - limit) if limit else 0
+        events = events[older:]
+    return _build_events(connection, until, events), older
+
+
+def read_forward(connection: Connection, after: int, limit: int, types: Collection[str]) -> RecordedEvents:
+    """Return the first `limit` (0: all) events after a position, of some types or of any.
+
+    Raises `BadArgument` for an unknown type.
+    """
+    refuse_unknown_types(types)
+    until = head(connection).position
+    events = (_parse_record(*row) for page in read_records(connection, after, until) for row in page)
+    matching = (event for event in events if not types or event["type"] in types)
+    return RecordedEvents(_build_events(connection, until, islice(matching, limit or None)))
+
+
+def refuse_unknown_types(types: Iterable[str]) -> None:
+    """Raise `BadArgument` for an unknown event type."""
+    for name in types:
+        if name not in TYPES:
+            raise BadArgument(f"{quote(name)} is not a type of event{did_you_mean(name, TYPES)}", "types")
+
+
+def _build_events(connection: Connection, until: int, events: Iterable[dict[str, Any]]) -> tuple[RecordedEvent, ...]:
+    """Return events with their targets, and whether they are withdrawn."""
+    events = list(events)
+    if not events:
+        return ()
+    withdrawn, log = withdrawn_ids(connection, until), Log(connection)
+    rows = []
+    for event in events:
+        is_void = event["type"] == "event.voided" and UNREADABLE not in event
+        target = log.event(event["data"]["id"]) if is_void else None
+        rows.append(RecordedEvent(event, withdrawn=event["id"] in withdrawn, target=target))
+    return tuple(rows)
+
+
+def _read_about(connection: Connection, until: int, subject: str) -> dict[int, str]:
+    """Return the records about a game, an event or a player, by position."""
+    records = dict(
+        [
+            *read_where(connection, until=until, subject=f"game:{subject}"),
+            *read_where(connection, until=until, subject=f"event:{subject}"),
+        ]
+    )
+    ids = identities(connection, until).ids(subject)
+    return records | read_records_at(connection, list(_find_player_positions(Log(connection, until), ids)))
+
+
+def _read_batches(connection: Connection, batches: Iterable[Batch]) -> dict[int, str]:
+    """Return the records of batches, by position, and those of the events that record the batches."""
+    records = read_records_at(connection, [batch.position for batch in batches])
+    for first, last in (position_range for batch in batches for position_range in batch.ranges):
+        for page in read_records(connection, first - 1, last):
+            records.update(page)
+    return records
+
+
+def _find_player_positions(log: Log, ids: set[str]) -> Iterator[int]:
+    """Yield the positions of the events about a player, and of the events that withdraw them."""
+    for event in read_naming(log.connection, sorted(ids), log.until):
+        if ids & players_of(event):
+            yield event.position or 0
+            if event.type not in GAME_EVENTS:
+                yield from (later.position or 0 for later in successors(log, event))
+
+
+def _parse_record(position: int, record: str) -> dict[str, Any]:
+    """Return the event in a record; for an invalid record only its id and type, its text, and the error."""
+    try:
+        read_known_event(position, record)
+        event: dict[str, Any] = json.loads(record)
+        return event
+    except Refused as problem:
+        names = dict(re.findall(r'"(id|type)":"([^"\\]{1,64})"', record))
+        return {"position": position, "type": "?", "id": "?", **names, UNREADABLE: problem.message, "record": record}
+
+
+# the members that every game and every event has, the most important first
+GAME_COLUMNS = INLINE | {"columns": {"game_id": str, "game": str}}
+EVENT_COLUMNS = INLINE | {
+    "columns": {
+        "position": int,
+        "type": str,
+        "occurred_at": datetime,
+        "recorded_at": datetime,
+        "by": str,
+        "id": str,
+    }
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedGame(Result):
+    """A game in its current state: the position of its first record, its time and members, and whether it is voided."""
+
+    position: int
+    occurred_at: datetime
+    data: dict[str, Any] = field(metadata=GAME_COLUMNS)
+    voided: bool | Absent = ABSENT
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedGames(Answer, RowSequence[RecordedGame]):
+    """Games by the time when they were played; `older` counts further matching games.
+
+    `game_id` is the only requested game, if any; `hint` is a did-you-mean hint for an empty answer; `left_out` has the
+    reason for each invalid record, by position.
+    """
+
+    rows: tuple[RecordedGame, ...]
+    older: int = field(default=0, metadata=HIDDEN, kw_only=True)
+    game_id: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    hint: str = field(default="", metadata=HIDDEN, kw_only=True)
+    left_out: dict[int, str] = field(default_factory=dict, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent(Result):
+    """An event as recorded. An invalid one has only its id and type, its text (`record`) and the error (`unreadable`).
+
+    `withdrawn` is True if the event is withdrawn; `target` is the event that an `event.voided` withdraws.
+    """
+
+    event: dict[str, Any] = field(metadata=EVENT_COLUMNS)
+    withdrawn: bool = field(default=False, metadata=HIDDEN, kw_only=True)
+    target: KnownEvent | None = field(default=None, metadata=HIDDEN, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvents(Answer, RowSequence[RecordedEvent]):
+    """Events in log order; `older` counts further matching events.
+
+    `subject` is the requested game, event or player; `narrowed` is True if there were other filters; `hint` is a
+    did-you-mean hint for an empty answer.
+    """
+
+    rows: tuple[RecordedEvent, ...]
+    older: int = field(default=0, metadata=HIDDEN, kw_only=True)
+    subject: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    narrowed: bool = field(default=False, metadata=HIDDEN, kw_only=True)
+    hint: str = field(default="", metadata=HIDDEN, kw_only=True)
