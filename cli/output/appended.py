@@ -27,22 +27,24 @@ SHOWN_GAMES = 20
 KINDS = ("new", "changed", "vanished", "returned", "reordered")
 
 
-def print_sheet_differences(found: SheetDifferences) -> None:
+def print_sheet_differences(differences: SheetDifferences) -> None:
     """Print how many games differ, and how; count those that only follow others later."""
-    if found.otherwise:
-        games = render.count(len(found.otherwise), "game")
+    if differences.otherwise:
+        games = render.count(len(differences.otherwise), "game")
         message = f"note: {games} changed only in the ledger, and the sheet leaves it so: "
-        render.note(render.plain(message + render.join_first([*map(render.csv_item, found.otherwise)], SHOWN_GAMES)))
-    counts = [f"{number:,} {kind}" for kind in KINDS if (number := getattr(found, kind))]
-    render.echo(render.plain(f"{found.name}: {', '.join(counts) or 'nothing new'}"))
-    listed_games = [game for game in found.games if game.what != "reordered"]
+        render.note(
+            render.plain(message + render.join_first([*map(render.csv_item, differences.otherwise)], SHOWN_GAMES))
+        )
+    counts = [f"{number:,} {kind}" for kind in KINDS if (number := getattr(differences, kind))]
+    render.echo(render.plain(f"{differences.name}: {', '.join(counts) or 'nothing new'}"))
+    listed_games = [game for game in differences.games if game.what != "reordered"]
     if listed_games:
         rows: list[tuple[render.Cell, ...]] = [
             (game.what, game.game_id, game.line, game.was, game.now) for game in listed_games[:SHOWN_GAMES]
         ]
         render.echo()
         render.print_table(("what", "game", "line", "was", "is"), rows, right=("line",))
-    if (more := sum(getattr(found, kind) for kind in KINDS[:-1]) - SHOWN_GAMES) > 0:
+    if (more := sum(getattr(differences, kind) for kind in KINDS[:-1]) - SHOWN_GAMES) > 0:
         render.echo(f"... and {more:,} more (--format json lists them)")
     render.echo()
 
@@ -94,35 +96,35 @@ def note_games(result: Imported) -> None:
     note_voided(result)
 
 
-def print_recorded(found: ImportOutcome) -> None:
+def print_recorded(outcome: ImportOutcome) -> None:
     """Print what was appended and refused, who is new, and the impact, if it was worked out."""
-    result, dry_run = found.imported, found.dry_run is True
+    result, dry_run = outcome.imported, outcome.dry_run is True
     about_files: tuple[str, ...] = ()
-    if found.preview is not ABSENT:
-        print_preview(found.preview, found)
-        about_files = tuple(f"{file.file}: " for file in found.preview.files)
+    if outcome.preview is not ABSENT:
+        print_preview(outcome.preview, outcome)
+        about_files = tuple(f"{file.file}: " for file in outcome.preview.files)
     for passed in (*result.notes, *result.passed):
         if not passed.startswith(about_files):
             render.note(f"note: {render.plain(passed)}")
-    if found.sync is not ABSENT and not (result.rejected and not found.sync.games):
-        print_sheet_differences(found.sync)
+    if outcome.sync is not ABSENT and not (result.rejected and not outcome.sync.games):
+        print_sheet_differences(outcome.sync)
     causes = _group_by_cause(result.rejected)
     for rejections in causes[:SHOWN_REJECTIONS]:
         render.note(format_rejection(rejections[0]) + _describe_repeats(rejections))
     _note_untold(result.rejected_count - sum(map(len, causes[:SHOWN_REJECTIONS])))
-    if found.preview is ABSENT:
+    if outcome.preview is ABSENT:
         note_new(result)
     did = f"{result.would_append:,} would be appended" if dry_run else f"{result.appended:,} appended"
-    if found.preview is not ABSENT and not result.rejected_count and (names := found.preview.undecided):
+    if outcome.preview is not ABSENT and not result.rejected_count and (names := outcome.preview.undecided):
         did += f" once {render.count(len(names), 'close name')} is decided (--aliases FILE, --new-names accept)"
     existing = f", {result.existing:,} already there" if result.existing else ""
     refused = f", {result.rejected_count:,} refused" if result.rejected_count else ""
     nothing = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""
-    render.echo(f"{did}{existing}{refused}{nothing}; the head is {found.head}.")
-    if found.impact is not ABSENT and (result.would_append if dry_run else result.appended):
-        print_impact(found.impact)
-    if found.published is not ABSENT:
-        print_differing_lists(found.published, found.times)
+    render.echo(f"{did}{existing}{refused}{nothing}; the head is {outcome.head}.")
+    if outcome.impact is not ABSENT and (result.would_append if dry_run else result.appended):
+        print_impact(outcome.impact)
+    if outcome.published is not ABSENT:
+        print_differing_lists(outcome.published, outcome.times)
 
 
 def _note_untold(count: int) -> None:
@@ -180,23 +182,25 @@ def format_rejection(rejection: Rejection) -> str:
     return render.plain(f"{where}{' ' if where else ''}{rejection.code}: {rejection.message}")
 
 
-def print_entered(found: DecisionOutcome) -> None:
+def print_entered(outcome: DecisionOutcome) -> None:
     """Print what became of events of one type, and their impact."""
-    result = found.imported
-    if found.is_refused:
+    result = outcome.imported
+    if outcome.is_refused:
         print_refused(result)
         return
-    if found.event_id is None:
+    if outcome.event_id is None:
         render.echo("This is already recorded.")
         return
     note_new(result)
-    if found.dry_run:
-        render.echo(f"Nothing was recorded; this is what {found.type} would do.")
+    if outcome.dry_run:
+        render.echo(f"Nothing was recorded; this is what {outcome.type} would do.")
     elif result.would_append > 1:
-        render.echo(f"{result.would_append:,} events {found.type} are recorded, the last at position {found.position}.")
+        render.echo(
+            f"{result.would_append:,} events {outcome.type} are recorded, the last at position {outcome.position}."
+        )
     else:
-        render.echo(f"{found.type} is recorded at position {found.position}.")
-    print_impact(found.impact)
+        render.echo(f"{outcome.type} is recorded at position {outcome.position}.")
+    print_impact(outcome.impact)
 
 
 def print_refused(result: Imported) -> None:
@@ -207,84 +211,84 @@ def print_refused(result: Imported) -> None:
     render.echo("Nothing was recorded.")
 
 
-def print_rulesets_published(found: RulesetOutcome) -> None:
+def print_rulesets_published(outcome: RulesetOutcome) -> None:
     """Print which versions are published where, and their impact."""
-    result, names = found.imported, ", ".join(found.rulesets)
+    result, names = outcome.imported, ", ".join(outcome.rulesets)
     for rejection in result.rejected:
         render.note(format_rejection(rejection._replace(line=None)))
     if result.rejected:
         return
-    if found.dry_run and result.would_append:
+    if outcome.dry_run and result.would_append:
         render.echo(f"Nothing was recorded; this is what publishing {names} would do.")
-    elif result.appended == 1 == len(found.rulesets):
-        render.echo(f"{names} published at position {found.head}")
+    elif result.appended == 1 == len(outcome.rulesets):
+        render.echo(f"{names} published at position {outcome.head}")
     else:
-        rest = f"{result.existing} already published; the head is {found.head}"
+        rest = f"{result.existing} already published; the head is {outcome.head}"
         render.echo(f"{names}: {result.appended} published, {rest}")
     if result.would_append:
-        print_impact(found.impact)
+        print_impact(outcome.impact)
 
 
-def print_list_published(found: ListOutcome) -> None:
+def print_list_published(outcome: ListOutcome) -> None:
     """Print where a list is published, or why it is not."""
-    _print_publication(found)
-    if found.is_refused:
+    _print_publication(outcome)
+    if outcome.is_refused:
         render.echo("Nothing was published.")
         return
-    render.echo(f"digest {found.digest}")
-    if not found.dry_run:
-        command = f"ratings standings {shlex.quote(short_name(found.ladder))} --as-published"
+    render.echo(f"digest {outcome.digest}")
+    if not outcome.dry_run:
+        command = f"ratings standings {shlex.quote(short_name(outcome.ladder))} --as-published"
         render.print_hanging(f"Show it: {command}; as a web page: ratings site FOLDER", 2)
 
 
-def print_due_published(found: DueListsOutcome) -> None:
+def print_due_published(lists: DueListsOutcome) -> None:
     """Print the same for each list that was due."""
-    for outcome in found.rows:
+    for outcome in lists.rows:
         _print_publication(outcome)
-    if not found.rows and not found.failed:
+    if not lists.rows and not lists.failed:
         render.echo("No list is due.")
-        if not found.has_timed:
+        if not lists.has_timed:
             note_no_timed()
             render.print_hanging("Any other ladder is published by its name: ratings publish LADDER --as-of DATE", 2)
             render.print_hanging("or, by --due, at the end of each month: ratings publish LADDER --every month", 2)
 
 
-def _print_publication(found: ListOutcome) -> None:
-    if found.is_refused:
-        render.note(format_rejection(found.imported.rejected[-1]))
+def _print_publication(outcome: ListOutcome) -> None:
+    if outcome.is_refused:
+        render.note(format_rejection(outcome.imported.rejected[-1]))
         return
-    did = "would be published" if found.dry_run else f"is published at position {found.position}"
-    as_of = f", played up to {found.times.stated(found.at.as_of)}" if found.at.as_of is not None else ""
-    count = 0 if found.row_count is ABSENT else found.row_count
+    did = "would be published" if outcome.dry_run else f"is published at position {outcome.position}"
+    as_of = f", played up to {outcome.times.stated(outcome.at.as_of)}" if outcome.at.as_of is not None else ""
+    count = 0 if outcome.row_count is ABSENT else outcome.row_count
     rows = render.count(count, "row")
-    if found.ranked < count:
-        rows += f", {found.ranked:,} ranked" + f" (min_games {found.min_games})" * bool(found.min_games) + ","
-    render.print_hanging(f"{short_name(found.ladder)} {did}: {rows} under {found.ruleset}{as_of}.", 2)
+    if outcome.ranked < count:
+        rows += f", {outcome.ranked:,} ranked" + f" (min_games {outcome.min_games})" * bool(outcome.min_games) + ","
+    render.print_hanging(f"{short_name(outcome.ladder)} {did}: {rows} under {outcome.ruleset}{as_of}.", 2)
 
 
-def print_undone(found: UndoOutcome) -> None:
+def print_undone(outcome: UndoOutcome) -> None:
     """Print what is undone, or why it is not, and the impact."""
-    events = ", ".join(f"{number:,} {name}" for name, number in found.types.items())
-    render.echo(f"recorded by {render.plain(found.by)}, {found.times.stated(found.recorded_at)}: {events}")
-    render.print_hanging(f"  {render.plain(found.what)}", 4)
-    if found.newer is not None:
-        position, by = found.newer
+    events = ", ".join(f"{number:,} {name}" for name, number in outcome.types.items())
+    render.echo(f"recorded by {render.plain(outcome.by)}, {outcome.times.stated(outcome.recorded_at)}: {events}")
+    render.print_hanging(f"  {render.plain(outcome.what)}", 4)
+    if outcome.newer is not None:
+        position, by = outcome.newer
         message = f"newer, and not undone: position {position}, recorded by {by}"
         render.print_hanging(render.plain(f"{message}; ratings undo {position} undoes that"), 2)
-    if found.is_refused:
-        print_refused(found.imported)
+    if outcome.is_refused:
+        print_refused(outcome.imported)
         return
-    print_impact(found.impact)
-    if not found.dry_run:
-        print_undo_result(found)
+    print_impact(outcome.impact)
+    if not outcome.dry_run:
+        print_undo_result(outcome)
 
 
-def print_undo_result(found: UndoOutcome) -> None:
+def print_undo_result(outcome: UndoOutcome) -> None:
     """Print where something is undone, or why it is not after all."""
-    if found.is_refused or found.position is None:
-        print_refused(found.imported)
+    if outcome.is_refused or outcome.position is None:
+        print_refused(outcome.imported)
         return
-    first = found.position - found.appended + 1
-    where = f"{first} to {found.position}" if found.appended > 1 else f"{found.position}"
-    positions = "positions" if found.appended > 1 else "position"
+    first = outcome.position - outcome.appended + 1
+    where = f"{first} to {outcome.position}" if outcome.appended > 1 else f"{outcome.position}"
+    positions = "positions" if outcome.appended > 1 else "position"
     render.echo(f"\nUndone at {positions} {where}; ratings undo takes it back.")

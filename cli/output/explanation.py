@@ -20,52 +20,57 @@ from ratings_ledger.projections.queries.results import ABSENT, Absent
 from ratings_ledger.projections.replay.ladders import short_name
 
 
-def print_game_csv(found: GameExplanation) -> None:
+def print_game_csv(explanation: GameExplanation) -> None:
     """Print one line per term of a player."""
     header = ("player", "place", "before", "change", "after", "term", "amount", "detail")
-    print_csv_at(header, list(_term_rows(found)), found.at)
+    print_csv_at(header, list(_term_rows(explanation)), explanation.at)
 
 
-def _term_rows(found: GameExplanation) -> Iterator[list[render.Cell]]:
-    for player in found.players:
+def _term_rows(explanation: GameExplanation) -> Iterator[list[render.Cell]]:
+    for player in explanation.players:
         points = [render.format_exact(value) for value in (player.before, player.change, player.after)]
         why_not = "" if player.why_not is ABSENT else player.why_not
         for term in player.terms or (ExplainedTerm("", Fraction(0), why_not),):
             yield [player.player, player.place, *points, term.term, render.format_exact(term.amount), term.detail]
 
 
-def print_game(found: GameExplanation) -> None:
+def print_game(explanation: GameExplanation) -> None:
     """Print a heading, and for each player the points before and after with the terms in between."""
-    played = f", played {found.times.played_stated(found.occurred_at)}"
-    under = f", under {found.ruleset}" if found.ruleset else ""
-    print_heading(f"{render.plain(found.game_id)} on {short_name(found.ladder)}", played + under, found.at, found.times)
-    if not found.counted:
-        render.print_hanging(f"Not counted: {render.plain(found.why_not)}.", 2)
-        if found.period is not ABSENT:
-            command = f"ratings explain {found.game_id} {short_name(found.ladder)}"
-            print_open_period(found.period.to, found.at, found.times, command)
+    played = f", played {explanation.times.played_stated(explanation.occurred_at)}"
+    under = f", under {explanation.ruleset}" if explanation.ruleset else ""
+    print_heading(
+        f"{render.plain(explanation.game_id)} on {short_name(explanation.ladder)}",
+        played + under,
+        explanation.at,
+        explanation.times,
+    )
+    if not explanation.counted:
+        render.print_hanging(f"Not counted: {render.plain(explanation.why_not)}.", 2)
+        if explanation.period is not ABSENT:
+            command = f"ratings explain {explanation.game_id} {short_name(explanation.ladder)}"
+            print_open_period(explanation.period.to, explanation.at, explanation.times, command)
         return
-    if found.remark is not ABSENT:
-        render.print_hanging(render.plain(found.remark), 2)
-    if found.sets is not ABSENT:
-        render.print_hanging(f"Sets {render.plain(found.sets)}.", 2)
-    if found.period is not ABSENT:
-        since, to = (found.times.minute(instant) for instant in (found.period.since, found.period.to))
-        early = "" if found.period.closed_now is ABSENT else ", as if that closed now"
+    if explanation.remark is not ABSENT:
+        render.print_hanging(render.plain(explanation.remark), 2)
+    if explanation.sets is not ABSENT:
+        render.print_hanging(f"Sets {render.plain(explanation.sets)}.", 2)
+    if explanation.period is not ABSENT:
+        since, to = (explanation.times.minute(instant) for instant in (explanation.period.since, explanation.period.to))
+        early = "" if explanation.period.closed_now is ABSENT else ", as if that closed now"
         render.print_hanging(f"Scored with its rating period, from {since} to {to}{early}.", 2)
-    if sentence := _describe_duel(found.players):
+    if sentence := _describe_duel(explanation.players):
         render.print_hanging(render.plain(sentence), 2)
-    for player in found.players:
-        _print_explained(player, found.game_id)
+    for player in explanation.players:
+        _print_explained(player, explanation.game_id)
     # on summed lists every game creates points
-    if found.running and any(account.amount for account in found.accounts):
+    if explanation.running and any(account.amount for account in explanation.accounts):
         nonzero = [
             f"{account.account} {render.format_decimal(abs(account.amount), 6)}"
-            for account in found.accounts
+            for account in explanation.accounts
             if account.amount
         ]
         render.echo(f"\nNot zero-sum: {', '.join(nonzero)}.")
-    _print_assumed(found.assumed)
+    _print_assumed(explanation.assumed)
 
 
 # what rules of Elo say of a game against one opponent
@@ -122,40 +127,53 @@ def _print_explained(player: ExplainedParticipant, game_id: str) -> None:
             render.echo(f"   {'':11}  {name} {before}, then {player.state.after[name]}")
 
 
-def print_player_csv(found: PlayerExplanation) -> None:
+def print_player_csv(explanation: PlayerExplanation) -> None:
     """Print one line per part."""
-    cells = [(term, render.format_exact(amount), detail) for term, amount, detail in _point_parts(found)]
-    print_csv_at(("term", "amount", "detail"), cells, found.at)
+    cells = [(term, render.format_exact(amount), detail) for term, amount, detail in _point_parts(explanation)]
+    print_csv_at(("term", "amount", "detail"), cells, explanation.at)
 
 
-def print_player(found: PlayerExplanation) -> None:
+def print_player(explanation: PlayerExplanation) -> None:
     """Print the rank and the points, and the parts that they consist of."""
-    name, command = render.plain(found.player), f"ratings explain {found.player} {short_name(found.ladder)}"
-    if not found.games and not found.terms:
-        print_waiting(found.period, found.at, found.times, command)
-        render.note(f"{name} has no game or adjustment that counts on {short_name(found.ladder)}.")
+    name, command = (
+        render.plain(explanation.player),
+        f"ratings explain {explanation.player} {short_name(explanation.ladder)}",
+    )
+    if not explanation.games and not explanation.terms:
+        print_waiting(explanation.period, explanation.at, explanation.times, command)
+        render.note(f"{name} has no game or adjustment that counts on {short_name(explanation.ladder)}.")
         return
-    rank = f"rank {found.rank}" if found.rank else "no rank"
-    points = "" if found.points is None else f", {render.format_decimal(found.points)} points"
-    gold = f", {found.gold} gold" if found.gold is not ABSENT and found.gold else ""
-    under = f", under {found.ruleset}, times in {found.time_zone}"
-    print_heading(f"{name} on {short_name(found.ladder)}: {rank}{points}{gold}", under, found.at, found.times)
-    print_waiting(found.period, found.at, found.times, command)
+    rank = f"rank {explanation.rank}" if explanation.rank else "no rank"
+    points = "" if explanation.points is None else f", {render.format_decimal(explanation.points)} points"
+    gold = f", {explanation.gold} gold" if explanation.gold is not ABSENT and explanation.gold else ""
+    under = f", under {explanation.ruleset}, times in {explanation.time_zone}"
+    print_heading(
+        f"{name} on {short_name(explanation.ladder)}: {rank}{points}{gold}", under, explanation.at, explanation.times
+    )
+    print_waiting(explanation.period, explanation.at, explanation.times, command)
     render.echo()
-    rows = [(term, _format_exact(amount), detail) for term, amount, detail in _point_parts(found, has_opponents=True)]
+    rows = [
+        (term, _format_exact(amount), detail) for term, amount, detail in _point_parts(explanation, has_opponents=True)
+    ]
     render.print_table(("term", "amount", "detail"), rows, right=("amount",))
-    _print_assumed(found.assumed)
+    _print_assumed(explanation.assumed)
 
 
-def _point_parts(found: PlayerExplanation, has_opponents: bool = False) -> Iterator[tuple[str, Fraction | None, str]]:
+def _point_parts(
+    explanation: PlayerExplanation, has_opponents: bool = False
+) -> Iterator[tuple[str, Fraction | None, str]]:
     """Yield the start, the games and the terms of the list, each with its amount and a remark."""
-    if found.start:
-        yield "start", found.start, ""
-    for game in found.games:
+    if explanation.start:
+        yield "start", explanation.start, ""
+    for game in explanation.games:
         cause = "adjusted" if game.cause is ABSENT else game.cause
-        when = found.times.played(game.occurred_at)
-        yield game.game_id or cause, game.change, _describe_played(game, when, found.player if has_opponents else None)
-    for term in found.terms:
+        when = explanation.times.played(game.occurred_at)
+        yield (
+            game.game_id or cause,
+            game.change,
+            _describe_played(game, when, explanation.player if has_opponents else None),
+        )
+    for term in explanation.terms:
         yield term.term, term.amount, term.detail
 
 

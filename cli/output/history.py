@@ -17,41 +17,41 @@ COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", 
 OPPONENTS_MIN = 14  # characters that a column of partners leaves for the opponents
 
 
-def print_history_csv(found: History) -> None:
+def print_history_csv(history: History) -> None:
     """Print one line per change."""
     points = {"before", "change", "after"}
-    rows = [row.model_dump() for row in found.rows]
+    rows = [row.model_dump() for row in history.rows]
     columns: dict[str, Sequence[render.Cell]] = {
         name: [render.format_exact(row[name]) if name in points else row[name] for row in rows] for name in COLUMNS
     }
-    columns["published"] = [_format_published(row) for row in found.rows]
-    columns |= list_state_columns(found.rows)
-    print_csv_at([*columns], render.rows_of(columns), found.at)
+    columns["published"] = [_format_published(row) for row in history.rows]
+    columns |= list_state_columns(history.rows)
+    print_csv_at([*columns], render.rows_of(columns), history.at)
 
 
-def print_history(found: History) -> None:
+def print_history(history: History) -> None:
     """Print a line per change, and on a terminal a sparkline of the points."""
-    rows, player = found.rows, render.plain(found.player)
-    command = f"ratings history {found.player} {short_name(found.ladder)}"
+    rows, player = history.rows, render.plain(history.player)
+    command = f"ratings history {history.player} {short_name(history.ladder)}"
     if not rows:
-        if found.sums_lists:
-            ladder = short_name(found.ladder)
+        if history.sums_lists:
+            ladder = short_name(history.ladder)
             render.note(f"{ladder} sums places of months; run: ratings explain {player} {ladder}")
         else:
-            print_waiting(found.period, found.at, found.times, command)
-            render.note(f"{player} has no game or adjustment on {short_name(found.ladder)}.")
+            print_waiting(history.period, history.at, history.times, command)
+            render.note(f"{player} has no game or adjustment on {short_name(history.ladder)}.")
         return
     print_heading(
-        f"{player} on {short_name(found.ladder)}: {render.count(len(rows), 'change')}", "", found.at, found.times
+        f"{player} on {short_name(history.ladder)}: {render.count(len(rows), 'change')}", "", history.at, history.times
     )
-    print_waiting(found.period, found.at, found.times, command)
+    print_waiting(history.period, history.at, history.times, command)
     if len(rows) > 1 and render.shows_sparks():
         render.echo(render.sparkline([rows[0].before, *(row.after for row in rows)]))
     render.echo()
     columns: dict[str, Sequence[render.Cell]] = {
-        found.times.column("played"): [found.times.played(row.occurred_at) for row in rows],
+        history.times.column("played"): [history.times.played(row.occurred_at) for row in rows],
         "game": [_name_change(row) for row in rows],
-        "place": [_format_place(row, found.player) for row in rows],
+        "place": [_format_place(row, history.player) for row in rows],
         "before": render.format_column([row.before for row in rows]),
         "change": render.format_column([row.change for row in rows], signed=True),
         "after": [
@@ -62,17 +62,17 @@ def print_history(found: History) -> None:
     }
     if has_published := any(row.published is not ABSENT for row in rows):
         columns["published"] = [_format_published(row) for row in rows]
-    if any(partners := [" & ".join(map(csv_item, _name_partners(row, found.player))) for row in rows]):
+    if any(partners := [" & ".join(map(csv_item, _name_partners(row, history.player))) for row in rows]):
         with_partners = {**columns, "with": partners}
         if render.remaining_width([*with_partners], render.rows_of(with_partners)) >= OPPONENTS_MIN:
             columns = with_partners
     width = render.remaining_width([*columns], render.rows_of(columns))
-    columns["against"] = [_fit_opponents(row, found.player, width) for row in rows]
+    columns["against"] = [_fit_opponents(row, history.player, width) for row in rows]
     render.print_columns(columns, right=("place", "before", "change", "after"))
     if has_published:
         render.echo("\npublished: what lists showed then, with their positions in the log")
-    if not found.running:
-        render.echo(f"\nWhat the list makes of it: ratings explain {player} {short_name(found.ladder)}")
+    if not history.running:
+        render.echo(f"\nWhat the list makes of it: ratings explain {player} {short_name(history.ladder)}")
 
 
 def _name_partners(row: Change, player: str) -> list[str]:

@@ -18,18 +18,18 @@ LABEL = 10
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "|"}
 
 
-def print_preview(found: Preview, whole: ImportOutcome) -> None:
+def print_preview(preview: Preview, whole: ImportOutcome) -> None:
     """Print for each file how it was read, with its first games; then the contents of all files, and new names."""
-    times = Times(found.zone)
-    for file in found.files:
+    times = Times(preview.zone)
+    for file in preview.files:
         render.echo(render.plain(file.file))
         for label, text in _describe_reading(file):
             render.print_hanging(render.plain(f"{label:{LABEL}}{text}"), LABEL)
         if file.first_games:
             render.echo()
-            _print_games(file, times, several=len(found.games_by_name) > 1)
+            _print_games(file, times, several=len(preview.games_by_name) > 1)
         render.echo()
-    if lines := [*_describe_counts(found, times), *_describe_new_names(found, whole)]:
+    if lines := [*_describe_counts(preview, times), *_describe_new_names(preview, whole)]:
         for line in lines:
             render.print_hanging(render.plain(line), 4)
         render.echo()
@@ -132,22 +132,22 @@ def _format_result(game: PreviewedGame) -> str:
     return f"{game.result} [{more}]" if more else game.result
 
 
-def _describe_counts(found: Preview, times: Times) -> Iterator[str]:
+def _describe_counts(preview: Preview, times: Times) -> Iterator[str]:
     """Yield the contents of all files, in words."""
-    if found.first_played is not None and found.last_played is not None:
-        first, last = (times.minute(at)[:10] for at in (found.first_played, found.last_played))
-        numbers_by_game = found.games_by_name
+    if preview.first_played is not None and preview.last_played is not None:
+        first, last = (times.minute(at)[:10] for at in (preview.first_played, preview.last_played))
+        numbers_by_game = preview.games_by_name
         listed = ", ".join(f"{number:,} {name}" for name, number in numbers_by_game.items())
         of = f" of {next(iter(numbers_by_game))}" if len(numbers_by_game) == 1 else f" ({listed})"
-        ties = f", {found.ties:,} with {'ties' if found.ties > 1 else 'a tie'}" if found.ties else ""
-        ties += f", {found.teams:,} of teams" if found.teams else ""
+        ties = f", {preview.ties:,} with {'ties' if preview.ties > 1 else 'a tie'}" if preview.ties else ""
+        ties += f", {preview.teams:,} of teams" if preview.teams else ""
         played = first if first == last else f"{first} to {last}"
-        yield f"{render.count(found.games, 'game')}{of}, {played}{ties}, {render.count(found.players, 'player')}"
-    shown_first = [game for file in found.files for game in file.first_games]
-    if found.first_tie is not None and found.first_tie not in shown_first:
-        yield f"the first tie, in line {found.first_tie.line}: {found.first_tie.result}"
-    if found.other_events:
-        other_types = ", ".join(f"{number:,} {name}" for name, number in found.other_events.items())
+        yield f"{render.count(preview.games, 'game')}{of}, {played}{ties}, {render.count(preview.players, 'player')}"
+    shown_first = [game for file in preview.files for game in file.first_games]
+    if preview.first_tie is not None and preview.first_tie not in shown_first:
+        yield f"the first tie, in line {preview.first_tie.line}: {preview.first_tie.result}"
+    if preview.other_events:
+        other_types = ", ".join(f"{number:,} {name}" for name, number in preview.other_events.items())
         yield f"other events: {other_types}"
 
 
@@ -157,7 +157,7 @@ def describe_new(what: str, names: Sequence[str], like: Mapping[str, str]) -> st
     return f"{render.count(len(names), what)}: {render.join_first(listed, TOLD_MAX)}"
 
 
-def _describe_new_names(found: Preview, whole: ImportOutcome) -> Iterator[str]:
+def _describe_new_names(preview: Preview, whole: ImportOutcome) -> Iterator[str]:
     """Yield new ladders, new players, and names that are close to others."""
     result = whole.imported
     for what, names, like in (
@@ -167,8 +167,8 @@ def _describe_new_names(found: Preview, whole: ImportOutcome) -> Iterator[str]:
         if names:
             yield describe_new(what, names, like)
     for names, more in (
-        ([name for name in result.close if name in found.undecided], ", which the import asks about"),
-        ([name for name in result.close if name not in found.undecided], ""),
+        ([name for name in result.close if name in preview.undecided], ", which the import asks about"),
+        ([name for name in result.close if name not in preview.undecided], ""),
     ):
         if names:
             yield f"{describe_close_names(names)}{more}:"

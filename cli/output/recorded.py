@@ -24,11 +24,11 @@ GAMES = ("position", "occurred_at", "game_id", "game", "group", "result")
 EVENTS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason", "what")
 
 
-def print_games_csv(found: RecordedGames) -> None:
+def print_games_csv(games: RecordedGames) -> None:
     """Print one line per game."""
     cells = [
         [row["position"], row["occurred_at"], *_game_cells(game, False)]
-        for game in found.rows
+        for game in games.rows
         for row in [game.model_dump()]
     ]
     render.print_csv(GAMES, cells)
@@ -40,18 +40,18 @@ def _game_cells(game: RecordedGame, has_scores: bool = True) -> list[render.Cell
     return [game.data["game_id"], game.data["game"], game.data.get("group"), result]
 
 
-def print_games(found: RecordedGames) -> None:
+def print_games(games: RecordedGames) -> None:
     """Print a table without columns that say nothing, such as only one game's name; or all about the one requested
     game.
     """
-    if not found.rows:
-        render.note(f"No such game is recorded{found.hint or '.'}")
+    if not games.rows:
+        render.note(f"No such game is recorded{games.hint or '.'}")
         return
-    if found.game_id is not None:
-        _print_game(found.rows[0], found.times)
+    if games.game_id is not None:
+        _print_game(games.rows[0], games.times)
         return
-    header = ["position", found.times.column("played"), *GAMES[2:]]
-    rows = [[game.position, found.times.played(game.occurred_at), *_game_cells(game)] for game in found.rows]
+    header = ["position", games.times.column("played"), *GAMES[2:]]
+    rows = [[game.position, games.times.played(game.occurred_at), *_game_cells(game)] for game in games.rows]
     idle = {"game": 1, "group": 0}
     columns = [
         column
@@ -59,7 +59,7 @@ def print_games(found: RecordedGames) -> None:
         if name not in idle or len({row[column] for row in rows} - {None}) > idle[name]
     ]
     render.print_table([header[c] for c in columns], [[row[c] for c in columns] for row in rows], right=("position",))
-    _note_older(found.older)
+    _note_older(games.older)
 
 
 def _note_older(count: int) -> None:
@@ -98,34 +98,34 @@ def _cell(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else render.to_json(value)
 
 
-def print_events_csv(found: RecordedEvents) -> None:
+def print_events_csv(events: RecordedEvents) -> None:
     """Print one line per event."""
     cells = [
-        [*(one.event.get(name) for name in EVENTS[:6]), _find_reason(one.event), _describe_event(one, found.times)]
-        for one in found.rows
+        [*(one.event.get(name) for name in EVENTS[:6]), _find_reason(one.event), _describe_event(one, events.times)]
+        for one in events.rows
     ]
     render.print_csv(EVENTS, cells)
 
 
-def print_events(found: RecordedEvents) -> None:
+def print_events(events: RecordedEvents) -> None:
     """Print a line per event: where and when it was recorded, by whom, and what it says."""
-    if not found.rows:
-        about = f" about {found.subject!r}" if found.subject else ""
-        nothing = f"Nothing is recorded{about}{found.hint or '.'}" if found.subject else "The log is empty."
-        render.note(f"Nothing like that is recorded{about}." if found.narrowed else nothing)
+    if not events.rows:
+        about = f" about {events.subject!r}" if events.subject else ""
+        nothing = f"Nothing is recorded{about}{events.hint or '.'}" if events.subject else "The log is empty."
+        render.note(f"Nothing like that is recorded{about}." if events.narrowed else nothing)
         return
     rows = [
         (
             event.event["position"],
-            found.times.minute(event.event["recorded_at"]) if "recorded_at" in event.event else "",
+            events.times.minute(event.event["recorded_at"]) if "recorded_at" in event.event else "",
             event.event.get("by"),
             event.event["type"],
-            _describe_event(event, found.times),
+            _describe_event(event, events.times),
         )
-        for event in found.rows
+        for event in events.rows
     ]
-    render.print_table(("position", found.times.column("recorded"), "by", "type", "what"), rows, right=("position",))
-    _note_older(found.older)
+    render.print_table(("position", events.times.column("recorded"), "by", "type", "what"), rows, right=("position",))
+    _note_older(events.older)
 
 
 def _find_reason(event: dict[str, Any]) -> Any:

@@ -11,47 +11,48 @@ VERSIONS = ("version", "rule", "effective_from", "in_force", "assumed", "positio
 KEYS = ("key", "value", "assumed because")
 
 
-def print_rulesets_csv(found: AllRulesets) -> None:
+def print_rulesets_csv(rulesets: AllRulesets) -> None:
     """Print one line per version."""
-    render.print_csv(VERSIONS, [[*row.values()] for row in found.model_dump()])
+    render.print_csv(VERSIONS, [[*row.values()] for row in rulesets.model_dump()])
 
 
-def print_rulesets(found: AllRulesets) -> None:
+def print_rulesets(rulesets: AllRulesets) -> None:
     """Print the versions; `ratings log` shows who published them, and where."""
     rows = [
         (row.version, row.rule, row.effective_from, row.in_force if row.withdrawn is None else "withdrawn", row.assumed)
-        for row in found.rows
+        for row in rulesets.rows
     ]
     render.print_table(VERSIONS[:5], rows, right=("assumed",))
 
 
-def print_shipped(found: ShippedRulesets) -> None:
+def print_shipped(shipped: ShippedRulesets) -> None:
     """Print one line for each name; the other formats have more."""
     render.print_table(
         ("id", "rule", "published", "description"),
-        [(row.id, row.rule, row.published, row.description) for row in found.rows],
+        [(row.id, row.rule, row.published, row.description) for row in shipped.rows],
     )
     render.print_hanging("\nOne of them: ratings rules show --shipped elo", 2)
 
 
-def print_shipped_csv(found: ShippedRulesets) -> None:
+def print_shipped_csv(shipped: ShippedRulesets) -> None:
     """Print one line for each name."""
     rows = [
-        [", ".join(value) if isinstance(value, list) else value for value in row.values()] for row in found.model_dump()
+        [", ".join(value) if isinstance(value, list) else value for value in row.values()]
+        for row in shipped.model_dump()
     ]
     render.print_csv([member.name for member in fields(ShippedRow)], rows)
 
 
-def print_ruleset_toml(found: RulesetState) -> None:
+def print_ruleset_toml(ruleset: RulesetState) -> None:
     """Print a file that says the same."""
     from ratings_ledger.projections.rulesets.templates import as_toml
 
-    render.echo(as_toml(found.data), nl=False)
+    render.echo(as_toml(ruleset.data), nl=False)
 
 
-def print_ruleset_csv(found: RulesetState) -> None:
+def print_ruleset_csv(ruleset: RulesetState) -> None:
     """Print one line per key."""
-    render.print_csv(KEYS, found.keys)
+    render.print_csv(KEYS, ruleset.keys)
 
 
 def print_ruleset(found: RulesetState) -> None:

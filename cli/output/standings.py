@@ -14,9 +14,9 @@ from ratings_ledger.projections.replay.ladders import short_name
 SPARK_WIDTH = 16
 
 
-def print_standings_csv(found: Standings) -> None:
+def print_standings_csv(standings: Standings) -> None:
     """Print one line per row, with the columns that the kind of list has."""
-    rows = found.rows
+    rows = standings.rows
     points = [render.format_exact(row.points) for row in rows]
     columns: dict[str, Sequence[render.Cell]] = {
         "rank": [row.rank for row in rows],
@@ -33,7 +33,7 @@ def print_standings_csv(found: Standings) -> None:
         }
     columns |= _list_columns(rows)
     columns |= list_state_columns(rows)
-    print_csv_at([*columns], render.rows_of(columns), found.at)
+    print_csv_at([*columns], render.rows_of(columns), standings.at)
 
 
 def _list_columns(rows: Sequence[Standing], no_gold: render.Cell = 0) -> dict[str, Sequence[render.Cell]]:
@@ -51,29 +51,31 @@ def format_places(row: Standing) -> str:
     return " ".join(map(str, () if row.places is ABSENT else row.places))
 
 
-def print_standings(found: Standings) -> None:
+def print_standings(standings: Standings) -> None:
     """Print a heading with the coordinates, and the rows."""
     print_heading(
-        f"{short_name(found.ladder)}: {render.count(found.games, 'game')}",
-        f" under {found.ruleset}",
-        found.at,
-        found.times,
+        f"{short_name(standings.ladder)}: {render.count(standings.games, 'game')}",
+        f" under {standings.ruleset}",
+        standings.at,
+        standings.times,
     )
-    if found.remark:
-        render.echo(render.plain(found.remark))
-    print_waiting(found.period, found.at, found.times, f"ratings standings {short_name(found.ladder)}")
+    if standings.remark:
+        render.echo(render.plain(standings.remark))
+    print_waiting(standings.period, standings.at, standings.times, f"ratings standings {short_name(standings.ladder)}")
     render.echo()
-    if not found.rows and found.period is not ABSENT and found.period.open_games:
-        render.note(f"No player is on {short_name(found.ladder)} before its first rating period closes.")
+    if not standings.rows and standings.period is not ABSENT and standings.period.open_games:
+        render.note(f"No player is on {short_name(standings.ladder)} before its first rating period closes.")
         return
-    if not found.rows:
-        until = "" if found.at.as_of is None else f" played up to {found.times.stated(found.at.as_of)}"
-        why = f": no game{until} counts on it (why one does not: ratings explain GAME {short_name(found.ladder)})"
-        render.note(render.plain(f"No player is on this ladder{'' if found.games else why}."))
+    if not standings.rows:
+        until = "" if standings.at.as_of is None else f" played up to {standings.times.stated(standings.at.as_of)}"
+        why = f": no game{until} counts on it (why one does not: ratings explain GAME {short_name(standings.ladder)})"
+        render.note(render.plain(f"No player is on this ladder{'' if standings.games else why}."))
         return
-    print_rows(found.rows)
-    if any(row.rank is None for row in found.rows):
-        render.print_hanging(f"\nWhy a player has no rank (-): ratings explain PLAYER {short_name(found.ladder)}", 2)
+    print_rows(standings.rows)
+    if any(row.rank is None for row in standings.rows):
+        render.print_hanging(
+            f"\nWhy a player has no rank (-): ratings explain PLAYER {short_name(standings.ladder)}", 2
+        )
 
 
 def print_rows(rows: Sequence[Standing]) -> None:
@@ -104,23 +106,22 @@ ACCOUNTS = {
 }
 
 
-def print_balance_csv(found: Balance) -> None:
+def print_balance_csv(balance: Balance) -> None:
     """Print one line per account."""
-    cells = [(account.account, render.format_exact(account.amount)) for account in found.accounts]
-    print_csv_at(("account", "amount"), cells, found.at)
+    cells = [(account.account, render.format_exact(account.amount)) for account in balance.accounts]
+    print_csv_at(("account", "amount"), cells, balance.at)
 
 
-def print_balance(found: Balance) -> None:
+def print_balance(balance: Balance) -> None:
     """Print the accounts with what each means, and their sum."""
-    subject = (
-        f"{short_name(found.ladder)}: {render.count(found.games, 'game')} of {render.count(found.players, 'player')}"
-    )
-    print_heading(subject, f" under {found.ruleset}", found.at, found.times)
-    print_waiting(found.period, found.at, found.times, f"ratings books {short_name(found.ladder)}")
+    counts = f"{render.count(balance.games, 'game')} of {render.count(balance.players, 'player')}"
+    subject = f"{short_name(balance.ladder)}: {counts}"
+    print_heading(subject, f" under {balance.ruleset}", balance.at, balance.times)
+    print_waiting(balance.period, balance.at, balance.times, f"ratings books {short_name(balance.ladder)}")
     render.echo()
-    amounts = render.format_column([*(str(account.amount) for account in found.accounts), str(found.sum)], 6)
+    amounts = render.format_column([*(str(account.amount) for account in balance.accounts), str(balance.sum)], 6)
     rows = [
         (account.account, amount, ACCOUNTS[account.account])
-        for account, amount in zip(found.accounts, amounts, strict=False)
+        for account, amount in zip(balance.accounts, amounts, strict=False)
     ]
     render.print_table(("account", "amount", ""), [*rows, ("sum", amounts[-1], "")], right=("amount",))

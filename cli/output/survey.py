@@ -13,55 +13,55 @@ from ratings_ledger.projections.queries.survey import AllLadders, AllLists, Ladd
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 
 
-def print_ladders_csv(found: AllLadders | AllLists) -> None:
+def print_ladders_csv(overview: AllLadders | AllLists) -> None:
     """Print one line per ladder or list, each with its own coordinates."""
-    kind = LadderRow if isinstance(found, AllLadders) else ListRow
+    kind = LadderRow if isinstance(overview, AllLadders) else ListRow
     header = [name for _, name, *_ in members(kind) if name != "as_of"]
-    axes = found.at.axes()
-    cells = [[*row.model_dump().values(), axes["known_at"], axes["rules"]] for row in found.rows]
+    axes = overview.at.axes()
+    cells = [[*row.model_dump().values(), axes["known_at"], axes["rules"]] for row in overview.rows]
     render.print_csv((*header, *AXES), cells)
 
 
-def print_all_lists_csv(found: AllLists) -> None:
+def print_all_lists_csv(lists: AllLists) -> None:
     """Print one line per list, with its own coordinates."""
-    print_ladders_csv(found)
+    print_ladders_csv(lists)
 
 
-def print_ladders(found: AllLadders) -> None:
+def print_ladders(ladders: AllLadders) -> None:
     """Print the ladders, or why there are none."""
-    if not found.rows and found.asked is not None and found.at.as_of is not None:
-        render.note(f"No ladder has a game played up to {found.times.stated(found.at.as_of)}.")
+    if not ladders.rows and ladders.asked is not None and ladders.at.as_of is not None:
+        render.note(f"No ladder has a game played up to {ladders.times.stated(ladders.at.as_of)}.")
         return
-    if not found.rows:
-        sentence = describe_no_games(found.unscored)
+    if not ladders.rows:
+        sentence = describe_no_games(ladders.unscored)
         render.note(render.plain(sentence[0].upper() + sentence[1:]))
         return
-    distinct = drop_duplicate_ladders(found.rows)
-    _print_heading(found, render.count(len(distinct), "ladder"), [row.as_of for row in distinct])
+    distinct = drop_duplicate_ladders(ladders.rows)
+    _print_heading(ladders, render.count(len(distinct), "ladder"), [row.as_of for row in distinct])
     rows = [
-        (short_name(row.ladder), row.players, row.games, found.times.played(row.last_game) if row.last_game else "")
+        (short_name(row.ladder), row.players, row.games, ladders.times.played(row.last_game) if row.last_game else "")
         for row in distinct
     ]
-    header = ("ladder", "players", "games", found.times.column("last game"))
+    header = ("ladder", "players", "games", ladders.times.column("last game"))
     render.print_table(header, rows, right=("players", "games"))
 
 
-def print_all_lists(found: AllLists) -> None:
+def print_all_lists(lists: AllLists) -> None:
     """Print the lists, and whether they are open."""
-    schedules = () if found.schedules is ABSENT else found.schedules
-    if found.rows:
-        _print_heading(found, render.count(len(found.rows), "list"), [row.as_of for row in found.rows])
-        rows = [(row.list, row.state, row.players, row.ranked, row.games) for row in found.rows]
+    schedules = () if lists.schedules is ABSENT else lists.schedules
+    if lists.rows:
+        _print_heading(lists, render.count(len(lists.rows), "list"), [row.as_of for row in lists.rows])
+        rows = [(row.list, row.state, row.players, row.ranked, row.games) for row in lists.rows]
         render.print_table(("list", "state", "players", "ranked", "games"), rows, right=("players", "ranked", "games"))
-    elif not (found.has_timed or found.published or schedules):
+    elif not (lists.has_timed or lists.published or schedules):
         note_no_timed()
-    elif found.has_timed and not (found.published or schedules):
-        during = f"during {found.period} " if found.period else ""
+    elif lists.has_timed and not (lists.published or schedules):
+        during = f"during {lists.period} " if lists.period else ""
         render.note(f"No list of a month or year has a game {during}yet.")
-    if found.published:
-        _print_published(found)
+    if lists.published:
+        _print_published(lists)
     if schedules:
-        render.echo("\n" * bool(found.rows or found.published), nl=False)
+        render.echo("\n" * bool(lists.rows or lists.published), nl=False)
         _print_schedules(schedules)
 
 
@@ -81,11 +81,11 @@ def describe_due(months: Sequence[str]) -> str:
     return f"{len(months):,} months, {months[0]} to {months[-1]}"
 
 
-def _print_published(found: AllLists) -> None:
+def _print_published(lists: AllLists) -> None:
     """Print the published lists, and the command that shows one of them."""
-    times = found.times
-    render.echo("\n" * bool(found.rows), nl=False)
-    render.echo(f"{render.count(len(found.published), 'published list')}\n")
+    times = lists.times
+    render.echo("\n" * bool(lists.rows), nl=False)
+    render.echo(f"{render.count(len(lists.published), 'published list')}\n")
     rows = [
         (
             short_name(row.ladder),
@@ -94,12 +94,12 @@ def _print_published(found: AllLists) -> None:
             row.by,
             row.players,
         )
-        for row in found.published
+        for row in lists.published
     ]
     header = ("list", times.column("played up to"), "published", "by", "players")
     render.print_table(header, rows, right=("players",))
     render.print_hanging(
-        f"\nOne of them: ratings standings {shlex.quote(short_name(found.published[-1].ladder))} --as-published", 2
+        f"\nOne of them: ratings standings {shlex.quote(short_name(lists.published[-1].ladder))} --as-published", 2
     )
 
 
@@ -130,33 +130,35 @@ def _print_heading(found: Many, subject: str, until: Sequence[datetime | None]) 
     render.echo()
 
 
-def print_statistics_csv(found: PlayerStatistics) -> None:
+def print_statistics_csv(statistics: PlayerStatistics) -> None:
     """Print one line per number; the gold of a list has its own coordinates."""
-    axes = found.at.axes()
-    until = {f"  {ladder}": moment for ladder, moment in found.model_dump()["gold_as_of"].items()}
+    axes = statistics.at.axes()
+    until = {f"  {ladder}": moment for ladder, moment in statistics.model_dump()["gold_as_of"].items()}
     cells = [
         [what, value, until.get(what, axes["as_of"]), axes["known_at"], axes["rules"]]
-        for what, value in _statistics_rows(found)
+        for what, value in _statistics_rows(statistics)
     ]
     render.print_csv(("what", "value", *AXES), cells)
 
 
-def print_statistics(found: PlayerStatistics) -> None:
+def print_statistics(statistics: PlayerStatistics) -> None:
     """Print what the player started, finished and was paid."""
-    subject = render.plain(found.player) + (f": games of {render.plain(found.game)}" if found.game else "")
-    _print_heading(found, subject, [found.at.until, *found.gold_as_of.values()])
-    render.print_table(("what", "value"), _statistics_rows(found))
+    subject = render.plain(statistics.player) + (
+        f": games of {render.plain(statistics.game)}" if statistics.game else ""
+    )
+    _print_heading(statistics, subject, [statistics.at.until, *statistics.gold_as_of.values()])
+    render.print_table(("what", "value"), _statistics_rows(statistics))
 
 
-def _statistics_rows(found: PlayerStatistics) -> list[tuple[str, str | int]]:
-    percent = "-" if found.ratio is None else f"{render.format_decimal(found.ratio * 100)} %"
-    golden = f"{found.stars} golden" if found.golden else str(found.stars)
+def _statistics_rows(statistics: PlayerStatistics) -> list[tuple[str, str | int]]:
+    percent = "-" if statistics.ratio is None else f"{render.format_decimal(statistics.ratio * 100)} %"
+    golden = f"{statistics.stars} golden" if statistics.golden else str(statistics.stars)
     return [
-        ("games started", found.started),
-        ("games finished", found.finished),
-        ("taken over as a substitute", found.substituted),
+        ("games started", statistics.started),
+        ("games finished", statistics.finished),
+        ("taken over as a substitute", statistics.substituted),
         ("finished of the last 99", percent),
-        ("stars", "after 20 games" if found.stars is None else golden),
-        ("gold", found.gold),
-        *((f"  {ladder}", pieces) for ladder, pieces in found.gold_by_list.items()),
+        ("stars", "after 20 games" if statistics.stars is None else golden),
+        ("gold", statistics.gold),
+        *((f"  {ladder}", pieces) for ladder, pieces in statistics.gold_by_list.items()),
     ]
