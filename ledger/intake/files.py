@@ -241,8 +241,8 @@ def _read_entries(
             yield Item(name, line, event, source, rows_of, reader.tables, is_numbered, reader.accounts, form)
     if forfeits:
         yield FileNote(name, describe_forfeits(len(forfeits), options.forfeits, forfeits if reader.tables else ()))
-    if told := missing_sets.describe():
-        yield FileNote(name, told)
+    if message := missing_sets.describe():
+        yield FileNote(name, message)
     for kind, used in (("games", games), ("aliases", aliases)):
         if used:
             pairs = [f"{csv_item(typed)} = {csv_item(meant)}" for typed, meant in used.items()]

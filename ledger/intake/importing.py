@@ -198,12 +198,12 @@ class FileIntake(Intake):
         if giver is not None:
             # the other program gave the id, so it is the same game, edited there
             rename = "" if is_given else f"give the file the name {csv_item(giver)}, and "
-            told = f"it was edited since: {rename}--sync shows the difference, and corrects it"
-            return told, told
+            message = f"it was edited since: {rename}--sync shows the difference, and corrects it"
+            return message, message
         column = self._find_id_column(item)
         is_moved = is_of_another_day(Log(self._connection), draft)
-        told = describe_ways_out(is_by_day(game_id), is_given and not self._compared, is_moved, column)
-        return told, told
+        message = describe_ways_out(is_by_day(game_id), is_given and not self._compared, is_moved, column)
+        return message, message
 
     def _find_id_column(self, item: Item) -> str | None:
         """Return the name of the column in which a table has the ids of its games."""
@@ -219,10 +219,12 @@ class FileIntake(Intake):
         if waiting is not None and waiting.rows is not None and waiting.file == item.file:
             again = True
             self._spool.remove(waiting.draft.event_id)
-            told = f"the row at line {item.line}, which was refused, may belong to this game"
+            message = f"the row at line {item.line}, which was refused, may belong to this game"
             if self.policy.keep_going:
                 # otherwise nothing is appended anyway, and one refusal is enough
-                apart = rows_apart_rejection(waiting.draft.subject) if is_block else Rejection("game-incomplete", told)
+                apart = (
+                    rows_apart_rejection(waiting.draft.subject) if is_block else Rejection("game-incomplete", message)
+                )
                 self._note(apart, waiting.file, waiting.line, waiting.rows)
         return rows_apart_rejection(game_id) if is_block and again and problem.code != "game-incomplete" else problem
 

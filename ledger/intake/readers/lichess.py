@@ -105,8 +105,8 @@ def _parse_start(game: dict[str, Any]) -> str:
             raise ValueError
         return format_instant(at // 1_000 * 1_000_000)
     except (ValueError, OverflowError, Refused):
-        told = "is not a number of milliseconds since 1970"
-        raise Refused("bad-time", f"createdAt: {quote(at)} {told}") from None
+        message = "is not a number of milliseconds since 1970"
+        raise Refused("bad-time", f"createdAt: {quote(at)} {message}") from None
 
 
 def _read(opened: Opened, options: TableOptions) -> Iterator[Read]:

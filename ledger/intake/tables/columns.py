@@ -173,11 +173,11 @@ def resolve_columns(
     ]
     if unknown := [name for name in odd if name.casefold() not in sources]:
         listed = ", ".join(map(quote, unknown))
-        told = (
+        message = (
             f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS'{_how_to_drop(unknown)} "
             f"(known: {column_words(holds)})"
         )
-        problems.append(Refused("unknown-column", told))
+        problems.append(Refused("unknown-column", message))
     header = [None if name in odd else ours for name, ours in zip(names, header, strict=True)]
     given = [name for name in header if name]
     # 1st and 1th would be the same place
@@ -188,8 +188,10 @@ def resolve_columns(
     wide = bool(places)
     if wide and (of_rows := [name for name in given if name in PLAYER_COLUMNS]):
         listed = ", ".join(map(quote, of_rows))
-        told = f"columns of one row per player do not go with 1st, 2nd ..., which belong to one row per game: {listed}"
-        problems.append(Refused("unknown-column", told))
+        message = (
+            f"columns of one row per player do not go with 1st, 2nd ..., which belong to one row per game: {listed}"
+        )
+        problems.append(Refused("unknown-column", message))
     said = {*given, *options.fixed} - {"game_id"}
     # of a recorded game, it may say only what is not about players
     has_players = options.needed == NEEDED or not said or not said.isdisjoint(PLAYER_COLUMNS)
@@ -212,27 +214,27 @@ def _no_columns(absent: Sequence[str], games: Sequence[str], numbered: str) -> R
     listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
     if "game" in absent and numbered != "game_id":
         listed += f" ({quote(numbered)} is read as game_id)"
-    told = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
+    message = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
     if "game_id" in absent:
-        told += "; game_id is the game's own number or name, different for each game: number the rows"
+        message += "; game_id is the game's own number or name, different for each game: number the rows"
     if "player" in absent:
-        told += "; with one row per game, there are columns 1st, 2nd ... instead of player"
-    return Refused("missing-column", told)
+        message += "; with one row per game, there are columns 1st, 2nd ... instead of player"
+    return Refused("missing-column", message)
 
 
 def _no_such_column(theirs: str, names: Sequence[str]) -> Refused:
     """Return the refusal of a column that --map names and that the table does not have."""
     listed = ", ".join(quote(name) for name in names if name)
-    told = f"left of the =, {quote(theirs)} is no column of the table{did_you_mean(theirs, filter(None, names))}"
-    return Refused("missing-column", f"--map: {told} (columns: {listed})")
+    message = f"left of the =, {quote(theirs)} is no column of the table{did_you_mean(theirs, filter(None, names))}"
+    return Refused("missing-column", f"--map: {message} (columns: {listed})")
 
 
 def _misplaced_column(where: str, name: str, ours: str, holds: Callable[[str], bool]) -> Refused:
     """Return the refusal of a word that means something, but nothing that the table's layout has."""
     word = next((word for word, meaning in _WORDS.items() if meaning == ours), ours)
     ours = re.split(" to |,", word)[0]
-    told = f"right of the =, {quote(ours)} is nothing that a table of this layout holds"
-    return Refused("unknown-column", f"{where}: '{name}={ours}': {told} (known: {column_words(holds)})")
+    message = f"right of the =, {quote(ours)} is nothing that a table of this layout holds"
+    return Refused("unknown-column", f"{where}: '{name}={ours}': {message} (known: {column_words(holds)})")
 
 
 def is_of_result(name: str) -> bool:
@@ -388,8 +390,8 @@ def with_point(name: str, text: str) -> str:
         whole, *parts = text.replace(",", ".").split(".")
         digits = parts[0].rstrip("0") or "0"
         fraction = f" or {whole}.{digits}{'0' * (len(digits) == 3)}" if len(parts) == 1 else ""
-        told = f"may be a whole number or a fraction; write {whole}{''.join(parts)}{fraction}"
-        raise Refused("bad-decimal", f"{name}: {quote(text)} {told}")
+        message = f"may be a whole number or a fraction; write {whole}{''.join(parts)}{fraction}"
+        raise Refused("bad-decimal", f"{name}: {quote(text)} {message}")
     return text.replace(",", ".") if _COMMA.fullmatch(text) else text
 
 

@@ -37,10 +37,10 @@ from ratings_ledger.ledger.intake.tables.recognition import (
     LISTED_MAX,
     Table,
     TableRead,
-    header_at,
-    recognised_games,
-    replaced_told,
-    with_points,
+    convert_commas,
+    describe_replaced_column,
+    find_header,
+    recognise_games,
 )
 from ratings_ledger.ledger.intake.tables.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
 from ratings_ledger.ledger.rejections import Refused
@@ -73,8 +73,8 @@ def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str, str]
     except UnicodeDecodeError:
         if (text := _western(head)) is not None:
             odd = ", ".join(dict.fromkeys(one[0] for one in islice(_ODD_WORD.finditer(text), 3)))
-            told = f"read as {WESTERN} (Western Europe), such as {odd}; --encoding names another"
-            return _lines(text.encode()), WESTERN, told
+            message = f"read as {WESTERN} (Western Europe), such as {odd}; --encoding names another"
+            return _lines(text.encode()), WESTERN, message
     return _lines(head), UTF8, ""
 
 
@@ -93,8 +93,8 @@ def _decoded(raw: bytes, encoding: str) -> str:
         return raw.decode(encoding)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        told = f"byte {error.start + 1:,} is not {encoding}; name another encoding with --encoding"
-        raise Refused("bad-utf8", told, line) from None
+        message = f"byte {error.start + 1:,} is not {encoding}; name another encoding with --encoding"
+        raise Refused("bad-utf8", message, line) from None
 
 
 def _western(raw: bytes) -> str | None:
@@ -140,7 +140,7 @@ def table_events(
     """
     head, full, number = list[str](), 0, 1
     try:
-        file, encoding, told = as_utf8(file, options.encoding)
+        file, encoding, message = as_utf8(file, options.encoding)
         lines = _text_lines(file, line_bytes_max)
         # the header and the first row
         while full < 2 and (line := next(lines, None)) is not None:
@@ -154,7 +154,7 @@ def table_events(
     except Refused as problem:
         yield problem.line or number, problem, None, None
         return
-    sentences: tuple[str, ...] = (told,) if told else ()
+    sentences: tuple[str, ...] = (message,) if message else ()
     header, problems = resolve_columns(names, options)
     # which known ids are not taken apart is told of recognised tables
     has_whole = any(joint in name for joint in options.partners for name in options.whole)
@@ -188,7 +188,7 @@ def table_events(
         yield read._replace(blank=sum(blank), told=())
     for ours, seen in texts.items():
         if seen:
-            yield replaced_told(replaced[ours], seen, ours, options.fixed[ours])
+            yield describe_replaced_column(replaced[ours], seen, ours, options.fixed[ours])
 
 
 class SimpleTable(NamedTuple):
@@ -263,7 +263,7 @@ def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
 
 
 def _recognised(
-    lines: Iterator[str], options: TableOptions, encoding: str, told: tuple[str, ...]
+    lines: Iterator[str], options: TableOptions, encoding: str, message: tuple[str, ...]
 ) -> Iterator[Found | TableRead | TableOptions | str]:
     """Yield the games of a table of any form, all of whose rows are held in memory if there is a header among the
     first.
@@ -277,7 +277,7 @@ def _recognised(
     # that which most lines have, and most often
     counts = {mark: [line.count(mark) for line in some] for mark in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda mark: (sum(map(bool, counts[mark])), sum(counts[mark])))
-    table = Table([], delimiter=delimiter, encoding=encoding, told=told)
+    table = Table([], delimiter=delimiter, encoding=encoding, told=message)
     for number, row in _split_rows(chain(some, lines), delimiter, 1):
         cells += len(row) if isinstance(row, list) else 0
         if cells > CELLS_MAX:
@@ -289,10 +289,10 @@ def _recognised(
             table.rows.append((number, row))
         else:
             blank += 1
-        if len(table.rows) == HEADER_ROWS and header_at(table.rows, options) is None:
+        if len(table.rows) == HEADER_ROWS and find_header(table.rows, options) is None:
             break
     if table.rows:
-        yield from recognised_games(table._replace(blank=blank), options)
+        yield from recognise_games(table._replace(blank=blank), options)
     if problem is not None:
         yield problem
 
@@ -308,8 +308,8 @@ def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
     while line := file.readline(line_bytes_max + 2):
         number += 1
         if len(line) > line_bytes_max:
-            told = f"line {number:,} has more than {line_bytes_max:,} bytes; a table has a line per row"
-            raise Refused("line-too-long", told, number)
+            message = f"line {number:,} has more than {line_bytes_max:,} bytes; a table has a line per row"
+            raise Refused("line-too-long", message, number)
         blank += line.isspace()
         if blank > BLANK_LINES_MAX:
             raise Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines are blank")
@@ -329,7 +329,7 @@ def _rows(
     for line, row in _split_rows(lines, delimiter, first_line):
         cells = row if isinstance(row, Refused) else cells_of(without_dashes(row, named), header)
         if has_commas and isinstance(cells, dict):
-            cells = with_points(cells)
+            cells = convert_commas(cells)
         if cells:
             yield line, cells
         else:
@@ -344,7 +344,7 @@ def _split_rows(lines: Iterator[str], delimiter: str, first_line: int) -> Iterat
             yield line, row
             line = first_line + reader.line_num
     except csv.Error as error:
-        told = CELL_TOO_LONG if "field limit" in str(error) else str(error)
-        yield line, Refused("bad-csv", f"the row cannot be split into cells: {told}; the rest was not read")
+        message = CELL_TOO_LONG if "field limit" in str(error) else str(error)
+        yield line, Refused("bad-csv", f"the row cannot be split into cells: {message}; the rest was not read")
     except Refused as problem:
         yield line, Refused(problem.code, f"{problem.message}; the rest was not read")

@@ -189,8 +189,8 @@ def order_of(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
             elif len({*own.values()}) > 1:
                 unsure = unsure or (line, text)
     if len(alone) > 1 or not possible:
-        told = ", ".join(f"{quote(text)} (line {line}) is {ORDERS[name]}" for name, (line, text) in alone.items())
-        raise Refused("unclear-dates", f"no order fits all dates: {told}; write them alike, as 2024-11-22")
+        message = ", ".join(f"{quote(text)} (line {line}) is {ORDERS[name]}" for name, (line, text) in alone.items())
+        raise Refused("unclear-dates", f"no order fits all dates: {message}; write them alike, as 2024-11-22")
     if len(possible) == 1:
         (name,) = possible
         return Order(name, alone.get(name) or unsure or (0, ""))
@@ -199,8 +199,8 @@ def order_of(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
     line, text = unsure
     own = _readings(text)
     ways = " or ".join(f"{own[name].day} {own[name]:%B %Y} (--dates {name})" for name in sorted(possible))
-    told = f"{quote(text)} (line {line}) may be {ways}, and no other date in the column decides"
-    raise Refused("unclear-dates", f"{told}; say which it is")
+    message = f"{quote(text)} (line {line}) may be {ways}, and no other date in the column decides"
+    raise Refused("unclear-dates", f"{message}; say which it is")
 
 
 def _readings(text: str) -> dict[str, date]:
@@ -226,8 +226,8 @@ def _likely_readings(line: int, text: str) -> dict[str, date]:
     own = _readings(text)
     if not own or not _has_dots(text) or "dmy" in own:
         return {"dmy": own["dmy"]} if own and _has_dots(text) else own
-    told = f"{quote(text)} (line {line}) is no day.month.year; if the month comes first, pass --dates mdy"
-    raise Refused("unclear-dates", told)
+    message = f"{quote(text)} (line {line}) is no day.month.year; if the month comes first, pass --dates mdy"
+    raise Refused("unclear-dates", message)
 
 
 def _has_dots(text: str) -> bool:
@@ -245,8 +245,8 @@ def typed_time(text: str) -> str:
     except Refused as problem:
         if problem.code != "unclear-dates":
             raise
-        told = f"{quote(text)} may have the day or the month first, or is no day.month.year; write it as 2024-11-22"
-        raise Refused("unclear-dates", told) from None
+        message = f"{quote(text)} may have the day or the month first, or is no day.month.year; write it as 2024-11-22"
+        raise Refused("unclear-dates", message) from None
 
 
 def refuse_without_year(text: str) -> None:
@@ -256,8 +256,8 @@ def refuse_without_year(text: str) -> None:
     """
     match = _YEARLESS.fullmatch(text.strip())
     if match is not None and (match[1] or month_of(match[2] or match[3]) is not None):
-        told = f"{quote(text)} has no year; write it whole, as 2024-11-22, or format the column with the year"
-        raise Refused("bad-time", f"occurred_at: {told}")
+        message = f"{quote(text)} has no year; write it whole, as 2024-11-22, or format the column with the year"
+        raise Refused("bad-time", f"occurred_at: {message}")
 
 
 def _whole_year(text: str) -> int:
@@ -300,8 +300,8 @@ def _iso(text: str, order: str) -> str:
     if found is None:
         raise Refused("bad-time", f"occurred_at: {quote(text)} is a day that no calendar has")
     if weekday not in (None, found.weekday()):
-        told = f"occurred_at: {quote(text)} says {WEEKDAYS[weekday]}, but {found} is a {WEEKDAYS[found.weekday()]}"
-        raise Refused("bad-time", f"{told}; write the right date, or leave the weekday out")
+        message = f"occurred_at: {quote(text)} says {WEEKDAYS[weekday]}, but {found} is a {WEEKDAYS[found.weekday()]}"
+        raise Refused("bad-time", f"{message}; write the right date, or leave the weekday out")
     return found.isoformat() + clock_time
 
 

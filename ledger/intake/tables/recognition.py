@@ -1,8 +1,8 @@
-"""Tables as people keep them, taken for what they are.
+"""Recognise tables as people keep them, and rewrite them in the usual form.
 
-A spreadsheet has a title above its header and a total below, columns in its owner's language, dates as its owner writes
-them, perhaps a column for each player. What can be recognised is rewritten as a table of the usual form, and told; what
-cannot be is refused, all of it at once. Nothing is left out in silence.
+A spreadsheet has a title above its header and a total below, columns in its owner's language, dates in any order, and
+perhaps a column per player. The import reports how it read a table. It refuses everything that it cannot recognise, all
+at once, and leaves nothing out in silence.
 
 A title row                                 above the header
 Date   Winner  2nd   Remark     header 2    columns Date = occurred_at ..., dropped Remark
@@ -73,23 +73,23 @@ LISTED_MAX = 5
 
 
 class TableRead(NamedTuple):
-    """How a table was read; rows are named by their lines.
+    """How a table was read; rows are given by their lines.
 
     layout:       one of the `LAYOUTS`
-    columns:      what each column that is used holds, by its own name
-    header:       the line of the header; `above` it are titles
-    repeated:     rows that are the header again
-    totals:       rows that sum up others, with the word that says so
-    gameless:     rows that hold a remark or a date, but no player, with the text
-    blank:        how many rows are empty
-    hidden:       rows that a spreadsheet hides, which are read like the others
-    dropped:      columns that somebody said to leave out
-    unknown:      columns of which nobody said what they hold, which is refused
-    dates:        the order of day, month and year, if any date needs one
+    columns:      the meaning of each column that is used, by its name in the table
+    header:       the line of the header; `above` are the lines of titles
+    repeated:     rows that repeat the header
+    totals:       rows of totals, with the word that says so
+    gameless:     rows with a remark or a date but no player, with the text
+    blank:        the number of empty rows
+    hidden:       rows that the spreadsheet hides; they are read like the others
+    dropped:      columns that are left out, by an option or by their names
+    unknown:      columns without a known meaning, which are refused
+    dates:        the order of day, month and year, if any date depends on it
     dates_from:   the line and the text of the date that decided it
-    is_numbered:  whether games have no numbers but those of the day
-    told:         the sentences that say it
-    unsaid:       what nothing says of its games if it is refused, so that they are read only for what else is wrong
+    is_numbered:  whether the games have no ids and are numbered by day
+    told:         sentences that report how the table was read
+    unsaid:       members that a refused table does not give; its games are read only to find other errors
     """
 
     layout: str
@@ -115,38 +115,37 @@ class TableRead(NamedTuple):
 
 
 def rows_left_out(table: TableRead) -> list[str]:
-    """Return which rows with something in them are no games, and why, in words.
+    """Describe the filled rows that are no games.
 
     >>> rows_left_out(TableRead("rows", {}, 2, above=(1,), totals=((9, "Total"),)))
     ['line 1 above the header', "line 9, 'Total'"]
     """
-    found = [(line, f"line {line}, the header again") for line in table.repeated]
-    found += [(line, f"line {line}, {quote(text)}") for line, text in table.totals + table.gameless]
-    listed = [told for _, told in sorted(found)]
+    rows = [(line, f"line {line}, the header again") for line in table.repeated]
+    rows += [(line, f"line {line}, {quote(text)}") for line, text in table.totals + table.gameless]
+    listed = [text for _, text in sorted(rows)]
     if len(listed) > LISTED_MAX:
         listed[LISTED_MAX:] = [f"and {len(listed) - LISTED_MAX:,} more such lines"]
     above = [f"{', '.join(f'line {line}' for line in table.above)} above the header"] if table.above else []
     return above + listed
 
 
-def replaced_told(column: str, texts: Collection[str], ours: str, value: str) -> str:
-    """Return a sentence that says that one value for all rows takes the place of what a column has; of many texts the
-    first.
+def describe_replaced_column(column: str, texts: Collection[str], ours: str, value: str) -> str:
+    """Say in a sentence that one value for all rows replaces the texts of a column, the first of which are listed.
 
-    >>> replaced_told("Spiel", ["catan", "schach"], "game", "catan")
+    >>> describe_replaced_column("Spiel", ["catan", "schach"], "game", "catan")
     'game=catan replaces column Spiel (catan, schach)'
     """
     more = " and others" if len(texts) > LISTED_MAX else ""
     return f"{ours}={value} replaces column {column} ({', '.join(map(csv_item, [*texts][:LISTED_MAX]))}{more})"
 
 
-# a header is looked for in so many rows, and has at least so many columns that are known
+# the header is among the first HEADER_ROWS rows, and has at least KNOWN_MIN known columns
 HEADER_ROWS, KNOWN_MIN = 20, 2
 REMARK_CELLS_MAX = 2  # of a row that is no game
 NUMBERED = "games have no number of their own; they are numbered by day"
-# what stands in the place of what nothing says of the games of a refused table
+# placeholders for members that a refused table does not give
 _UNSAID = {"occurred_at": "2000-01-01", "game": "game"}
-# with these alone, games are what they are without the columns that nothing is known of
+# if these are the only problems, games can be read without the unknown columns
 _DROPPED_ALONE = {"unknown-column", "missing-column", "unclear-dates", "bad-profile"}
 CELLS_MAX = 10_000_000  # of a table that is recognised, which is held in memory
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -154,10 +153,11 @@ Rows = list[tuple[int, list[str]]]
 
 
 class Table(NamedTuple):
-    """A table as it is read: its rows that are not empty, with their lines, and how many are; of a spreadsheet, the
-    name of the sheet, by row and column, both from 0, what is wrong with a cell, the lines of rows that are hidden, the
-    names of other sheets, and by row and column the texts that are doubtful numbers; of a text, what separates its
-    cells, and its encoding. `told` says what of that matters.
+    """A table before recognition: its filled rows with their lines, and the number of `blank` ones.
+
+    A spreadsheet has the name of its `sheet`, `faults` of cells and `doubtful` numbers by row and column from 0, the
+    lines of `hidden` rows, and the names of `other_sheets`. A text has its `delimiter` and `encoding`. `told` has
+    sentences for the user.
     """
 
     rows: Rows
@@ -172,79 +172,107 @@ class Table(NamedTuple):
     told: tuple[str, ...] = ()
 
 
-def recognised_games(table: Table, options: TableOptions) -> Iterator[Found | TableRead | TableOptions | str]:
-    """Yield the games of a table, after what it was taken for, and sentences; or everything that is wrong with it.
+def recognise_games(table: Table, options: TableOptions) -> Iterator[Found | TableRead | TableOptions | str]:
+    """Yield how a table is read, then its games; or everything that is wrong with it.
 
-    The options with which the next such table is read alike come before the games, too.
+    Before the games come sentences, and the options that read the next such table the same way.
     """
-    at = header_at(table.rows, options) or 0
-    line, names = table.rows[at][0], [" ".join(name.split()) for name in table.rows[at][1]]
-    if wrong := {(line - 1, column): told for column, name in enumerate(names) if (told := error_told(name))}:
-        table = table._replace(faults={**table.faults, **wrong})
-        names = ["" if (line - 1, column) in wrong else name for column, name in enumerate(names)]
-    body = table.rows[at + 1 :]
-    layout, unclear = _layout(table, line, names, body, options)
-    header, problems = _header(names, body, layout, options)
+    at = find_header(table.rows, options) or 0
+    table, names = _read_names(table, at)
+    line, body = table.rows[at][0], table.rows[at + 1 :]
+    layout, unclear = _find_layout(table, line, names, body, options)
+    header, problems = _read_header(names, body, layout, options)
     if unclear:
         # which columns are not known depends on the layout
         problems = [*unclear, *(problem for problem in problems if problem.code != "unknown-column")]
         options = options._replace(checks_all=False)
     named = name_columns(header)
-    body = [(there, without_dashes(row, named)) for there, row in body]
-    body, repeated, totals = _without_extras(body, names, header)
-    body, gameless = _without_gameless(table, body, header, layout)
-    header, replaced = _without_replaced(names, header, body, options)
-    problems += _unnamed(table, line, header, body)
+    body = [(line_of_row, without_dashes(row, named)) for line_of_row, row in body]
+    body, repeated, totals = _drop_extras(body, names, header)
+    body, gameless = _drop_gameless(table, body, header, layout)
+    header, replaced = _drop_replaced(names, header, body, options)
+    problems += _check_unnamed_columns(table, line, header, body)
     problems += [Refused("bad-utf8", f"the header {told_not_utf8(name)}") for name in names if not_utf8(name)][:1]
-    order = _order(body, _dated(header), options, problems)
-    has_ids = "game_id" in (*header, *options.fixed)
+    order = _find_order(body, _find_date_column(header), options, problems)
     left_out = left_out_columns(names, options)
-    dropped = (*_dropped(names, options), *left_out)
+    dropped = (*_list_dropped(names, options), *left_out)
     unknown = tuple(
         name for name, ours in zip(names, header, strict=True) if ours is None and name not in (*dropped, *replaced)
     )
     if options.profile and any(problem.code in ("unknown-column", "missing-column") for problem in problems):
-        problems[:0] = _unlike_profile(names, unknown, options)
+        problems[:0] = _find_profile_problems(names, unknown, options)
     used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
-    renamed = {name: ours for name, ours in used.items()
-               if not ours.startswith(OF_PLAYER) and name.casefold() != ours}  # fmt: skip
-    read = TableRead(
-        layout.name, used, line, above=tuple(there for there, _ in table.rows[:at]), repeated=repeated, totals=totals,
-        gameless=gameless, blank=table.blank, hidden=(*table.hidden,), dropped=dropped, unknown=unknown,
-        is_numbered=not has_ids, dates=order.name if order.is_needed else None, dates_from=order.decided_by,
-        sheet=table.sheet or None, other_sheets=(*table.other_sheets,), delimiter=table.delimiter or None,
-        encoding=table.encoding,
-    )  # fmt: skip
+    renamed = {name: ours for name, ours in used.items() if not ours.startswith(OF_PLAYER) and name.casefold() != ours}
+    read = _start_reading(table, at)._replace(
+        layout=layout.name,
+        columns=used,
+        repeated=repeated,
+        totals=totals,
+        gameless=gameless,
+        dropped=dropped,
+        unknown=unknown,
+        is_numbered="game_id" not in (*header, *options.fixed),
+        dates=order.name if order.is_needed else None,
+        dates_from=order.decided_by,
+    )
     if problems:
         view = TableView(names, [name or None for name in header], body, line, table.sheet)
-        yield from _refused_table(table, view, read, problems, order.name, options)
+        yield from _read_refused_table(table, view, read, problems, order.name, options)
         return
-    sentences = _sentences(read, renamed, order, _first_day(body, header, order.name), options)
+    sentences = _describe_reading(read, renamed, order, _first_day(body, header, order.name), options)
     forms = [f"left out: column {csv_item(name)}; {why}" for name, why in left_out.items() if not options.profile]
     yield read._replace(told=(*table.told, *sentences, *forms, *only_game_told(header, options)))
     yield from filter(None, replaced.values())
     yield options._replace(
-        found=None, sheet=options.sheet or table.sheet or None, layout=layout.name,
-        columns={**options.columns, **renamed}, dates=order.name if order.told else options.dates,
-    )  # fmt: skip
-    yield from _games(table, TableView(names, [*header], body, line, table.sheet), read, order.name, options)
+        found=None,
+        sheet=options.sheet or table.sheet or None,
+        layout=layout.name,
+        columns={**options.columns, **renamed},
+        dates=order.name if order.told else options.dates,
+    )
+    yield from _read_games(table, TableView(names, [*header], body, line, table.sheet), read, order.name, options)
 
 
-def _games(table: Table, view: TableView, read: TableRead, order: str, options: TableOptions) -> Iterator[Found | str]:
-    """Yield the ids that are not taken apart, and the games of the rows, or what is wrong with them and where."""
+def _read_names(table: Table, at: int) -> tuple[Table, list[str]]:
+    """Return the names of the columns, and the table with a fault for each name that is an error of a spreadsheet."""
+    names = [" ".join(name.split()) for name in table.rows[at][1]]
+    row = table.rows[at][0] - 1
+    errors = {(row, column): message for column, name in enumerate(names) if (message := error_told(name))}
+    names = ["" if (row, column) in errors else name for column, name in enumerate(names)]
+    return table._replace(faults={**table.faults, **errors}) if errors else table, names
+
+
+def _start_reading(table: Table, at: int) -> TableRead:
+    """Return how a table is read as far as its source and the row of its header say."""
+    return TableRead(
+        layout="",
+        columns={},
+        header=table.rows[at][0],
+        above=tuple(above for above, _ in table.rows[:at]),
+        blank=table.blank,
+        hidden=(*table.hidden,),
+        sheet=table.sheet or None,
+        other_sheets=(*table.other_sheets,),
+        delimiter=table.delimiter or None,
+        encoding=table.encoding,
+    )
+
+
+def _read_games(
+    table: Table, view: TableView, read: TableRead, order: str, options: TableOptions
+) -> Iterator[Found | str]:
+    """Yield a note about ids that stay whole, and the games of the rows, or their errors."""
     header, layout = view.meanings, LAYOUTS[read.layout]
     options = options._replace(team_columns=team_columns(view.names, header, options))
-    yield from _whole_told(view.body, header, options)
-    columns = _columns(header, layout)._replace(is_numbered=read.is_numbered, sheet=table.sheet or None)
+    yield from _report_whole_ids(view.body, header, options)
+    columns = _rewritten_columns(header, layout)._replace(is_numbered=read.is_numbered, sheet=table.sheet or None)
     if options.found is not None:
         options.found(columns)
     rows: Iterator[tuple[int, Cells | Refused]] = (
         (line, _read_row(table, line, row, header, order)) for line, row in view.body
     )
     if day := options.fixed.get("occurred_at"):
-        rows = (
-            (there, cells if isinstance(cells, Refused) else {**cells, "occurred_at": day}) for there, cells in rows
-        )
+        rows = ((line, cells if isinstance(cells, Refused) else {**cells, "occurred_at": day}) for line, cells in rows)
     if read.is_numbered:
         rows = number_games(rows, layout)
     if read.is_numbered and has_alike_games(layout, header):
@@ -252,23 +280,23 @@ def _games(table: Table, view: TableView, read: TableRead, order: str, options: 
     else:
         rewritten = iter(layout.read(rows, view, options))
         games = games_of_rows(rewritten, columns, options, is_row_whole=layout.is_row_whole)
-    for there, event, source, rows_of in games:
-        placed = _placed(event, table, there) if isinstance(event, Refused) else event
-        yield there, placed, source, rows_of
+    for line, event, source, rows_of in games:
+        named = _name_sheet(event, table, line) if isinstance(event, Refused) else event
+        yield line, named, source, rows_of
 
 
-def _sentences(
+def _describe_reading(
     read: TableRead, renamed: Mapping[str, str], order: Order, day: str, options: TableOptions
 ) -> Iterator[str]:
-    """Yield what a table was taken for, as far as somebody may have meant it otherwise; of a table that is read by a
-    profile, what that does not say.
+    """Yield sentences about how a table is read where other readings are possible; with a profile, only what it leaves
+    open.
     """
     if left_out := rows_left_out(read):
         yield f"left out: {'; '.join(left_out)}"
-    said = {name.casefold(): ours for name, ours in options.columns.items()}
-    told = {name: ours for name, ours in renamed.items() if said.get(name.casefold()) != ours}
-    if told:
-        yield f"columns: {', '.join(f'{csv_item(name)} = {ours}' for name, ours in told.items())}"
+    by_profile = {name.casefold(): ours for name, ours in options.columns.items()}
+    new_columns = {name: ours for name, ours in renamed.items() if by_profile.get(name.casefold()) != ours}
+    if new_columns:
+        yield f"columns: {', '.join(f'{csv_item(name)} = {ours}' for name, ours in new_columns.items())}"
     if order.told:
         yield order.told
     if not LAYOUTS[read.layout].is_usual and not (options.profile and options.layout):
@@ -278,26 +306,26 @@ def _sentences(
 
 
 def _first_day(body: Rows, header: Header, order: str) -> str:
-    """Return the day of the first date that can be read, or nothing."""
+    """Return the day of the first readable date, or an empty text."""
     for _, row in body:
         with suppress(Refused):
-            if _DAY.match(day := moment_text(cell_at(row, _dated(header)), None, order)[:10]):
+            if _DAY.match(day := moment_text(cell_at(row, _find_date_column(header)), None, order)[:10]):
                 return day
     return ""
 
 
-def _dropped(names: list[str], options: TableOptions) -> tuple[str, ...]:
-    """Return the columns that somebody said to leave out."""
+def _list_dropped(names: list[str], options: TableOptions) -> tuple[str, ...]:
+    """Return the columns that an option leaves out."""
     said = options.named
     return tuple(name for name in names if name and said.get(name.casefold()) == "")
 
 
-def _refused_table(
+def _read_refused_table(
     table: Table, view: TableView, read: TableRead, problems: list[Refused], order: str, options: TableOptions
 ) -> Iterator[Found | TableRead | str]:
-    """Yield what is wrong with a table, and with its rows: all of it can be put right in one go.
+    """Yield the problems of a table and of its rows, so that all can be fixed at once.
 
-    Its games are read as far as their columns are known, with something in the place of what nothing says.
+    Its games are read as far as their columns are known, with placeholders for missing members.
     """
     header, codes = view.meanings, {problem.code for problem in problems}
     if "occurred_at" in header and not order:
@@ -305,27 +333,31 @@ def _refused_table(
     said = {*header, *options.fixed, *(["game"] if options.only_game else [])}
     unsaid = {name: text for name, text in _UNSAID.items() if name not in said}
     yield read._replace(told=table.told, unsaid=(*unsaid,))
-    yield from ((problem.line or view.header_line, _placed(problem, table, view.header_line), None, None)
-                for problem in problems)  # fmt: skip
+    yield from (
+        (problem.line or view.header_line, _name_sheet(problem, table, view.header_line), None, None)
+        for problem in problems
+    )
     layout = LAYOUTS[read.layout]
     is_doubtful = codes - _DROPPED_ALONE or any(map(is_of_result, read.unknown)) or not layout.has_players(header)
     # where a player has a row, the date says where a game ends
     has_ends = layout.is_row_whole or "occurred_at" not in unsaid
     if options.checks_all and has_ends and not is_doubtful:
-        yield from _games(table, view, read, order, options._replace(fixed={**unsaid, **options.fixed}, found=None))
+        yield from _read_games(
+            table, view, read, order, options._replace(fixed={**unsaid, **options.fixed}, found=None)
+        )
     else:
-        yield from _wrong_rows(table, view.body, header, order)
+        yield from _find_wrong_rows(table, view.body, header, order)
 
 
-def _wrong_rows(table: Table, body: Rows, header: Header, order: str) -> Iterator[Found]:
-    """Yield what is wrong with cells, beside what is wrong with the table: all of it can be put right in one go."""
+def _find_wrong_rows(table: Table, body: Rows, header: Header, order: str) -> Iterator[Found]:
+    """Yield the problems of cells, so that they can be fixed with those of the table."""
     for line, row in body:
-        if isinstance(found := _read_row(table, line, row, header, order), Refused):
-            yield line, _placed(found, table, line), None, None
+        if isinstance(problem := _read_row(table, line, row, header, order), Refused):
+            yield line, _name_sheet(problem, table, line), None, None
 
 
-def _placed(problem: Refused, table: Table, line: int) -> Refused:
-    """Return a refusal that names the sheet, as far as there is one and it does not name a cell of it."""
+def _name_sheet(problem: Refused, table: Table, line: int) -> Refused:
+    """Return a refusal that names the sheet, if the table has one and the refusal does not name it yet."""
     if not table.sheet or problem.message.startswith(f"{table.sheet}!"):
         return problem
     placed = Refused(problem.code, f"{table.sheet}!{line}: {problem.message}")
@@ -333,42 +365,44 @@ def _placed(problem: Refused, table: Table, line: int) -> Refused:
     return placed
 
 
-def _means(name: str, options: TableOptions) -> str | None:
-    """Return what a column holds: as somebody said, or as its name says."""
+def _find_meaning(name: str, options: TableOptions) -> str | None:
+    """Return the meaning of a column: by an option, else by its name."""
     said = options.named
     return said[name.casefold()] if name.casefold() in said else column_meaning(name)
 
 
-def header_at(rows: Rows, options: TableOptions) -> int | None:
-    """Return the row of the header: the first with a date and something else, or else two known things."""
-    known = [{_means(" ".join(name.split()), options) for name in row} - {None, ""} for _, row in rows[:HEADER_ROWS]]
-    for wanted in ({"occurred_at"}, set[str | None]()):
-        for at, found in enumerate(known):
-            full = sum(bool(name.strip()) for name in rows[at][1])
-            if found >= wanted and full >= KNOWN_MIN and len(found) >= KNOWN_MIN - len(wanted):
+def find_header(rows: Rows, options: TableOptions) -> int | None:
+    """Return the row of the header: the first with a date and another column, else with two known columns."""
+    known = [
+        {_find_meaning(" ".join(name.split()), options) for name in row} - {None, ""} for _, row in rows[:HEADER_ROWS]
+    ]
+    for required in ({"occurred_at"}, set[str | None]()):
+        for at, meanings in enumerate(known):
+            filled = sum(bool(name.strip()) for name in rows[at][1])
+            if meanings >= required and filled >= KNOWN_MIN and len(meanings) >= KNOWN_MIN - len(required):
                 return at
     return None
 
 
-def _layout(
+def _find_layout(
     table: Table, line: int, names: list[str], body: Rows, options: TableOptions
 ) -> tuple[Layout, list[Refused]]:
-    """Return the layout that was named, or that the table says; or one that has all columns, and why it is unclear."""
+    """Return the layout by an option or by the table's columns; if it is unclear, the one with all columns, and why."""
     if options.layout is not None:
         return LAYOUTS[options.layout], []
-    meanings = [_means(name, options) if name else "" for name in names]
+    meanings = [_find_meaning(name, options) if name else "" for name in names]
     try:
         return recognise_layout(TableView(names, meanings, body, line, table.sheet)), []
     except Refused as problem:
         return UNCLEAR, [problem]
 
 
-def _header(names: list[str], body: Rows, layout: Layout, options: TableOptions) -> tuple[Header, list[Refused]]:
-    """Return the columns under this program's names, and what is wrong with them."""
+def _read_header(names: list[str], body: Rows, layout: Layout, options: TableOptions) -> tuple[Header, list[Refused]]:
+    """Return the columns under this program's names, and their problems."""
     renamed, taken = dict[str, str](), set[str]()
-    means = {name: _means(name, options) for name in names if name}
+    means = {name: _find_meaning(name, options) for name in names if name}
     if "game_id" not in means.values():
-        # what is called a game is often its number
+        # a column called game often has its number
         for name in (name for name, found in means.items() if found == "game"):
             column = names.index(name)
             if all(cell_at(row, column).isdecimal() for _, row in body):
@@ -387,7 +421,7 @@ def _header(names: list[str], body: Rows, layout: Layout, options: TableOptions)
             taken.add(found)
         elif found is None and layout.has_player_columns and may_be_player(name, body, names.index(name)):
             renamed[name] = OF_PLAYER + name
-    # of recorded games one may say less, unless they are numbered by day
+    # a table of recorded games needs fewer columns, unless they are numbered by day
     said = {*renamed.values(), *options.fixed}
     needed = NEEDED if "occurred_at" in said and "game_id" not in said else options.needed
     given = [*(["game_id"] if needed == NEEDED else []), *([] if layout.is_usual else ["player"])]
@@ -398,42 +432,44 @@ def _header(names: list[str], body: Rows, layout: Layout, options: TableOptions)
 
 
 def left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, str]:
-    """Return the columns that are left out, with the reason: e-mail addresses, remarks, and when a form was filled in
-    where another column says when the game was played.
+    """Return the columns that are left out, with the reason: e-mail addresses, remarks, and the time when a form was
+    filled in, where another column has the time of the game.
     """
-    means = {name: _means(name, options) for name in names if name}
+    means = {name: _find_meaning(name, options) for name in names if name}
     reasons = {EMAIL: "e-mail addresses do not belong in a ledger", REMARK: "remarks are not read"}
-    found = {name: reasons[meaning] for name, meaning in means.items() if meaning in reasons}
+    left_out = {name: reasons[meaning] for name, meaning in means.items() if meaning in reasons}
     dated = [name for name, meaning in means.items() if meaning == "occurred_at"]
     filled_in = [name for name in dated if plain_word(name) in FILLED_IN]
     if len(dated) > len(filled_in):
-        found |= dict.fromkeys(filled_in, "another column says when games were played")
-    return found
+        left_out |= dict.fromkeys(filled_in, "another column says when games were played")
+    return left_out
 
 
-def _without_extras(
+def _drop_extras(
     body: Rows, names: list[str], header: Header
 ) -> tuple[Rows, tuple[int, ...], tuple[tuple[int, str], ...]]:
-    """Return the rows without repetitions of the header and totals, and which those were."""
-    dated = _dated(header)
-    kept, repeated, totals = Rows(), list[int](), list[tuple[int, str]]()
+    """Return the rows without repeated headers and totals, and the lines of these."""
+    dated = _find_date_column(header)
+    rows, repeated, totals = Rows(), list[int](), list[tuple[int, str]]()
     for line, row in body:
         if repeats(row, names):
             repeated.append(line)
         elif dated is not None and is_total(row) and (not cell_at(row, dated) or is_total([cell_at(row, dated)])):
             totals.append((line, next(cell for cell in row if cell.strip()).strip()))
         else:
-            kept.append((line, row))
-    return kept, (*repeated,), (*totals,)
+            rows.append((line, row))
+    return rows, (*repeated,), (*totals,)
 
 
-def _without_gameless(
+def _drop_gameless(
     table: Table, body: Rows, header: Header, layout: Layout
 ) -> tuple[Rows, tuple[tuple[int, str], ...]]:
-    """Return the rows without those of one or two cells and no player, where a row is a game; and which those were."""
+    """Return the rows without remarks, which have one or two cells and no player, and the lines of these.
+
+    Only in layouts where a row is a game."""
     if not layout.is_row_whole:
         return body, ()
-    kept, gameless = Rows(), list[tuple[int, str]]()
+    rows, gameless = Rows(), list[tuple[int, str]]()
     faulty = {row for row, _ in table.faults}
     for line, row in body:
         filled = [text for cell in row if (text := cell.strip())]
@@ -441,74 +477,78 @@ def _without_gameless(
         if is_short and line - 1 not in faulty and _is_remark(filled) and not _has_player(row, header):
             gameless.append((line, filled[0]))
         else:
-            kept.append((line, row))
-    return kept, (*gameless,)
+            rows.append((line, row))
+    return rows, (*gameless,)
 
 
 def _is_remark(filled: list[str]) -> bool:
-    """Tell whether no cell can hold a whole game behind its date, as with another delimiter."""
+    """Return whether no cell can contain a whole game after its date, as with another delimiter."""
     return not any(text[0].isdigit() and any(map(str.isalpha, text)) and not is_nothing_else(text) for text in filled)
 
 
 def _has_player(row: list[str], header: Header) -> bool:
-    """Tell whether a row has something in a player's place; beside numbers, a text without a date is a remark."""
+    """Return whether a row has a player; in columns of numbers, a text without a date is a remark."""
     for column, name in enumerate(header):
         if name and (text := cell_at(row, column)):
             if is_place(name) or name in OF_SIDES:
                 return True
-            if name.startswith(OF_PLAYER) and (cell_at(row, _dated(header)) or NUMBER.fullmatch(place_text(text))):
+            if name.startswith(OF_PLAYER) and (
+                cell_at(row, _find_date_column(header)) or NUMBER.fullmatch(place_text(text))
+            ):
                 return True
     return False
 
 
-def _dated(header: Header) -> int | None:
+def _find_date_column(header: Header) -> int | None:
     return header.index("occurred_at") if "occurred_at" in header else None
 
 
-def _without_replaced(
+def _drop_replaced(
     names: list[str], header: Header, body: Rows, options: TableOptions
 ) -> tuple[Header, dict[str, str]]:
-    """Return the columns without those that one value for all rows replaces, and by name what is said of these, if
-    anything is in them.
+    """Return the columns without those that one value for all rows replaces, and a sentence for each of these that is
+    not empty.
     """
-    kept, told = [*header], dict[str, str]()
+    columns, sentences = [*header], dict[str, str]()
     for column, ours in enumerate(header):
         if ours and ours in options.fixed:
-            kept[column] = None
+            columns[column] = None
             texts = dict.fromkeys(text for _, row in body if (text := cell_at(row, column)))
-            told[names[column]] = replaced_told(names[column], texts, ours, options.fixed[ours]) if texts else ""
-    return kept, told
+            sentences[names[column]] = (
+                describe_replaced_column(names[column], texts, ours, options.fixed[ours]) if texts else ""
+            )
+    return columns, sentences
 
 
-def _unnamed(table: Table, header_line: int, header: Header, body: Rows) -> Iterator[Refused]:
-    """Yield what is wrong with columns without a name: an error stands in its place, or they are not empty."""
+def _check_unnamed_columns(table: Table, header_line: int, header: Header, body: Rows) -> Iterator[Refused]:
+    """Yield a problem for each column whose name is an error of the spreadsheet, or is missing though it has texts."""
     for column in (column for column, name in enumerate(header) if name == ""):
         letters = column_letters(column)
-        if told := table.faults.get((header_line - 1, column)):
+        if message := table.faults.get((header_line - 1, column)):
             where = f"{table.sheet}!{letters}{header_line}" if table.sheet else f"column {letters}"
-            yield Refused("bad-cell", f"{where}: {told}")
+            yield Refused("bad-cell", f"{where}: {message}")
             continue
         line, text = next(((line, text) for line, row in body if (text := cell_at(row, column))), (0, ""))
         if text:
-            told = f"column {letters} has no name, and {quote(text)} is in it (line {line})"
-            yield Refused("unknown-column", f"{told}; give it a name, or leave it empty")
+            message = f"column {letters} has no name, and {quote(text)} is in it (line {line})"
+            yield Refused("unknown-column", f"{message}; give it a name, or leave it empty")
 
 
-def _unlike_profile(names: list[str], unknown: Sequence[str], options: TableOptions) -> list[Refused]:
-    """Return what a table and the columns of a profile do not have in common, if there is anything."""
-    there = {name.casefold() for name in names}
-    lacking = [name for name in options.columns if name.casefold() not in there]
+def _find_profile_problems(names: list[str], unknown: Sequence[str], options: TableOptions) -> list[Refused]:
+    """Return a problem if the columns of a table and of its profile differ."""
+    present = {name.casefold() for name in names}
+    lacking = [name for name in options.columns if name.casefold() not in present]
     parts = [
-        f"{told} {', '.join(map(quote, columns))}"
-        for told, columns in (("columns that are not here:", lacking), ("columns that it does not name:", unknown))
+        f"{message} {', '.join(map(quote, columns))}"
+        for message, columns in (("columns that are not here:", lacking), ("columns that it does not name:", unknown))
         if columns
     ]
-    told = f"the profile {options.profile} does not fit this table; {'; '.join(parts)}"
-    return [Refused("bad-profile", told)] if parts else []
+    message = f"the profile {options.profile} does not fit this table; {'; '.join(parts)}"
+    return [Refused("bad-profile", message)] if parts else []
 
 
 def team_columns(names: Sequence[str], header: Header, options: TableOptions) -> frozenset[str]:
-    """Return the columns, under this program's names, whose own names say that they hold the partners of a side."""
+    """Return the columns, under this program's names, that contain partners according to their own names."""
     renamed = {theirs.casefold() for theirs in options.renamed}
     return frozenset(
         ours
@@ -517,8 +557,8 @@ def team_columns(names: Sequence[str], header: Header, options: TableOptions) ->
     )
 
 
-def _order(body: Rows, dated: int | None, options: TableOptions, problems: list[Refused]) -> Order:
-    """Return the order of the dates in a column; what is wrong with it is added to the problems."""
+def _find_order(body: Rows, dated: int | None, options: TableOptions, problems: list[Refused]) -> Order:
+    """Return the order of the dates in a column; add to `problems` if it is unclear."""
     try:
         return order_of(((there, cell_at(row, dated)) for there, row in body), options.dates)
     except Refused as problem:
@@ -526,36 +566,36 @@ def _order(body: Rows, dated: int | None, options: TableOptions, problems: list[
         return Order("", is_needed=False)
 
 
-def _whole_told(body: Rows, header: Header, options: TableOptions) -> Iterator[str]:
-    """Yield which known ids in cells of sides hold what joins partners, and are not taken apart."""
+def _report_whole_ids(body: Rows, header: Header, options: TableOptions) -> Iterator[str]:
+    """Yield a note about known ids that contain a separator of partners and stay whole."""
     joints = options.partners or JOINTS
     sides = [(column, name) for column, name in enumerate(header) if name and (is_place(name) or name in OF_SIDES)]
-    found = dict[str, None]()
+    whole = dict[str, None]()
     for _, row in body if options.whole else ():
         for column, name in sides:
             if any(joint in (text := cell_at(row, column)) for joint in joints):
                 with suppress(Refused):
                     players = map(to_nfc, split_team_cell(name, text, options))
-                    found |= {p: None for p in players if p in options.whole and any(j in p for j in joints)}
-    if found:
-        yield f"not taken apart, since the ledger knows them: {', '.join(map(csv_item, found))}"
+                    whole |= {p: None for p in players if p in options.whole and any(j in p for j in joints)}
+    if whole:
+        yield f"not taken apart, since the ledger knows them: {', '.join(map(csv_item, whole))}"
 
 
-def _columns(header: Header, layout: Layout) -> CsvColumns:
-    """Return the columns of the table as it is rewritten."""
-    found = header_columns(header)
-    named = tuple(name for name in GAME_COLUMNS if name in found.game or name == "game_id")
-    game = named + tuple(name for name in found.game if is_number(name))
+def _rewritten_columns(header: Header, layout: Layout) -> CsvColumns:
+    """Return the columns of the rewritten table."""
+    columns = header_columns(header)
+    named = tuple(name for name in GAME_COLUMNS if name in columns.game or name == "game_id")
+    game = named + tuple(name for name in columns.game if is_number(name))
     if layout.is_usual:
-        return found._replace(game=game)
+        return columns._replace(game=game)
     return CsvColumns((*game, "extra.scores", "extra.forfeit"), ("player", "place", "score", "team"), {})
 
 
 def _read_row(table: Table, line: int, row: list[str], header: Header, order: str) -> Cells | Refused:
-    """Return a row's cells by column, with a time as it is usually written, and a point in decimal numbers."""
+    """Return a row's cells by column, with the time in the usual form and decimal points."""
     for column, name in enumerate(header) if table.faults else ():
-        if name is not None and (told := table.faults.get((line - 1, column))):
-            return Refused("bad-cell", f"{table.sheet}!{column_letters(column)}{line}: {told}")
+        if name is not None and (message := table.faults.get((line - 1, column))):
+            return Refused("bad-cell", f"{table.sheet}!{column_letters(column)}{line}: {message}")
     cells = cells_of(row, header)
     if isinstance(cells, Refused):
         return cells
@@ -565,16 +605,16 @@ def _read_row(table: Table, line: int, row: list[str], header: Header, order: st
     except Refused as problem:
         return problem
     if table.delimiter in COMMA_DELIMITERS:
-        return with_points(cells)
+        return convert_commas(cells)
     if not table.doubtful:
         return cells
     doubtful = [name for column, name in enumerate(header) if (line - 1, column) in table.doubtful]
-    refused = with_points({name: cells[name] for name in doubtful if name is not None and name in cells})
+    refused = convert_commas({name: cells[name] for name in doubtful if name is not None and name in cells})
     return refused if isinstance(refused, Refused) else cells
 
 
-def with_points(cells: Cells) -> Cells | Refused:
-    """Return the cells of a row, with a decimal point in scores that have a comma."""
+def convert_commas(cells: Cells) -> Cells | Refused:
+    """Return the cells of a row, with decimal points for commas in scores."""
     for name, text in cells.items():
         if _is_score(name):
             try:

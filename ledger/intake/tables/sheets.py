@@ -24,7 +24,7 @@ from zipfile import BadZipFile, ZipFile
 
 from ratings_ledger.ledger.errors import WorkerLost
 from ratings_ledger.ledger.intake.tables.columns import PUT_RIGHT, TableOptions, is_doubtful
-from ratings_ledger.ledger.intake.tables.recognition import CELLS_MAX, LISTED_MAX, Table, TableRead, recognised_games
+from ratings_ledger.ledger.intake.tables.recognition import CELLS_MAX, LISTED_MAX, Table, TableRead, recognise_games
 from ratings_ledger.ledger.intake.tables.table_games import Found
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
 from ratings_ledger.ledger.rejections import Refused, csv_item, quote
@@ -454,7 +454,7 @@ def sheet_events(path: str, options: TableOptions) -> Iterator[Found | TableRead
     table = Table(
         sheet.rows, blank, sheet.name, sheet.faults, sheet.hidden, sheet.left_out, sheet.doubtful, told=(*told,)
     )  # fmt: skip
-    yield from recognised_games(table, options)
+    yield from recognise_games(table, options)
 
 
 def _listed_rows(lines: list[int]) -> str:

@@ -39,9 +39,9 @@ def _is_of_pairs(view: TableView) -> bool:
 def refuse_without_results(view: TableView) -> None:
     """Raises `Refused` (unclear-layout) for a table of names of which none says who won."""
     first = view.name_of(FIRST) if FIRST in view.meanings else view.name_of("player")
-    told = f"no column says who won: if the names stand in the order of their places, --layout places, {first} first"
+    message = f"no column says who won: if the names stand in the order of their places, --layout places, {first} first"
     raise Refused(
-        "unclear-layout", f"{told}; else add a column Winner or Result, or Score 1, Score 2", view.header_line
+        "unclear-layout", f"{message}; else add a column Winner or Result, or Score 1, Score 2", view.header_line
     )
 
 

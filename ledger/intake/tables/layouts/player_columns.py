@@ -65,8 +65,8 @@ def _refuse_mixed(played: TextRows) -> None:
     several = [(line, row) for line, row in played if len(row) > 2]
     odd = [line for line, row in several if not are_places([row])]
     if odd and len(odd) * 2 < len(several):
-        told = "here are other numbers than places, which most lines have; put them right, or say what all are"
-        raise Refused("unclear-layout", f"{told}: --layout {PLAYER_PLACES.name} or {PLAYER_SCORES.name}", odd[0])
+        message = "here are other numbers than places, which most lines have; put them right, or say what all are"
+        raise Refused("unclear-layout", f"{message}: --layout {PLAYER_PLACES.name} or {PLAYER_SCORES.name}", odd[0])
 
 
 def _is_of_places(view: TableView) -> bool:

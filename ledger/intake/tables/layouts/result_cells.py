@@ -92,8 +92,8 @@ def parse_result(text: str) -> CellResult:
     if match := _PAIR.fullmatch(text):
         first, second = (_HALF.get(part) or with_point("result", part) for part in match.groups())
         if "0.5" in (first, second) and not {first, second}.isdisjoint(("0", "1")):
-            told = "gives one player half a point alone; write ½-½, 1-0 or 0-1"
-            raise Refused("bad-value", f"{quote(text)} {told}")
+            message = "gives one player half a point alone; write ½-½, 1-0 or 0-1"
+            raise Refused("bad-value", f"{quote(text)} {message}")
         return CellResult(pair=(first, second))
     if match := _PAIR_AND_SETS.fullmatch(text):
         return _checked(CellResult(pair=(str(int(match[1])), str(int(match[2]))), sets=_sets(match[3])), text)
@@ -151,8 +151,8 @@ def _sets(text: str) -> tuple[tuple[int, int, str], ...]:
 def _checked(result: CellResult, text: str) -> CellResult:
     """Return a result with its sets. Raises `Refused` (results-disagree) if the sets do not count it."""
     if result.sets_won != result.pair:
-        told = f"its sets were won {':'.join(result.sets_won)}"
-        raise Refused("results-disagree", f"{quote(text)} contradicts itself: {told}; put the result or a set right")
+        message = f"its sets were won {':'.join(result.sets_won)}"
+        raise Refused("results-disagree", f"{quote(text)} contradicts itself: {message}; put the result or a set right")
     return result
 
 
@@ -161,9 +161,9 @@ def _refuse_doubtful(result: CellResult, text: str) -> CellResult:
     (first, second, _), *others = result.sets
     rest = CellResult(sets=tuple(others))
     if rest.sets_won == (str(first), str(second)):
-        told = f"may be {len(result.sets)} sets, or the result {first}:{second} with {len(others)} sets"
+        message = f"may be {len(result.sets)} sets, or the result {first}:{second} with {len(others)} sets"
         listed = " ".join(map(set_text, others))
-        raise Refused("bad-value", f"{quote(text)} {told}; write {first}:{second} ({listed}), or leave one out")
+        raise Refused("bad-value", f"{quote(text)} {message}; write {first}:{second} ({listed}), or leave one out")
     return result
 
 

@@ -14,8 +14,8 @@ def _is_of_rows(view: TableView) -> bool:
     if "player" not in view.meanings or (SECOND in view.meanings and "place" not in view.meanings):
         return False
     if RESULT in view.meanings and {"place", "score"}.isdisjoint(view.meanings):
-        told = f"{view.name_of(RESULT)} says who won, but no column names the opponent"
-        raise Refused("missing-column", f"{told}; name the one that does: --map 'THEIRS=player 2'", view.header_line)
+        message = f"{view.name_of(RESULT)} says who won, but no column names the opponent"
+        raise Refused("missing-column", f"{message}; name the one that does: --map 'THEIRS=player 2'", view.header_line)
     return True
 
 

@@ -175,8 +175,8 @@ class SidesReader(NamedTuple):
         if first is None:
             return
         columns = ", ".join(f"{csv_item(self.view.name_of(name))} ({n:,})" for name, n in self.became_dates.items())
-        told = f"{self.view.cell(line, first)}: {quote(cells[first])} is a date or a time"
-        raise Refused("result-became-date", f"{told}; spreadsheets made such of results in {columns}; {DATE_ADVICE}")
+        message = f"{self.view.cell(line, first)}: {quote(cells[first])} is a date or a time"
+        raise Refused("result-became-date", f"{message}; spreadsheets made such of results in {columns}; {DATE_ADVICE}")
 
     def _refuse_contradiction(self, line: int, verdicts: list[Verdict]) -> None:
         """Raises `Refused` (results-disagree) if two columns say different things."""
@@ -219,18 +219,20 @@ class SidesReader(NamedTuple):
             return None
         listed = " and ".join(map(quote, names)) if len(names) == 2 else ", ".join(map(quote, names))
         hint = did_you_mean(text, names)
-        told = f"{quote(text)} is not one of the row's players, {listed}{hint}; write one of them, or draw"
-        raise Refused("winner-not-in-row", f"{self.view.cell(line, WINNER)}: {told}")
+        message = f"{quote(text)} is not one of the row's players, {listed}{hint}; write one of them, or draw"
+        raise Refused("winner-not-in-row", f"{self.view.cell(line, WINNER)}: {message}")
 
     def _no_winner(self, line: int) -> Refused:
-        told = "the row has no winner; write the name, or draw"
-        return Refused("missing-member", f"{self.view.cell(line, WINNER)}: {told}")
+        message = "the row has no winner; write the name, or draw"
+        return Refused("missing-member", f"{self.view.cell(line, WINNER)}: {message}")
 
     def _of_several(self, line: int, cells: Cells, sides: list[str]) -> Sequence[Cells]:
         """Return what three sides or more got. Raises `Refused`."""
         if odd := next((name for name in (*RESULTS, *SET_COLUMNS) if name in cells), None):
-            told = f"{quote(cells[odd])} cannot be of {len(sides)} players; give each a score, as in Score 1, Score 2"
-            raise Refused("bad-value", f"{self.view.cell(line, odd)}: {told}")
+            message = (
+                f"{quote(cells[odd])} cannot be of {len(sides)} players; give each a score, as in Score 1, Score 2"
+            )
+            raise Refused("bad-value", f"{self.view.cell(line, odd)}: {message}")
         own = [SIDE_SCORES[SIDES.index(side)] for side in sides]
         scores = self._side_scores(line, cells, own) if any(name in cells for name in own) else None
         if WINNER not in self.view.meanings:
@@ -243,15 +245,15 @@ class SidesReader(NamedTuple):
         if scores is not None:
             best = [at for at in range(len(sides)) if all(self._better(cells, (scores[at], s)) != -1 for s in scores)]
             if (best != [winner]) if winner is not None else len(best) < len(sides):
-                told = f"{quote(cells[WINNER])} is not who has the best score alone; put one of them right"
-                raise Refused("results-disagree", f"{self.view.cell(line, WINNER)}: {told}")
+                message = f"{quote(cells[WINNER])} is not who has the best score alone; put one of them right"
+                raise Refused("results-disagree", f"{self.view.cell(line, WINNER)}: {message}")
             return [{SCORE: score} for score in scores]
         if winner is None:
             return [{"place": "1"}] * len(sides)
         if self.options.others != TIED:
-            told = f"one of {len(sides)} players won, and nothing says how the others finished"
+            message = f"one of {len(sides)} players won, and nothing says how the others finished"
             advice = "give everybody a score or a place, or tie the others with --others tied"
-            raise Refused("others-unknown", f"{self.view.cell(line, WINNER)}: {told}; {advice}")
+            raise Refused("others-unknown", f"{self.view.cell(line, WINNER)}: {message}; {advice}")
         return [{"place": "1" if at == winner else "2"} for at in range(len(sides))]
 
     def _side_scores(self, line: int, cells: Cells, columns: list[str]) -> tuple[str, ...]:
