@@ -82,8 +82,8 @@ def _describe_duel(players: Sequence[ExplainedParticipant]) -> str:
     """Return a game of two under a rule of Elo in one sentence, for members who read no terms; empty for any other.
 
     >>> term = ExplainedTerm("vs ben", Fraction(16), "K 32, expected 0.5, scored 1")
-    >>> anna = Explained("anna", Fraction(1000), Fraction(16), Fraction(1016), (term,), ABSENT, 1)
-    >>> ben = Explained("ben", Fraction(1000), Fraction(-16), Fraction(984), (term,), ABSENT, 2)
+    >>> anna = ExplainedParticipant("anna", Fraction(1000), Fraction(16), Fraction(1016), (term,), ABSENT, 1)
+    >>> ben = ExplainedParticipant("ben", Fraction(1000), Fraction(-16), Fraction(984), (term,), ABSENT, 2)
     >>> _describe_duel([anna, ben])
     'anna was expected to score 50 % and won: 32 x (1 - 0.5) = +16; ben -16.'
     """

@@ -220,7 +220,7 @@ class SnapshotReader:
                 except UnknownLadder as problem:
                     time_zone(connection, ladder)  # raises a clearer error if no position has such a ruleset
                     hint = "" if "/" in ladder else describe_existing_ladders(facts, ladder)
-                    raise UnknownLadder(f"{problem}{hint}") from None
+                    raise UnknownLadder(f"{problem}{hint}", problem.argument or "ladder") from None
                 ladders = undated.at(parse_as_of(self.as_of, zone)).for_ladder(ladder)
                 note_future(self.as_of, zone, self.note)
                 if self.close_now and versions[0].ruleset.period == "game":

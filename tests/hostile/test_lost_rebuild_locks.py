@@ -179,7 +179,7 @@ def test_stale_sweep_keeps_unfinished_generation(db: str, ratings: Ratings, monk
         promote(*arguments)
 
     def sweeping(*arguments: Any, **options: Any) -> None:
-        first_of_two = threading.current_thread() is not other and not options.get("building")
+        first_of_two = threading.current_thread() is not other and not options.get("is_building")
         if first_of_two:
             lose(db)
             other.start()

@@ -184,7 +184,7 @@ def test_states_shown_on_a_day_are_aged_by_whole_periods(played: tuple[str, Game
                 numbers = [number(local(at), period) for at, who in games if player in who]
                 last = max(one for one in numbers if one < number(day, period))
                 today = number(day - timedelta(days=1), period)
-                assert ranking.shown.aged(player)[1] == min(CONSTANTS[1], k + (today - last) * CONSTANTS[3])
+                assert ranking.visible_states.age(player)[1] == min(CONSTANTS[1], k + (today - last) * CONSTANTS[3])
 
 
 @pytest.mark.slow_cases

@@ -85,8 +85,8 @@ def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypat
             marks = []
             for ladders in (kept, whole):
                 found, _ = ladders.rank(ladders.trace(LADDER))
-                assert found.shown is not None
-                marks.append({row.player: found.shown.of(row.player).provisional for row in found.rows})
+                assert found.visible_states is not None
+                marks.append({row.player: found.visible_states.of(row.player).provisional for row in found.rows})
             assert [*kept.trace(LADDER).whole().gaps.column("games_before")] == [
                 *whole.trace(LADDER).gaps.column("games_before")
             ]
