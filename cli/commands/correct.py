@@ -394,4 +394,4 @@ def _enter_many(how: WriteContext, type_name: str, state: str, read: Callable[[i
     if how.form == "table" and batch.unchanged:
         games = render.join_first([*map(render.csv_item, batch.unchanged)], SHOWN_GAMES)
         render.note(render.plain(f"note: {render.count(len(batch.unchanged), 'game')} already {state}: {games}"))
-    return how.enter(type_name, how.propose(batch.items, based_on=batch.looked_at), batch.unchanged)
+    return how.enter(type_name, how.propose(batch.items, based_on=batch.seen_events), batch.unchanged)

@@ -34,7 +34,7 @@ def sync(
         return how.propose_files(
             comparison.entries,
             league_notes=LeagueNotes(),
-            based_on=comparison.looked_at,
+            based_on=comparison.seen_events,
             precondition=comparison.precondition,
             batches=True,
             whole=True,

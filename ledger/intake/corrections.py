@@ -1,6 +1,6 @@
-"""Corrections of recorded games from a table, from players in another order, or from data; and games to void.
+"""Build corrections of recorded games from a table, a new order of players, or data; and void many games at once.
 
-A game keeps all members that a correction does not mention, and its players keep the ids of the record.
+A game keeps all members that a correction does not mention, and its players keep their recorded ids.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from ratings_ledger.ledger.validation.repeated_games import normalise_game
 
 
 class RequestedChanges(NamedTuple):
-    """The changes that a file requests: events to record or refusals of its lines, and the games that need no change.
+    """The changes that a file requests: events to record, refused lines, and the games that need no change.
 
-    `looked_at` has, by subject, the event that each decision was based on.
+    `seen_events` has, by subject, the id of the event that each decision was based on.
     """
 
     items: list[Item | Rejection]
     unchanged: list[str]
-    looked_at: dict[str, str]
+    seen_events: dict[str, str]
 
 
 def void_from_file(log: EventLookup, file: str, reason: str, decided_at: int) -> RequestedChanges:
@@ -51,22 +51,23 @@ def void_from_file(log: EventLookup, file: str, reason: str, decided_at: int) ->
     first_lines: dict[str, int] = {}
     for number, line in read_lines(file):
         try:
-            name = to_nfc(line.decode("utf-8-sig" if number == 1 else "utf-8").strip())
+            game_id = to_nfc(line.decode("utf-8-sig" if number == 1 else "utf-8").strip())
         except UnicodeDecodeError:
             requested.items.append(Rejection("bad-utf8", "the line is not UTF-8; save the file as UTF-8", file, number))
             continue
-        if first_lines.setdefault(name, number) != number:
+        if first_lines.setdefault(game_id, number) != number:
             continue
-        _add_void(requested, name, live_game(log.about(f"game:{name}")), reason, decided_at, file, number)
+        game = live_game(log.about(f"game:{game_id}"))
+        _add_void(requested, game_id, game, reason, decided_at, file=file, line=number)
     if not first_lines and not requested.items:
         raise Refused("empty-file", f"{file} names no game; it needs one game_id per line")
     return requested
 
 
 def void_batches(connection: Connection, name: str, reason: str, decided_at: int) -> RequestedChanges:
-    """Return events that void the games that the imports of a name recorded, unless they are voided already.
+    """Return events that void the games recorded by the imports with this name, unless they are voided already.
 
-    A position names a single one of these imports. Raises `Refused` (batch-unknown).
+    `name` may also be a position, which selects one import. Raises `Refused` (batch-unknown).
     """
     requested, log = RequestedChanges([], [], {}), Log(connection)
     for first, last in sorted(positions for batch in named_batches(connection, name) for positions in batch.ranges):
@@ -82,23 +83,29 @@ def void_batches(connection: Connection, name: str, reason: str, decided_at: int
 
 
 def _add_void(
-    requested: RequestedChanges, name: str, game: RevisedGame | None, reason: str, decided_at: int, *place: Any
+    requested: RequestedChanges,
+    game_id: str,
+    game: RevisedGame | None,
+    reason: str,
+    decided_at: int,
+    *,
+    file: str = "",
+    line: int = 0,
 ) -> None:
     """Add an event that voids a game, unless it is voided already."""
     if game is not None and game.voided:
-        requested.unchanged.append(name)
+        requested.unchanged.append(game_id)
         return
     if game is not None:
-        requested.looked_at[f"game:{name}"] = game.last.event_id
-    event = {"type": "game.voided", "data": {"game_id": name, "reason": reason}}
-    file, line = place or ("", 0)
+        requested.seen_events[f"game:{game_id}"] = game.last.event_id
+    event = {"type": "game.voided", "data": {"game_id": game_id, "reason": reason}}
     requested.items.append(Item(file, line, {**event, "occurred_at": format_instant(decided_at)}, None))
 
 
 def correct_from_table(
     log: EventLookup, people: Identities, file: str, reason: str, decided_at: int, options: TableOptions
 ) -> RequestedChanges:
-    """Return events that correct the games recorded differently from a table.
+    """Return events that correct the games whose records differ from a table.
 
     A game keeps the members for which the table has no column. An empty cell removes the value.
     """
@@ -112,7 +119,7 @@ def correct_from_table(
         elif isinstance(item.event, Refused):
             requested.items.append(item.event.rejection(item.file, item.line))
         elif not item.table or not isinstance(item.event, dict):
-            message = "corrections come as a table; events of JSON go in with: ratings import"
+            message = "corrections need a table; for events as JSON run: ratings import FILE"
             requested.items.append(Rejection("bad-csv", message, item.file, item.line))
             break
         else:
@@ -132,33 +139,33 @@ def _add_correction(
     reason: str,
     decided_at: int,
 ) -> None:
-    """Add the correction of a game in a table, if it is recorded differently."""
+    """Add a correction if the table's game differs from the recorded one."""
     event = item.event
     assert isinstance(event, dict)
-    name = to_nfc(event["data"]["game_id"])
-    if (game := live_game(log.about(f"game:{name}"))) is None:
-        message = f"no game {quote(name)} is recorded; new games go in with: ratings import"
+    game_id = to_nfc(event["data"]["game_id"])
+    if (game := live_game(log.about(f"game:{game_id}"))) is None:
+        message = f"no game {quote(game_id)} is recorded; to add new games run: ratings import FILE"
         requested.items.append(Rejection("game-unknown", message, item.file, item.line))
         return
     if columns.is_numbered and (game.voided or game.data["game"] != event["data"].get("game")):
-        # the number that the table assigned may be that of another game
-        message = f"{quote(name)} is another game; a table without numbers is compared by: ratings import FILE --sync"
+        # ids count the rows here, so this one may belong to another game
+        message = f"{quote(game_id)} is another game; to compare a table without ids run: ratings import FILE --sync"
         requested.items.append(Rejection("id-conflict", message, item.file, item.line))
         return
     new = merge_correction(game, people, event["data"], columns)
     at = event.get("occurred_at")
     try:
-        is_moved = at is not None and parse_instant(at) != game.occurred_at
-        is_same = not is_moved and normalise_game(people.present(new)) == normalise_game(people.present(game.data))
+        has_new_time = at is not None and parse_instant(at) != game.occurred_at
+        is_same = not has_new_time and normalise_game(people.present(new)) == normalise_game(people.present(game.data))
     except (Refused, LookupError, TypeError, ValueError):
         is_same = False  # the error is reported when the event is read
-        is_moved = True
+        has_new_time = True
     if is_same and not game.voided:
-        requested.unchanged.append(name)
+        requested.unchanged.append(game_id)
         return
-    requested.looked_at[f"game:{name}"] = game.last.event_id
-    date_member = {"occurred_at": at} if is_moved else {}
-    data = {"game_id": name, "reason": reason, "game": {**new, **date_member}}
+    requested.seen_events[f"game:{game_id}"] = game.last.event_id
+    date_member = {"occurred_at": at} if has_new_time else {}
+    data = {"game_id": game_id, "reason": reason, "game": {**new, **date_member}}
     event_to_record = {"type": "game.corrected", "occurred_at": format_instant(decided_at), "data": data}
     requested.items.append(Item(item.file, item.line, event_to_record, None))
 
@@ -166,7 +173,7 @@ def _add_correction(
 def merge_correction(
     game: RevisedGame, people: Identities, stated: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
-    """Merge a recorded game with the members that a table states; its players keep the ids of the record."""
+    """Merge a recorded game with the members that a table states; its players keep their recorded ids."""
     stated = (
         {name: value for name, value in stated.items() if name not in ("numbers", "extra")}
         | _merge_members("numbers", NUMBERS, game.data, stated, columns)
@@ -178,7 +185,7 @@ def merge_correction(
     if not columns.places and not columns.player:
         return {**unchanged, **stated, "participants": game.data["participants"]}
     recorded = {people.current(participant["player"]): participant for participant in game.data["participants"]}
-    # columns of places state both for every player
+    # a column per place gives both the player and the place
     stated_of_player = {"player", "place"} if columns.places else {*columns.player}
     participants = []
     for participant in stated["participants"]:
@@ -197,9 +204,9 @@ def merge_correction(
 def _merge_members(
     name: str, prefix: str, recorded: Mapping[str, Any], stated: Mapping[str, Any], columns: CsvColumns
 ) -> dict[str, Any]:
-    """Merge a member that holds values by name: stated values for the table's columns, recorded ones for all others.
+    """Merge `numbers` or `extra`: the stated value for each of the table's columns, the recorded one for all others.
 
-    Returns an empty dictionary if there are no values.
+    Return an empty dictionary if there are no values.
     """
     all_columns = (*columns.game, *columns.player)
     in_table = {column.removeprefix(prefix) for column in all_columns if column.startswith(prefix)}
@@ -211,10 +218,10 @@ def _merge_members(
 def join_sides(
     game: RevisedGame, cells: Sequence[str], people: Identities, syntax: CellSyntax
 ) -> tuple[str, list[str]] | None:
-    """Return the typed sides of a game of teams as cells, with the text that joins partners in them.
+    """Return the typed sides of a game of teams as cells, and the text that joins partners in them.
 
-    Returns None if the recorded teams can stay, because each cell has all players of its teams. Players who stand
-    apart are joined to the recorded teams.
+    Return None if the recorded teams can stay, because each cell has all players of its teams. Players in cells of
+    their own are joined to the recorded teams.
 
     >>> participants = [{"player": name, "place": 1 + 2 * (number > 1), "team": number // 2}
     ...                 for number, name in enumerate(("anna", "ben", "cleo", "dora"))]
@@ -222,7 +229,11 @@ def join_sides(
     >>> join_sides(game, ["cleo", "dora", "anna", "ben"], Identities(), CellSyntax())
     ('+', ['cleo+dora', 'anna+ben'])
     """
-    team_of = {people.current(one["player"]): one["team"] for one in game.data["participants"] if "team" in one}
+    team_of = {
+        people.current(participant["player"]): participant["team"]
+        for participant in game.data["participants"]
+        if "team" in participant
+    }
     split = [syntax.split(cell) for cell in cells]
     groups = [[people.current(to_nfc(player)) for side in sides for player in side.players] for sides in split]
     is_whole = all(
@@ -236,7 +247,7 @@ def join_sides(
     if len(groups) == len({*team_of.values()}) < len(typed_sides):
         typed_sides = [TypedSide(group) for group in groups]  # partners are joined like tied players
     elif all(len(side.players) == 1 for side in typed_sides):
-        # the partners stand apart
+        # the partners are in cells of their own
         players = [side.players[0] for side in typed_sides]
         players = players if {*players} == {*team_of} else [*team_of]
         teams = dict.fromkeys(team_of[player] for player in players)
@@ -254,9 +265,9 @@ def _split_mates(side: TypedSide, known: Collection[str]) -> TypedSide:
 def add_scores(
     game: RevisedGame, players: Sequence[str], people: Identities, *, score: str, syntax: CellSyntax
 ) -> tuple[str, ...]:
-    """Add the scores of a text such as 3:2 to cells of players, by default those of the game by place.
+    """Add scores such as 3:2 to the cells of players. Without cells, use the players of the game in order of place.
 
-    Raises `Refused` (score-missing) if the text does not have a score for each place.
+    Raises `Refused` (score-missing) unless the text has a score for each place.
     """
     cells = [*players]
     if not players and game.data.get("kind", "placing") == "placing":
@@ -279,11 +290,11 @@ def add_scores(
 def place_players(
     game: RevisedGame, players: tuple[str, ...], people: Identities, syntax: CellSyntax
 ) -> list[dict[str, Any]]:
-    """Return the participants at their new places; previous ones keep their ids and other members.
+    """Return the participants at their new places; earlier ones keep their ids and other members.
 
-    Cells may have scores (`anna:3`). Cells that join partners state all teams; others keep the recorded ones. If places
-    and scores would contradict each other, or a new player has no score, each place keeps its score. Raises
-    `BadArgument` for a game of another type, `Refused`.
+    Cells may have scores (`anna:3`). Cells that join partners give all teams; otherwise the recorded teams stay. If
+    places and scores conflict, or a new player has no score, scores stay with the places. Raises `BadArgument` for a
+    game of another type, `Refused`.
     """
     if game.data.get("kind", "placing") != "placing":
         raise BadArgument(f"a game of kind {game.data['kind']} is corrected by --edit or JSON on standard input")
@@ -307,22 +318,22 @@ def place_players(
             raise
         refusal = problem
     else:
-        if (contradiction := _contradiction_of_scores(game.data, new)) is None:
+        if (conflict := _find_score_conflict(game.data, new)) is None:
             return new
-        refusal = contradiction
-    if (scored_by_place := _with_scores_of_places(game.data, new)) is None:
+        refusal = conflict
+    if (scored_by_place := _assign_scores_by_place(game.data, new)) is None:
         hint = f"such as --score {':'.join('321'[: len(players)])}" if 2 <= len(players) <= 3 else "joined by colons"
         message = f"{refusal.message}; --score gives the scores in the order of the places, {hint}"
         raise Refused(refusal.code, message)
     return scored_by_place
 
 
-def _contradiction_of_scores(game: dict[str, Any], new: list[dict[str, Any]]) -> Refused | None:
-    """Return the refusal of a correction that leaves a player without a score, or ties players with different ones."""
+def _find_score_conflict(game: dict[str, Any], new: list[dict[str, Any]]) -> Refused | None:
+    """Return a refusal if a player has no score, or tied players have different ones."""
     if not any("score" in participant for participant in game["participants"]):
         return None
     if unscored := next((p["player"] for p in new if "score" not in p and "replaces" not in p), None):
-        return Refused("score-missing", f"{quote(unscored)} has no score, unlike the players of the game so far")
+        return Refused("score-missing", f"{quote(unscored)} has no score, but the recorded players have one")
     for place, seats in groupby(new, itemgetter("place")):
         tied = [participant for participant in seats if "score" in participant]
         if len({str(participant["score"]) for participant in tied}) > 1:
@@ -331,26 +342,26 @@ def _contradiction_of_scores(game: dict[str, Any], new: list[dict[str, Any]]) ->
     return None
 
 
-def _with_scores_of_places(game: dict[str, Any], new: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-    """Return new participants with the scores of their places in a game.
+def _assign_scores_by_place(game: dict[str, Any], new: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+    """Give each new participant the score recorded for their place.
 
-    Returns None if the places differ, or if a place has no score or several.
+    Return None if the places differ, or if a place has no score or several.
     """
     old, places_of = game["participants"], GAME_TYPES["placing"].places
     places, new_places = places_of(game), places_of({**game, "participants": new})
     scores = {place: participant.get("score") for place, participant in zip(places, old, strict=True)}
-    is_clear = all(
+    has_one_score_per_place = all(
         scores[place] == participant.get("score") is not None for place, participant in zip(places, old, strict=True)
     )
-    if not is_clear or sorted(places) != sorted(new_places):
+    if not has_one_score_per_place or sorted(places) != sorted(new_places):
         return None
     return [{**participant, "score": scores[place]} for place, participant in zip(new_places, new, strict=True)]
 
 
 def restore_recorded_ids(new: dict[str, Any], game: RevisedGame, people: Identities) -> dict[str, Any]:
-    """Return a corrected game in which previous participants have their recorded ids again.
+    """Return a corrected game with the recorded ids of its earlier participants.
 
-    `ratings games` shows them under their current ids.
+    `ratings games` shows participants under their current ids, so data that is edited has these.
     """
     recorded = {
         people.current(participant["player"]): participant["player"] for participant in game.data["participants"]
@@ -382,4 +393,6 @@ def refuse_same(before: RevisedGame, draft: Draft) -> None:
     dated = new.pop("occurred_at", None)
     is_same_time = dated is None or dated == format_instant(before.occurred_at)
     if is_same_time and meaning("game.recorded", 0, new) == meaning("game.recorded", 0, before.data):
-        raise Refused("nothing-to-correct", f"{quote(new['game_id'])} is already recorded like this")
+        raise Refused(
+            "nothing-to-correct", f"{quote(new['game_id'])} already has these values; there is nothing to correct"
+        )

@@ -80,7 +80,7 @@ class Sync:
     doubt: Refused | None = None
     entries: list[Entry] = field(default_factory=list)
     differences: list[SheetDifference] = field(default_factory=list)
-    looked_at: dict[str, str] = field(default_factory=dict)
+    seen_events: dict[str, str] = field(default_factory=dict)
     same: int = 0
     otherwise: list[str] = field(default_factory=list)
 
@@ -379,4 +379,4 @@ class _ChangeCollector:
         data = {"game_id": game.game_id, "reason": self.reason, **more}
         event = {"type": type_name, "occurred_at": self.decided_at, "data": data}
         self.sync.entries.append(item._replace(event=event, rows_of=None))
-        self.sync.looked_at[f"game:{game.game_id}"] = game.now.last.event_id
+        self.sync.seen_events[f"game:{game.game_id}"] = game.now.last.event_id

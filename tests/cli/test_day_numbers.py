@@ -182,7 +182,7 @@ def test_correct_does_not_take_another_game_for_its_own(
     (one,) = json.loads(done.stdout)["rejected"]
     assert (one["code"], one["message"]) == (
         "id-conflict",
-        "'2024-09-17-1' is another game; a table without numbers is compared by: ratings import FILE --sync",
+        "'2024-09-17-1' is another game; to compare a table without ids run: ratings import FILE --sync",
     )
 
 
