@@ -33,7 +33,7 @@ from ratings_ledger.ledger.events.canonical import format_instant as _format_ins
 from ratings_ledger.ledger.events.canonical import parse_object as _parse_object
 from ratings_ledger.ledger.events.fields import read_by as _read_by
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Precondition
+from ratings_ledger.ledger.intake.intake import ImportPolicy, IntakeResult, Precondition
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ratings_ledger.ledger.rejections import quote as _quote
 from ratings_ledger.ledger.store import log as _log
@@ -406,7 +406,7 @@ class Ledger:
         """
         policy, at = ImportPolicy(_read_recorder(by)), _format_instant(_clock.now())
 
-        def append(events: list[dict[str, Any]], precondition: Precondition) -> Imported:
+        def append(events: list[dict[str, Any]], precondition: Precondition) -> IntakeResult:
             return _propose(self._store, events, policy, precondition=precondition).append()
 
         return _require_head(_subscribe(self._store, league, player, at, seed, append).result)

@@ -23,7 +23,7 @@ from sqlalchemy import Engine, create_engine, event, make_url
 
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.intake.files import STDIN, Item
-from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy
+from ratings_ledger.ledger.intake.intake import ImportPolicy, IntakeResult
 from ratings_ledger.ledger.store import postgres, sqlite
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
@@ -230,7 +230,7 @@ def coded(code: str) -> sqlite3.OperationalError:
     return error
 
 
-def taken_in(db: str, lines: str, by: str | None = None, **terms: Any) -> Imported:
+def taken_in(db: str, lines: str, by: str | None = None, **terms: Any) -> IntakeResult:
     """What became of lines of JSON that are recorded as a program does it, without a batch of their own."""
     items = [Item(STDIN, number, line.encode(), None) for number, line in enumerate(lines.splitlines(), 1) if line]
     return propose(open_ledger(db), items, ImportPolicy(by or getpass.getuser(), **terms)).append()

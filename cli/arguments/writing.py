@@ -13,7 +13,7 @@ from ratings_ledger.cli.arguments.views import keep_new_names, newest_ladders, o
 from ratings_ledger.cli.output.appended import print_entered, print_recorded
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.intake.files import Entry, Item
-from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy
+from ratings_ledger.ledger.intake.intake import ImportPolicy, IntakeResult
 from ratings_ledger.ledger.rejections import Refused, Rejection
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.new_names import Refusing
@@ -67,7 +67,7 @@ class WriteContext:
     def _known(self) -> Known:
         return Known(self.policy.strict, newest_ladders)
 
-    def finish(self, plan: Proposal, progress: Callable[[int], None] = lambda appended: None) -> Imported:
+    def finish(self, plan: Proposal, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
         """Append a proposal, unless this is a dry run, and return its result."""
         if self.dry_run:
             return plan.result
@@ -93,11 +93,11 @@ class WriteContext:
     def refuse(self, type_name: str, problem: Refused) -> int:
         """Report that an event was refused before it was proposed; return the exit code."""
         refused = build_decision_outcome(
-            Imported.refused(problem), type_name, None, dry_run=self.dry_run, impact=Impact()
+            IntakeResult.refused(problem), type_name, None, dry_run=self.dry_run, impact=Impact()
         )
         return emit(refused, self.form, print_entered)
 
-    def report(self, result: Imported, impact: Impact | None = None, **more: Any) -> int:
+    def report(self, result: IntakeResult, impact: Impact | None = None, **more: Any) -> int:
         """Report the result for events of any type; return the exit code."""
         return emit(build_import_outcome(result, self.dry_run, impact, **more), self.form, print_recorded)
 

@@ -34,11 +34,11 @@ def follow(db: str, policy: ImportPolicy) -> int:
         result.rejected_count = 0  # each line gets its own answer; the notes about the other lines still matter
         note_new(result)
         # note each reason once, with its first game: how many there are is known only at the end
-        result.homeless = {
-            reason: games._replace(number=1) for reason, games in result.homeless.items() if reason not in noted
+        result.unranked = {
+            reason: games._replace(number=1) for reason, games in result.unranked.items() if reason not in noted
         }
         result.leagues = [note for note in result.leagues if note not in noted]
-        noted.update(result.homeless, result.leagues)
+        noted.update(result.unranked, result.leagues)
         note_homeless(result)
         note_leagues(result)
 

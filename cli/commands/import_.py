@@ -23,7 +23,7 @@ from ratings_ledger.cli.output.ways_on import note_ways_on
 from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
 from ratings_ledger.ledger.events.batches import batch_name
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
-from ratings_ledger.ledger.intake.intake import Imported, Reject
+from ratings_ledger.ledger.intake.intake import IntakeResult, Reject
 from ratings_ledger.ledger.intake.tables.aliases import own_names
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.own_files import name_file_in_errors
@@ -120,7 +120,7 @@ def import_(  # its parameters are its options, one a line
     how = replace(how, policy=policy, dry_run=how.dry_run or previewing)
     with how.ledger.reading() as connection:
         if problems:
-            return how.report(Imported(rejected=problems, rejected_count=len(problems), head=head(connection)))
+            return how.report(IntakeResult(rejected=problems, rejected_count=len(problems), head=head(connection)))
         options = add_ledger_facts(connection, described)._replace(checks_all=not (keep_going or syncing))
 
     def save(plan: Proposal, used: TableOptions) -> None:

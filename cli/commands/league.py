@@ -22,7 +22,7 @@ from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.standings import print_standings, print_standings_csv
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import to_nfc
-from ratings_ledger.ledger.intake.intake import Imported, Precondition
+from ratings_ledger.ledger.intake.intake import IntakeResult, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
 from ratings_ledger.ledger.validation.leagues import PLAYERS, require_league
@@ -54,7 +54,7 @@ def create(
         try:
             refuse_unscored_league(connection, game)
         except Refused as problem:
-            return how.report(Imported.refused(problem, newest))
+            return how.report(IntakeResult.refused(problem, newest))
     created = {"type": "league.created", "occurred_at": _format_at(how, at, zone), "data": data}
     return how.report(_append_steps(how, [created]))
 
@@ -73,7 +73,7 @@ def join(how: WriteContext, name: str, player: str, seed: str | None, at: str | 
         subscription = subscribe(how.ledger, name, player, instant, seed, partial(_append_steps, how))
     except Refused as problem:
         with how.ledger.reading() as connection:
-            return how.report(Imported.refused(problem, head(connection)))
+            return how.report(IntakeResult.refused(problem, head(connection)))
     if how.form == "json" or not subscription.result.appended:
         return how.report(subscription.result)
     render.echo(f"{render.plain(player)} is in {name}: {subscription.players + 1} of {PLAYERS} players.")
@@ -101,7 +101,7 @@ def _format_at(how: WriteContext, at: str | None, zone: str | None) -> str:
 
 def _append_steps(
     how: WriteContext, events: list[dict[str, Any]], precondition: Precondition = lambda connection: None
-) -> Imported:
+) -> IntakeResult:
     """Append some steps of a league in one transaction; report only one refusal."""
     result = how.finish(how.propose(events, precondition=precondition))
     result.rejected = result.rejected[:1]

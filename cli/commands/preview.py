@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output.appended import note_games
-from ratings_ledger.ledger.intake.intake import Imported
+from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.projections.admission.previews import PreviewBuilder
 from ratings_ledger.projections.admission.proposals import Proposal
@@ -17,12 +17,12 @@ def preview(
     options: TableOptions,
     propose: Callable[..., Proposal],
     save: Callable[[Proposal, TableOptions], None],
-) -> tuple[int, Imported]:
+) -> tuple[int, IntakeResult]:
     """Show the preview, and save how the files were read; close names are only reported.
 
     Returns the exit code, and what an import would come to.
     """
-    how = replace(how, policy=how.policy._replace(close_told=True))
+    how = replace(how, policy=how.policy._replace(report_close=True))
     builder = PreviewBuilder()
     plan = propose(how, options, understood=builder.add)
     save(plan, options)

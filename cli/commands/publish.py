@@ -15,7 +15,7 @@ from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.fields import to_nfc
-from ratings_ledger.ledger.intake.intake import Imported
+from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.runs import record_run
 from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
@@ -187,7 +187,7 @@ def _published(
 
 def _refused(how: WriteContext, ladder: str, at: Coordinates, problem: Refused, times: Times) -> ListOutcome:
     """Return that a list is not published, and why."""
-    refused = Imported.refused(problem)
+    refused = IntakeResult.refused(problem)
     return ListOutcome(
         ladder,
         ABSENT,

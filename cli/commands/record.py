@@ -15,7 +15,7 @@ from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.types import read_event
-from ratings_ledger.ledger.intake.intake import Imported
+from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.intake.parsing import CellSyntax
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log
@@ -87,7 +87,7 @@ def record(
         event, league = _complete_event(ledger, event, at, zone, notes)
     result, impact = _propose_event(how, event, quiet or was_shown, notes)
     if was_shown:
-        result.new_players, result.new_ladders, result.homeless = [], [], {}
+        result.new_players, result.new_ladders, result.unranked = [], [], {}
     if undated and isinstance(event, dict) and [rejection.code for rejection in result.rejected] == ["id-conflict"]:
         # without a time of its own, it is the same event if everything else is the same
         event["occurred_at"] = _find_recorded_time(ledger, event)
@@ -104,7 +104,7 @@ def _find_scored_game(ledger: Ledger) -> str | None:
         return find_only_game(connection)
 
 
-def _note_result(result: Imported, league: str | None) -> None:
+def _note_result(result: IntakeResult, league: str | None) -> None:
     """Note further facts about the recorded game, and the `league` that it was put into."""
     if league is not None and not result.rejected_count:
         render.note(f"note: this is a game of the league {render.plain(league)}, and is recorded for it")
@@ -178,7 +178,7 @@ def _read_event(*options: str | None) -> dict[str, Any] | Refused:
 
 def _propose_event(
     how: WriteContext, event: dict[str, Any] | Refused, quiet: bool, notes: LeagueNotes
-) -> tuple[Imported, Impact | None]:
+) -> tuple[IntakeResult, Impact | None]:
     """Return the result of recording an event, and its impact if that is wanted and quick to work out."""
     plan = how.propose([event], league_notes=notes)
     is_match = how.dry_run or (not quiet and plan.is_small())

@@ -8,7 +8,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import print_differing_lists, print_impact
 from ratings_ledger.cli.output.previewed import describe_new, print_preview
 from ratings_ledger.cli.output.survey import note_no_timed
-from ratings_ledger.ledger.intake.intake import Imported
+from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.validation.new_names import TOLD_MAX, describe_close_names
 from ratings_ledger.projections.admission.outcomes import (
@@ -64,9 +64,9 @@ _PLACE = re.compile(r"(?:.+?!)?(?P<cell>[A-Z]{1,3}[1-9]\d*|(?<=!)[1-9]\d*)(?: \(
 LISTED_CELLS = 3
 
 
-def note_homeless(result: Imported) -> None:
+def note_homeless(result: IntakeResult) -> None:
     """Note games that are on no ladder, one for each reason with their number, unless something was refused."""
-    reasons = [] if result.rejected_count else [*result.homeless.items()]
+    reasons = [] if result.rejected_count else [*result.unranked.items()]
     for reason, games in reasons[:SHOWN_REJECTIONS]:
         number = f" ({games.number:,} games)" if games.number > 1 else ""
         render.note(f"note: on no ladder, such as {render.plain(games.first)}{number}: {reason}")
@@ -77,19 +77,19 @@ def note_homeless(result: Imported) -> None:
         )
 
 
-def note_voided(result: Imported) -> None:
+def note_voided(result: IntakeResult) -> None:
     """Note recorded games that do not count, unless something was refused."""
-    for note in result.voided_told if not result.rejected_count else ():
+    for note in result.voided_notes if not result.rejected_count else ():
         render.note(f"note: {render.plain(note)}")
 
 
-def note_leagues(result: Imported) -> None:
+def note_leagues(result: IntakeResult) -> None:
     """Note open and wrong games of leagues, unless something was refused."""
     for note in result.leagues if not result.rejected_count else ():
         render.note(f"note: {render.plain(note)}")
 
 
-def note_games(result: Imported) -> None:
+def note_games(result: IntakeResult) -> None:
     """Report what is odd about games that are taken: no ladder has them, their league, or a void."""
     note_homeless(result)
     note_leagues(result)
@@ -103,9 +103,9 @@ def print_recorded(outcome: ImportOutcome) -> None:
     if outcome.preview is not ABSENT:
         print_preview(outcome.preview, outcome)
         about_files = tuple(f"{file.file}: " for file in outcome.preview.files)
-    for passed in (*result.notes, *result.passed):
-        if not passed.startswith(about_files):
-            render.note(f"note: {render.plain(passed)}")
+    for note in (*result.notes, *result.accepted_defects):
+        if not note.startswith(about_files):
+            render.note(f"note: {render.plain(note)}")
     if outcome.sync is not ABSENT and not (result.rejected and not outcome.sync.games):
         print_sheet_differences(outcome.sync)
     causes = _group_by_cause(result.rejected)
@@ -157,7 +157,7 @@ def _describe_repeats(rejections: list[Rejection]) -> str:
     return f" ({again:,} more like this, the last in line {rejections[-1].line})" if again else ""
 
 
-def note_new(result: Imported) -> None:
+def note_new(result: IntakeResult) -> None:
     """Note new ladders, new players unless nothing was taken, and names that are close to others."""
     if result.new_ladders and not result.rejected_count:
         _note_names("new ladder", [*map(short_name, result.new_ladders)], result.close_ladders)
@@ -203,7 +203,7 @@ def print_entered(outcome: DecisionOutcome) -> None:
     print_impact(outcome.impact)
 
 
-def print_refused(result: Imported) -> None:
+def print_refused(result: IntakeResult) -> None:
     """Print why nothing was recorded."""
     for rejection in result.rejected[:SHOWN_REJECTIONS]:
         render.note(format_rejection(rejection))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.files import STDIN
-from ratings_ledger.ledger.intake.intake import REJECTIONS_MAX, Imported
+from ratings_ledger.ledger.intake.intake import REJECTIONS_MAX, IntakeResult
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 
 # What options say of a table, and have to say again of the next one; --set and --zone say it of games.
@@ -12,7 +12,7 @@ ANSWERS = ("renamed", "sheet", "layout", "dates", "encoding", "ties", "partners"
 
 
 def note_ways_on(
-    result: Imported, files: Sequence[str], options: TableOptions, *, is_kept: bool, keeps_going: bool
+    result: IntakeResult, files: Sequence[str], options: TableOptions, *, is_kept: bool, keeps_going: bool
 ) -> None:
     """Note which option helps next, if one does.
 
@@ -21,9 +21,9 @@ def note_ways_on(
         keeps_going: whether the import records what has no fault.
     """
     if result.rejected_count:
-        if result.sound and not keeps_going and _is_only_in_rows(result):
-            rest = f"records {'it' if result.sound == 1 else 'them'}, and writes the rest to FILE.rejects.jsonl"
-            render.note(f"note: {render.count(result.sound, 'game')} without a fault; --keep-going {rest}")
+        if result.valid and not keeps_going and _is_only_in_rows(result):
+            rest = f"records {'it' if result.valid == 1 else 'them'}, and writes the rest to FILE.rejects.jsonl"
+            render.note(f"note: {render.count(result.valid, 'game')} without a fault; --keep-going {rest}")
         return
     if result.game is not None and not options.games:
         publish = f"ratings rules publish --shipped elo --game {result.game}"
@@ -33,7 +33,7 @@ def note_ways_on(
         render.note("note: --save-profile club.toml keeps these options, --profile club.toml takes them")
 
 
-def _is_only_in_rows(result: Imported) -> bool:
+def _is_only_in_rows(result: IntakeResult) -> bool:
     """Tell whether all faults are in rows, so that other rows are not affected."""
     if len(result.rejected) >= REJECTIONS_MAX or result.counting:
         return False

@@ -15,7 +15,7 @@ from ratings_ledger.ledger.events.canonical import parse_object
 from ratings_ledger.ledger.events.records import ZERO, EventRow, restore_row
 from ratings_ledger.ledger.events.revisions import SUPERSEDING, find_superseded
 from ratings_ledger.ledger.intake.files import read_lines
-from ratings_ledger.ledger.intake.intake import Imported
+from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.intake.spool import Lines
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.appending import append_restored, require_empty
@@ -45,7 +45,7 @@ class BackupContents(NamedTuple):
     """The content of a backup: the head after each file, and the defects that `incomplete` accepted."""
 
     heads: list[Place]
-    passed: list[str]
+    accepted_defects: list[str]
 
     @property
     def head(self) -> Place:
@@ -65,7 +65,7 @@ def restore(
     ledger: Ledger,
     backup: BackupFiles,
     ladders: LadderChecksAt = skip_ladder_checks,
-) -> Imported:
+) -> IntakeResult:
     """Store the lines of a backup verbatim, or none of them. Raises `NotEmpty`, `StoreUnavailable`."""
     require_empty(ledger)
 
@@ -73,8 +73,8 @@ def restore(
         contents = check_backup(backup)
         latest = store_backup(ledger, backup, contents, ladders)
     except RefusedFile as refused:
-        return Imported(rejected=[refused.rejection], rejected_count=1)
-    return Imported(appended=latest.position, head=latest, passed=contents.passed)
+        return IntakeResult(rejected=[refused.rejection], rejected_count=1)
+    return IntakeResult(appended=latest.position, head=latest, accepted_defects=contents.accepted_defects)
 
 
 def store_backup(
@@ -141,7 +141,7 @@ def _read_rows_of_file(
     latest, end, number = before, None, 0
     if before.position:
         _refuse_another_ledger(name, before, backup.incomplete)
-    lines = _read_lines(name, backup.incomplete, contents.passed)
+    lines = _read_lines(name, backup.incomplete, contents.accepted_defects)
     for number, line in lines:
         try:
             if end is not None:
@@ -159,7 +159,7 @@ def _read_rows_of_file(
             refuse(row)
         except Refused as problem:
             if backup.incomplete and problem.code in CUT_OFF and next(lines, None) is None:
-                contents.passed.append(f"{name}: line {number} is cut off; it is left out")
+                contents.accepted_defects.append(f"{name}: line {number} is cut off; it is left out")
                 break
             raise Refused(problem.code, problem.message, number) from None
         latest = Head(row.position, row.chain_hash, row.recorded_at)
@@ -168,14 +168,14 @@ def _read_rows_of_file(
     return latest
 
 
-def _read_lines(name: str, incomplete: bool, passed: list[str]) -> Iterator[tuple[int, bytes]]:
+def _read_lines(name: str, incomplete: bool, accepted_defects: list[str]) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file; with `incomplete`, the readable ones of a compressed file that was cut off."""
     try:
         yield from read_lines(name)
     except Refused as problem:
         if not incomplete or not isinstance(problem.__cause__, EOFError):
             raise
-        passed.append(f"{name} is cut off")
+        accepted_defects.append(f"{name} is cut off")
 
 
 def _refuse_another_ledger(name: str, before: Head, incomplete: bool) -> None:
@@ -236,7 +236,7 @@ def _refuse_end(
         if end.head != head and not backup.incomplete:
             raise Refused("end-mismatch", message, line)
     if backup.incomplete and (end is None or end.head != head):
-        contents.passed.append(f"{name}: {message}")
+        contents.accepted_defects.append(f"{name}: {message}")
 
 
 def _to_place(head: Head) -> Place:

@@ -16,9 +16,9 @@ from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.intake.files import STDIN, Entry, FileDigest, FileNote, Item, Progress
 from ratings_ledger.ledger.intake.intake import (
     REJECTIONS_MAX,
-    Imported,
     ImportPolicy,
     Intake,
+    IntakeResult,
     WaitingDraft,
     first_occurrence,
 )
@@ -123,7 +123,7 @@ class FileIntake(Intake):
         self._spool.look_ahead(outcome[0] for outcome in outcomes if isinstance(outcome, tuple))
         super()._check_block(block)
 
-    def _take_note(self, entry: BlockEntry) -> None:
+    def _process_note(self, entry: BlockEntry) -> None:
         if isinstance(entry, Progress):
             self._reading(entry)
         elif isinstance(entry, FileDigest):
@@ -136,19 +136,19 @@ class FileIntake(Intake):
             if entry.read is not None:
                 self.result.tables[entry.file] = entry.read
         else:
-            super()._take_note(entry)
+            super()._process_note(entry)
 
-    def _take_item(self, entry: ParsedItem, known: Iterator[tuple[bool, Rejection | None]]) -> None:
+    def _process_item(self, entry: ParsedItem, known: Iterator[tuple[bool, Rejection | None]]) -> None:
         if entry.item.file not in self._unsaid:
             self._understood(entry)
-        super()._take_item(entry, known)
+        super()._process_item(entry, known)
 
     def _refuse_item(self, entry: ParsedItem, problem: Rejection, names: Iterable[str]) -> None:
         if (game_id := entry.item.rows_of) is not None:
             problem = self._refuse_rows(entry.item, game_id, problem)
         super()._refuse_item(entry, problem, names)
 
-    def _take(
+    def _admit_draft(
         self, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
     ) -> Rejection | None:
         if (item.file, item.rows_of) in self._rejected_games:
@@ -156,7 +156,7 @@ class FileIntake(Intake):
         if item.file in self._unsaid:
             self._newcomers.meet(draft.type, data, first_occurrence(item))
             return None
-        return super()._take(item, draft, data, known)
+        return super()._admit_draft(item, draft, data, known)
 
     def _is_left_out(self, draft: Draft, data: dict[str, Any]) -> bool:
         """Tell whether an event is about a batch of another ledger: the log would have it at another position."""
@@ -170,7 +170,7 @@ class FileIntake(Intake):
             self._left_out.add(draft.event_id)
         return is_left_out
 
-    def _against_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
+    def _compare_with_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
         is_same_id = waiting.draft.event_id == draft.event_id
         if is_same_id and item.rows_of is not None and waiting.rows is not None and waiting.file == item.file:
             problem: Rejection | None = rows_apart_rejection(draft.subject)
@@ -183,10 +183,10 @@ class FileIntake(Intake):
             self.result.counting.add(item.file)
             return Rejection("id-conflict", describe_counting_column(column))
         else:
-            problem = super()._against_waiting(item, draft, waiting)
-        return self._with_way_out(problem, draft, item) if item.is_numbered else problem
+            problem = super()._compare_with_waiting(item, draft, waiting)
+        return self._add_remedy(problem, draft, item) if item.is_numbered else problem
 
-    def _way_out(self, draft: Draft, item: Item) -> tuple[str, str]:
+    def _find_remedy(self, draft: Draft, item: Item) -> tuple[str, str]:
         game_id = draft.subject.partition(":")[2]
         is_given = item.file not in ("", STDIN) and self._numbers.has_imported(item.file, game_id)
         if (void := self._void_of(draft)) is not None:
@@ -228,7 +228,7 @@ class FileIntake(Intake):
                 self._note(apart, waiting.file, waiting.line, waiting.rows)
         return rows_apart_rejection(game_id) if is_block and again and problem.code != "game-incomplete" else problem
 
-    def append(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
+    def append(self, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
         """Append what was checked, unless it is refused, in transactions of at most `CHUNK_EVENTS` if it is not whole.
 
         Raises `BadArgument` the second time, `ClockBehind`, `StoreUnavailable`.
@@ -255,8 +255,8 @@ class FileIntake(Intake):
     def _prepare_last_drafts(self, chunk: Sequence[WaitingDraft]) -> BuildLastDrafts | None:
         return partial(self._batch_drafts, chunk) if self._is_last and self._has_batches else None
 
-    def _take_stored(self, chunk: Sequence[WaitingDraft], done: AppendResult) -> None:
-        super()._take_stored(chunk, done)
+    def _count_stored(self, chunk: Sequence[WaitingDraft], done: AppendResult) -> None:
+        super()._count_stored(chunk, done)
         if self._has_batches:
             fresh = [index for index in range(len(chunk)) if index not in done.known]
             first = done.head.position - done.appended + 1

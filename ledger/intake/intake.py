@@ -51,14 +51,14 @@ Precondition = Callable[[Connection], None]
 class ImportPolicy(NamedTuple):
     """Who records events, and which checks are waived.
 
-    ignore_clock:    append events although the last one is dated ahead of this machine's time
+    ignore_clock:    append events although the last one was recorded after this machine's time
     any_date:        accept games dated more than a day ahead, or before 1900
     allow_uncounted: accept games that a ladder's rule cannot score
     refusing:        where to refuse new names that are close to others
     strict:          refuse all new names there, and games that begin a ladder
     keep_going:      append the valid events although others are refused
     accepted:        new names to accept although they are close to others
-    close_told:      report names that are close to others, but accept them
+    report_close:    report names that are close to others, but accept them
     new_game:        accept games of tables that no ruleset scores
     """
 
@@ -70,7 +70,7 @@ class ImportPolicy(NamedTuple):
     strict: bool = False
     keep_going: bool = False
     accepted: frozenset[str] = frozenset()
-    close_told: bool = False
+    report_close: bool = False
     new_game: bool = False
 
 
@@ -82,8 +82,8 @@ class GamesOfReason(NamedTuple):
 
 
 @dataclass
-class Imported:
-    """The result of an intake; `rejected` holds the first `REJECTIONS_MAX` refusals, `rejected_count` counts all."""
+class IntakeResult:
+    """The result of an intake; `rejected` has the first `REJECTIONS_MAX` refusals, `rejected_count` counts all."""
 
     appended: int = 0
     existing: int = 0
@@ -93,31 +93,31 @@ class Imported:
     head: Head | None = None
     # files with a column of ids that numbers the games of each day anew
     counting: set[str] = field(default_factory=set)
-    # of a refused input, how many events have nothing wrong; and the game of the first that is to be appended
-    sound: int = 0
+    # if the input is refused, the number of its valid events; and the game of the first event to append
+    valid: int = 0
     game: str | None = None
     # the players new to the ledger, and those of them close to others
     new_players: list[str] = field(default_factory=list)
     close: dict[str, CloseName] = field(default_factory=dict)
     alike: dict[str, list[str]] = field(default_factory=dict)
-    # sentences about tables, how each file's table was read, and the options to read the next one alike
+    # sentences about tables, how each file's table was read, and the options that read the next one the same way
     notes: list[str] = field(default_factory=list)
     tables: dict[str, TableRead] = field(default_factory=dict)
     read_as: TableOptions | None = None
     # the defects of files that a restore accepted
-    passed: list[str] = field(default_factory=list)
-    # the new ladders, and the known names that theirs are close to
+    accepted_defects: list[str] = field(default_factory=list)
+    # the new ladders, and the existing names that theirs resemble
     new_ladders: list[str] = field(default_factory=list)
     close_ladders: dict[str, str] = field(default_factory=dict)
-    # the games of each reason why games are on no ladder, and sentences about leagues
-    homeless: dict[str, GamesOfReason] = field(default_factory=dict)
+    # for each reason why games are on no ladder, those games; and sentences about leagues
+    unranked: dict[str, GamesOfReason] = field(default_factory=dict)
     leagues: list[str] = field(default_factory=list)
     # the voids of games that are already recorded but do not count, by game_id, and sentences about them
     voided: dict[str, KnownEvent] = field(default_factory=dict)
-    voided_told: list[str] = field(default_factory=list)
+    voided_notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def refused(cls, problem: Refused, head: Head | None = None) -> Imported:
+    def refused(cls, problem: Refused, head: Head | None = None) -> IntakeResult:
         """Return the result for an event that was refused before it was created."""
         return cls(rejected=[problem.rejection()], rejected_count=1, head=head)
 
@@ -150,7 +150,7 @@ class WaitingDrafts(EventLookup, Protocol):
         """Return the draft with the same id, or of the same game, or None."""
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """Yield the drafts whose text holds one of these names as a whole string, in order."""
+        """Yield the drafts whose text contains one of these names as a whole string, in order."""
 
     def remove(self, event_id: str) -> None:
         """Remove a draft."""
@@ -197,7 +197,7 @@ class DraftList(WaitingDrafts):
         return self._still_waiting(self._batch.where(column, value))
 
     def naming(self, names: Iterable[str]) -> Iterator[KnownEvent]:
-        """Yield the drafts whose text holds one of these names as a whole string, in order."""
+        """Yield the drafts whose text contains one of these names as a whole string, in order."""
         return self._still_waiting(self._batch.naming(names))
 
     def _still_waiting(self, events: Iterable[KnownEvent]) -> Iterator[KnownEvent]:
@@ -215,10 +215,10 @@ class DraftList(WaitingDrafts):
 class Intake:
     """Checked events that wait to be appended in one transaction; `result` reports their outcome."""
 
-    # whether the events are those of whole files, each of which is recorded as a batch
+    # whether each input file is recorded as a batch
     _has_batches = False
 
-    # the hooks are for single callers, and keyword-only
+    # each hook has one caller, so all are keyword-only
     def __init__(
         self,
         ledger: Ledger,
@@ -243,27 +243,26 @@ class Intake:
             policy: The recorder, and the checks that are waived.
             ladders: Creates the checks of the ladders.
             newcomers: Determines the new names, and which of them are refused.
-            based_on: By subject the id or position of the last event about it that the writer knew; changes since then
-                are refused.
+            based_on: For optimistic locking: the id or position of the last event that the writer saw, by subject.
             precondition: A check that runs now, and again under the lock if others appended.
             clock: Returns the current time.
             reject: Called with every refusal.
             on_stored: Called with every event that is then in the log.
             waiting: The storage of waiting drafts, by default in memory.
-            numbered: Give refusals the number of their event where there is no file.
+            numbered: Number refusals by their event if there is no file.
 
         Raises:
             ClockBehind, StoreUnavailable.
         """
         self.ledger = ledger
         self.policy = policy
-        self.result = Imported()
+        self.result = IntakeResult()
         self._clock = clock = clock or system_clock.now
         self._precondition, self._reject, self._on_stored = precondition, reject, on_stored
         self._newcomers = newcomers or Newcomers(lambda connection: (), "")
         self._based_on = {} if based_on is None else based_on
         self._clock_events: RepeatedClockEvents | None = None
-        self._told_ways = set[tuple[str, str]]()
+        self._reported_remedies = set[tuple[str, str]]()
         # by file and line, the names of games whose places have a gap
         self._names_of_gaps: dict[tuple[str, int], frozenset[str]] = {}
         self.waiting: WaitingDrafts = DraftList() if waiting is None else waiting
@@ -292,14 +291,14 @@ class Intake:
         self.waiting.close()
 
     def refuse(self, problem: Refused, file: str = "", line: int = 0) -> None:
-        """Refuse the checked events, for a reason of the caller."""
+        """Refuse the checked events for a reason that the caller found."""
         self._note(problem.rejection(), file, line, None)
         self.result.would_append = 0
 
-    def append(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
+    def append(self, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
         """Append the checked events in one transaction, unless they are refused.
 
-        Raises `BadArgument` the second time, `ClockBehind`, `StoreUnavailable`.
+        Raises `BadArgument` if called twice, `ClockBehind`, `StoreUnavailable`.
         """
         self._refuse_closed()
         if not self.is_refused and self.waiting.count:
@@ -310,7 +309,7 @@ class Intake:
 
     def _refuse_closed(self) -> None:
         if self._is_closed:
-            raise BadArgument("these events were appended or given back; propose them again")
+            raise BadArgument("this proposal is already committed or closed; propose the events again")
 
     # checking
 
@@ -318,7 +317,7 @@ class Intake:
         self._check(items)
         if self._clock_events is not None:
             self.result.notes += self._clock_events.notes()
-        self._introduce(self._newcomers)
+        self._report_new_names(self._newcomers)
         if not self.is_refused:
             self.result.would_append = self.waiting.count
         if self.waiting.count and not self.result.rejected_count:
@@ -340,20 +339,20 @@ class Intake:
         known = ((index in found, found.get(index)) for index in range(len(drafts)))
         for entry in block:
             if isinstance(entry, ParsedItem):
-                self._take_item(entry, known)
+                self._process_item(entry, known)
             else:
-                self._take_note(entry)
+                self._process_note(entry)
 
-    def _take_note(self, entry: BlockEntry) -> None:
-        """Handle an entry of a file that is no event."""
+    def _process_note(self, entry: BlockEntry) -> None:
+        """Handle an entry of a file that is not an event."""
         if isinstance(entry, Rejection):
             self._note(entry, entry.file, entry.line, None)
 
-    def _take_item(self, entry: ParsedItem, known: Iterator[tuple[bool, Rejection | None]]) -> None:
+    def _process_item(self, entry: ParsedItem, known: Iterator[tuple[bool, Rejection | None]]) -> None:
         """Accept or refuse an item; `known` yields whether the log has the draft, and the refusal if it differs."""
         if isinstance(entry.outcome, Refused):
             self._refuse_item(entry, entry.outcome.rejection(), entry.names)
-        elif (problem := self._take(entry.item, *entry.outcome, next(known))) is not None:
+        elif (problem := self._admit_draft(entry.item, *entry.outcome, next(known))) is not None:
             draft, data = entry.outcome
             self._refuse_item(entry, problem, TYPES[draft.type].brings(data))
 
@@ -361,18 +360,18 @@ class Intake:
         item = entry.item
         self._note(problem, item.file, item.line, item.source)
         self._newcomers.mention(names)
-        # what is wrong with its names is told already, or told with everything else
+        # problems with its names are reported separately
         if not self.policy.keep_going and problem.code not in REFUSED_NAMES:
             self._newcomers.meet_refused(names, first_occurrence(item))
             if problem.code == "place-gap" and len(self.result.rejected) < REJECTIONS_MAX:
                 self._names_of_gaps[item.file, item.line] = frozenset(names)
 
-    def _take(
+    def _admit_draft(
         self, item: Item, draft: Draft, data: dict[str, Any], known: tuple[bool, Rejection | None]
     ) -> Rejection | None:
         """Let a draft wait, or count it as existing; return its refusal if it is refused."""
         if self.result.voided and draft.type != "game.recorded":
-            # the input itself decides about the voided game
+            # the input itself changes the voided game
             self.result.voided.pop(draft.subject.removeprefix("game:"), None)
         if draft.type in COUNTED_CLOCK_TYPES:
             self._clock_events = self._clock_events or RepeatedClockEvents()
@@ -380,18 +379,18 @@ class Intake:
         if known[0]:
             problem = known[1]
             if problem is not None and (item.table or self._void_of(draft) is not None):
-                problem = self._with_way_out(
+                problem = self._add_remedy(
                     check_repeated_game(Log(self._connection), self._people, draft, problem), draft, item
                 )
             if problem is None:
                 self._count_existing(item, draft)
             return problem
         if (waiting := self.waiting.find(draft)) is not None:
-            return self._against_waiting(item, draft, waiting)
+            return self._compare_with_waiting(item, draft, waiting)
         if self._is_left_out(draft, data):
             return None
         if draft.type == "import.recorded" and not self._has_batches:
-            draft = draft._replace(position=None)  # a stated position does not count: the event comes from no file
+            draft = draft._replace(position=None)  # ignored, because the event does not come from a file
         try:
             if item.table and not self.policy.new_game and draft.type == "game.recorded":
                 self._validator.refuse_unknown_game(data)
@@ -419,16 +418,17 @@ class Intake:
         if last is not None and self._based_on[draft.subject] not in (last.event_id, last.position):
             what = draft.subject.partition(":")[2]
             raise Refused(
-                "changed-meanwhile", f"{quote(what)} was last changed at position {last.position}; look at it again"
+                "changed-meanwhile",
+                f"{quote(what)} changed at position {last.position} since you read it; read it and decide again",
             )
 
     def _build(self, draft: Draft) -> None:
-        """Build the record of a draft to check that it is possible. Raises `Refused`."""
+        """Check that a record can be built from a draft. Raises `Refused`."""
         assert self.result.head is not None
         position = self.result.head.position + self.waiting.count + 1
         build_record(draft, position, self._recorded_at, draft.by or self.policy.by, draft.supersedes)
 
-    def _against_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
+    def _compare_with_waiting(self, item: Item, draft: Draft, waiting: WaitingDraft) -> Rejection | None:
         """Compare a draft with the waiting one of the same id or game; return the refusal if they differ."""
         if waiting.draft.event_id != draft.event_id:
             return game_exists_rejection(draft, waiting.draft.event_id)
@@ -440,17 +440,17 @@ class Intake:
             f"the id {quote(draft.event_id)} has different content at {_describe_place(waiting)}",
         )
 
-    def _with_way_out(self, problem: Rejection | None, draft: Draft, item: Item) -> Rejection | None:
+    def _add_remedy(self, problem: Rejection | None, draft: Draft, item: Item) -> Rejection | None:
         """Add a remedy to the refusal of a game with the id of another one, once per file."""
         if problem is None or problem.code != "id-conflict":
             return problem
-        told, kind = self._way_out(draft, item)
-        if (item.file, kind) in self._told_ways:
+        remedy, kind = self._find_remedy(draft, item)
+        if (item.file, kind) in self._reported_remedies:
             return problem
-        self._told_ways.add((item.file, kind))
-        return problem._replace(message=f"{problem.message}; {told}")
+        self._reported_remedies.add((item.file, kind))
+        return problem._replace(message=f"{problem.message}; {remedy}")
 
-    def _way_out(self, draft: Draft, item: Item) -> tuple[str, str]:
+    def _find_remedy(self, draft: Draft, item: Item) -> tuple[str, str]:
         """Return a remedy for a game with the id of another one, and the kind of remedy."""
         void = self._void_of(draft)
         assert void is not None
@@ -478,40 +478,40 @@ class Intake:
         """Return the subjects of games with more than their first event."""
         return changed_games(self._connection, 0)
 
-    def _introduce(self, newcomers: Newcomers) -> None:
-        """Report the new names, and the refused ones with each game that has them."""
+    def _report_new_names(self, newcomers: Newcomers) -> None:
+        """Report the new names, and refuse each game with a refused one."""
         result, refused = self.result, newcomers.refusals(self._connection)
-        sound = 0 if refused else self.waiting.count
+        valid = 0 if refused else self.waiting.count
         result.new_players, result.alike = newcomers.names, newcomers.alike
         new_ids, opponents = newcomers.new_ids, dict[str, set[str]]()
         if refused:
-            named, told = set[str](), self._blame_tied_names(refused)
+            accepted_names, reported = set[str](), self._blame_tied_names(refused)
             for waiting in [*self.waiting]:
                 names = TYPES[waiting.draft.type].brings(parse_object(waiting.draft.data.encode()))
-                wrong = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
-                for name in wrong:
+                refused_names = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
+                for name in refused_names:
                     opponents.setdefault(name, set()).update(other for other in names if other != name)
-                if not wrong:
-                    sound += 1
-                    named.update(names)
+                if not refused_names:
+                    valid += 1
+                    accepted_names.update(names)
                 elif self.policy.keep_going:
                     self.waiting.remove(waiting.draft.event_id)
-                    self._note(refused[wrong[0]], waiting.file, waiting.line, waiting.rows)
+                    self._note(refused[refused_names[0]], waiting.file, waiting.line, waiting.rows)
                 else:
-                    for name in dict.fromkeys(wrong):
+                    for name in dict.fromkeys(refused_names):
                         self._note(refused[name], waiting.file, waiting.line, None)
-                        told.add(name)
-            for name in refused.keys() - told if not self.policy.keep_going else ():
+                        reported.add(name)
+            for name in refused.keys() - reported if not self.policy.keep_going else ():
                 self._note(refused[name], refused[name].file, refused[name].line, None)
             if self.policy.keep_going:
-                result.new_players = [name for name in result.new_players if name in named]
-                new_ids = [name for name in new_ids if name in named]
+                result.new_players = [name for name in result.new_players if name in accepted_names]
+                new_ids = [name for name in new_ids if name in accepted_names]
         result.close = {
             name: newcomers.close[name]._replace(opponents=frozenset(opponents.get(name, ())))
             for name in (*result.new_players, *new_ids)
             if name in newcomers.close
         }
-        result.sound = sound if result.rejected_count else 0
+        result.valid = valid if result.rejected_count else 0
         files = {rejection.file: None for rejection in result.rejected}
         order = {file: number for number, file in enumerate(files)}
         result.rejected.sort(key=lambda rejection: (order[rejection.file], rejection.line or 0))
@@ -538,9 +538,9 @@ class Intake:
     # appending
 
     def _append_chunk(self, chunk: Sequence[WaitingDraft], absent_at: int | None) -> int | None:
-        """Append drafts in one transaction, with `keep_going` without those that other writers have made invalid.
+        """Append drafts in one transaction; with `keep_going`, skip those that other writers have made invalid.
 
-        The log up to the position `absent_at`, if known, does not hold them. Returns that position for the next chunk.
+        The log up to the position `absent_at`, if known, does not contain them. Return that position for the next one.
         """
         while True:
             result = append(
@@ -563,14 +563,14 @@ class Intake:
                 return None
             refused = {index for index, _ in result.refused}
             chunk = [waiting for index, waiting in enumerate(chunk) if index not in refused]
-        self._take_stored(chunk, result)
+        self._count_stored(chunk, result)
         return result.head.position if absent_at == result.head.position - result.appended else None
 
     def _prepare_last_drafts(self, chunk: Sequence[WaitingDraft]) -> BuildLastDrafts | None:
         """Return a function that creates the last events of a chunk's transaction."""
         return None
 
-    def _take_stored(self, chunk: Sequence[WaitingDraft], done: AppendResult) -> None:
+    def _count_stored(self, chunk: Sequence[WaitingDraft], done: AppendResult) -> None:
         """Count the appended events."""
         for index, waiting in enumerate(chunk):
             self._on_stored(waiting.line, waiting.draft.event_id, index not in done.known)
@@ -590,12 +590,12 @@ class Intake:
 
 
 def first_occurrence(item: Item) -> FirstOccurrence:
-    """Return the occurrence of an item's names. Accounts are as distinct as the ids of events."""
+    """Return the occurrence of an item's names. Account names are unique, so close ones are not compared."""
     return FirstOccurrence(item.file, item.line, item.table and not item.accounts, item.form)
 
 
 def _describe_place(waiting: WaitingDraft) -> str:
-    """Describe where a waiting event stands: a line of a file, or its number among those of a program."""
+    """Describe where a waiting event comes from: a line of a file, or its number among those of a program."""
     return f"line {waiting.line} of {waiting.file}" if waiting.file else f"event {waiting.line} of these"
 
 
@@ -603,7 +603,7 @@ class RepeatedClockEvents:
     """A detector of repeated clock events in an input."""
 
     def __init__(self) -> None:
-        # by game: the latest millisecond, and its events by id; a server's time never decreases
+        # by game: the latest millisecond, and its events by id; the times of a server never decrease
         self._latest: dict[str, tuple[int, dict[str, Item]]] = {}
         self._first = ""
         self._count = 0

@@ -124,12 +124,12 @@ class Newcomers:
         strict: bool = False,
         accepted: Collection[str] = (),
         games: Callable[[Connection, Collection[str]], Mapping[str, int]] = lambda connection, names: {},
-        close_told: bool = False,
+        report_close: bool = False,
         ranks_club: Callable[[Connection, str, str], bool] = lambda connection, ladder, name: False,
     ) -> None:
         """Collect names by these rules.
 
-        With `strict` all new names are refused, otherwise those close to others and not `accepted`; with `close_told`
+        With `strict` all new names are refused, otherwise those close to others and not `accepted`; with `report_close`
         these are only reported. `ranks_club` tells whether a ladder ranks clubs and a club of this name has played.
         """
         self._ranks_club = ranks_club
@@ -140,7 +140,7 @@ class Newcomers:
         self._refusing = refusing
         self._strict = strict
         self._accepted = accepted
-        self._close_told = close_told
+        self._close_told = report_close
         self._first: dict[str, FirstOccurrence] = {}
         # the new ids of renames, each with the old id and the first occurrence
         self._renamed: dict[str, tuple[str, FirstOccurrence]] = {}

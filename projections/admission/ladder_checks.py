@@ -77,7 +77,7 @@ class Admission:
         until: int,
         *,
         allow_uncounted: bool = False,
-        homeless: dict[str, GamesOfReason] | None = None,
+        unranked: dict[str, GamesOfReason] | None = None,
         league_notes: LeagueNotes | None = None,
         new_ladders: NewLadders | None = None,
         facts: Callable[[Connection], Facts] | None = None,
@@ -88,13 +88,13 @@ class Admission:
             connection: the open ledger.
             until: the last position to read.
             allow_uncounted: whether to accept games that a ladder cannot score.
-            homeless: receives the games for each reason why games are on no ladder.
+            unranked: receives the games for each reason why games are on no ladder.
             league_notes: collects notes about leagues.
             new_ladders: collects the ladders that the games create.
             facts: returns facts that were decoded before, at whatever position.
         """
         self.allow_uncounted = allow_uncounted
-        self._homeless = homeless
+        self._homeless = unranked
         self._league_notes = league_notes
         self._new_ladders = new_ladders
         self._load_known_facts = facts

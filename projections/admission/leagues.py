@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
 
-from ratings_ledger.ledger.intake.intake import Imported, Precondition
+from ratings_ledger.ledger.intake.intake import IntakeResult, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
 from ratings_ledger.ledger.store.opening import Ledger
@@ -17,13 +17,13 @@ from ratings_ledger.projections.admission.ladder_checks import Admission
 # of concurrent subscriptions, one succeeds in each round, so a player needs at most one attempt per seat
 ATTEMPTS = PLAYERS + 2
 # checks events and appends them in one transaction, unless the precondition fails
-Append = Callable[[list[dict[str, Any]], Precondition], Imported]
+Append = Callable[[list[dict[str, Any]], Precondition], IntakeResult]
 
 
 class Subscription(NamedTuple):
     """The outcome of a subscription: how many players the league had before, and whether this one fills it."""
 
-    result: Imported
+    result: IntakeResult
     players: int
     is_last: bool
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ratings_ledger.ledger.intake.intake import Imported
+from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.validation.new_names import CloseName
 from ratings_ledger.projections.admission.previews import Preview
@@ -71,7 +71,7 @@ class SheetDifferences(Result):
 class WriteOutcome(Answer):
     """The common part of all outcomes; `imported` is the result of the intake."""
 
-    imported: Imported = field(metadata=HIDDEN, kw_only=True)
+    imported: IntakeResult = field(metadata=HIDDEN, kw_only=True)
 
     @property
     def is_refused(self) -> bool:
@@ -206,7 +206,7 @@ def build_refusals(rejected: Iterable[Rejection], with_place: bool | None = None
     )
 
 
-def build_new_names(imported: Imported) -> NewNames:
+def build_new_names(imported: IntakeResult) -> NewNames:
     """Return the new names of an import. With rejections nothing is recorded, so no ladder is new."""
     is_refused = imported.rejected_count > 0
     close_ladders = {} if is_refused else imported.close_ladders
@@ -229,7 +229,7 @@ def _describe_close_name(close: CloseName) -> dict[str, Any]:
 
 
 def build_import_outcome(
-    imported: Imported,
+    imported: IntakeResult,
     dry_run: bool,
     impact: Impact | None = None,
     *,
@@ -260,7 +260,7 @@ def build_import_outcome(
         dry_run=dry_run or ABSENT,
         would_append=imported.would_append if dry_run else ABSENT,
         impact=known_impact if has_impact else ABSENT,
-        incomplete=tuple(imported.passed) or ABSENT,
+        incomplete=tuple(imported.accepted_defects) or ABSENT,
         published=known_impact.published if only_lists else ABSENT,
         voided=tuple(imported.voided) or ABSENT,
         sync=sync,
@@ -271,7 +271,7 @@ def build_import_outcome(
 
 
 def build_decision_outcome(
-    imported: Imported,
+    imported: IntakeResult,
     type_name: str,
     event_id: str | None,
     *,
@@ -295,7 +295,9 @@ def build_decision_outcome(
     )
 
 
-def build_ruleset_outcome(imported: Imported, rulesets: Sequence[str], dry_run: bool, impact: Impact) -> RulesetOutcome:
+def build_ruleset_outcome(
+    imported: IntakeResult, rulesets: Sequence[str], dry_run: bool, impact: Impact
+) -> RulesetOutcome:
     """Return the outcome of publishing rulesets."""
     return RulesetOutcome(
         rulesets=tuple(rulesets),
@@ -312,6 +314,6 @@ def build_ruleset_outcome(imported: Imported, rulesets: Sequence[str], dry_run: 
     )
 
 
-def head_of(imported: Imported) -> int:
+def head_of(imported: IntakeResult) -> int:
     """Return the position of the log's head after an intake."""
     return 0 if imported.head is None else imported.head.position

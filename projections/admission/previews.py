@@ -8,7 +8,7 @@ from typing import Any
 from ratings_ledger.ledger.events.game_types import has_partners, places
 from ratings_ledger.ledger.events.games import are_alone
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.intake import Imported
+from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.intake.parsing import ParsedItem
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.validation.repeated_games import describe_result
@@ -97,7 +97,7 @@ class PreviewBuilder:
         if len(first := self._first.setdefault(entry.item.file, [])) < FIRST_GAMES:
             first.append(_preview_game(entry.item, played_at, data))
 
-    def build(self, files: tuple[str, ...], imported: Imported, zone: str | None, asks: bool) -> Preview:
+    def build(self, files: tuple[str, ...], imported: IntakeResult, zone: str | None, asks: bool) -> Preview:
         """Return the preview.
 
         Args:
@@ -123,7 +123,7 @@ class PreviewBuilder:
             files=tuple(self._build_file(name, imported) for name in files),
         )
 
-    def _build_file(self, name: str, imported: Imported) -> PreviewedFile:
+    def _build_file(self, name: str, imported: IntakeResult) -> PreviewedFile:
         read = imported.tables.get(name)
         notes_on_reading = () if read is None else read.told
         notes = [note.removeprefix(f"{name}: ") for note in imported.notes if note.startswith(f"{name}: ")]

@@ -16,7 +16,7 @@ from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.events.types import TYPES, Draft
 from ratings_ledger.ledger.intake.files import Entry, Item
 from ratings_ledger.ledger.intake.importing import FileIntake
-from ratings_ledger.ledger.intake.intake import GamesOfReason, Imported, ImportPolicy, Intake
+from ratings_ledger.ledger.intake.intake import GamesOfReason, ImportPolicy, Intake, IntakeResult
 from ratings_ledger.ledger.intake.spool import Spool
 from ratings_ledger.ledger.rejections import ChangedMeanwhile, Refused, Rejection
 from ratings_ledger.ledger.store.log import Head, head, positions_of, read_known_events, read_records
@@ -110,7 +110,7 @@ def complete_event(event: dict[str, Any]) -> dict[str, Any]:
     return {"occurred_at": format_instant(clock.now()), **event}
 
 
-def require_head(result: Imported) -> Head:
+def require_head(result: IntakeResult) -> Head:
     """Return the head of the log after an intake. Raises `Refused` or `ChangedMeanwhile` for the first rejection."""
     for rejection in result.rejected:
         error = ChangedMeanwhile if rejection.code == "changed-meanwhile" else Refused
@@ -161,13 +161,13 @@ class Proposal:
         self._impact: Impact | None = None
         self._lock = RLock()  # only one thread at a time may read or release the pending events
         self._league_notes = league_notes
-        homeless: dict[str, GamesOfReason] = {}
+        unranked: dict[str, GamesOfReason] = {}
         new_ladders = known.new_ladders
         new_ladders.ladders = []
         ladders = partial(
             Admission,
             allow_uncounted=policy.allow_uncounted,
-            homeless=homeless,
+            unranked=unranked,
             league_notes=league_notes,
             new_ladders=new_ladders,
             facts=known.facts,
@@ -178,7 +178,7 @@ class Proposal:
             policy.strict,
             policy.accepted,
             known.games_played,
-            policy.close_told,
+            policy.report_close,
             known.ranks_club,
         )
         self._intake = check(policy=policy, ladders=ladders, newcomers=newcomers)
@@ -186,10 +186,10 @@ class Proposal:
         if result.voided or league_notes is not None:
             with self.ledger.reading() as connection:
                 if result.voided:
-                    result.voided_told = describe_voided_games(connection, result.voided)
+                    result.voided_notes = describe_voided_games(connection, result.voided)
                 if league_notes is not None and not self.is_refused:
                     result.leagues = league_notes.describe(connection, self._intake.waiting)
-        result.homeless = {**homeless}  # a copy: `append` checks the games again, which must not count them twice
+        result.unranked = {**unranked}  # a copy: `append` checks the games again, which must not count them twice
         if new_ladders.ladders:
             result.new_ladders = [ladder.name for ladder in new_ladders.ladders]
             result.close_ladders = new_ladders.find_similar()
@@ -201,7 +201,7 @@ class Proposal:
         return f"Proposal({f'{result.appended:,} appended' if result.appended else told})"
 
     @property
-    def result(self) -> Imported:
+    def result(self) -> IntakeResult:
         """Return the outcome of the check, and after `append` of the import."""
         return self._intake.result
 
@@ -244,7 +244,7 @@ class Proposal:
         """Discard the events."""
         self._intake.close()
 
-    def append(self, progress: Callable[[int], None] = lambda appended: None) -> Imported:
+    def append(self, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
         """Append the events, and return their outcome. Only one thread can append them."""
         with self._lock:
             result = self._intake.append(progress)

@@ -21,7 +21,7 @@ from ratings_ledger.ledger.events.revisions import (
 )
 from ratings_ledger.ledger.events.types import meaning
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.intake import Imported
+from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import Log, changed_games, read_known_events, read_records, read_records_at
 from ratings_ledger.projections.admission.changesets import Changeset
@@ -89,7 +89,7 @@ def plan_undo(connection: Connection, changeset: Changeset, reason: str | None, 
     return UndoPlan(changeset, planner.items, planner.seen_versions, what, times)
 
 
-def describe_undo(plan: UndoPlan, result: Imported, impact: Impact, dry_run: bool) -> UndoOutcome:
+def describe_undo(plan: UndoPlan, result: IntakeResult, impact: Impact, dry_run: bool) -> UndoOutcome:
     """Return the outcome of an undo."""
     changeset = plan.changeset
     return UndoOutcome(

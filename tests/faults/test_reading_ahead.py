@@ -21,7 +21,7 @@ from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import WorkerLost
 from ratings_ledger.ledger.intake.files import read_items
 from ratings_ledger.ledger.intake.importing import FileIntake
-from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy
+from ratings_ledger.ledger.intake.intake import ImportPolicy, IntakeResult
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.processes.forking import TimeLimitExceeded, run_ahead
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -64,11 +64,13 @@ def csv_rows(chance: random.Random) -> Iterator[str]:
             yield f"{made.get('game_id', '')},2010-03-05T19:30:00Z,catan,{row['player']},{row['place']}"
 
 
-def imported(url: str, paths: list[Path], keep_going: bool, cores: int) -> tuple[Imported, list[Any], dict[int, str]]:
+def imported(
+    url: str, paths: list[Path], keep_going: bool, cores: int
+) -> tuple[IntakeResult, list[Any], dict[int, str]]:
     refused: list[Any] = []
     result = FileIntake(
         open_ledger(url), (item for path in paths for item in read_items(str(path), TableOptions())),
-        ImportPolicy("test", keep_going=keep_going), clock=lambda: NOW, ladders=partial(Admission, homeless={}),
+        ImportPolicy("test", keep_going=keep_going), clock=lambda: NOW, ladders=partial(Admission, unranked={}),
         reject=lambda rejection, source: refused.append((rejection, source)), cores=cores,
     ).append()  # fmt: skip
     return result, refused, records(url)

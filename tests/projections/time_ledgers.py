@@ -12,7 +12,7 @@ from told import exact
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import parse_object, to_microseconds
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.intake import Imported, ImportPolicy, Intake
+from ratings_ledger.ledger.intake.intake import ImportPolicy, Intake, IntakeResult
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission.ladder_checks import Admission
 from ratings_ledger.projections.facts.decoding import decode
@@ -41,7 +41,7 @@ class PublishedList(NamedTuple):
                                        and end_of(as_of) == end_of(self.as_of))  # fmt: skip
 
 
-def enter(ledger: Ledger | str, events: list[Event], now: clock.Clock = clock.now) -> Imported:
+def enter(ledger: Ledger | str, events: list[Event], now: clock.Clock = clock.now) -> IntakeResult:
     """Send events through the whole path of an import; games that no ladder can count are taken, too."""
     if isinstance(ledger, str):
         opened = open_ledger(ledger)
