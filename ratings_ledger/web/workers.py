@@ -19,7 +19,7 @@ from ratings_ledger.projections.rulesets.registry import give_up_rule
 
 NOTE_BYTES = 4_096
 SECOND = 1 / POOL_WAITING_TIMES  # CPU limit for which the pool waits one second
-ALLOW_MORE = "allow it more with `ratings serve --rule-seconds N`"
+ALLOW_MORE = "`ratings serve --rule-seconds N` allows more time"
 UNIT_SECONDS_MAX = 600  # limit for any unit of work
 WAITING_TIMES = 5  # a sleeping rule uses no CPU time: a single call may last this many times the limit
 
@@ -68,7 +68,7 @@ class Worker:
             if isinstance(error, TimeLimitExceeded):
                 reason = f"the rule waited for more than {self._seconds * WAITING_TIMES:g} s; {ALLOW_MORE}"
             elif f"signal {signal.SIGPROF:d};" in str(error):
-                reason = f"the rule gave no result in {self._seconds:g} s of CPU time; {ALLOW_MORE}"
+                reason = f"the rule gave no result in {self._seconds:g} s of processor time; {ALLOW_MORE}"
             raise RulesLost({name: f"{name}: {reason}" for name in names}) from None
         return result
 

@@ -350,7 +350,7 @@ def test_endless_rule_fails_rebuild_after_limit(ratings: Ratings, ledger: Callab
     told = ratings("rebuild", "--rule-seconds", "1", db=db)
     assert told.exit_code == 1
     assert "ratings: bad: " in told.stderr
-    assert "the rule gave no result in 1 s of processor time; --rule-seconds N allows it more" in told.stderr
+    assert "the rule gave no result in 1 s of processor time; --rule-seconds N allows more time" in told.stderr
     assert "5 ladders" not in told.stdout
     assert len(stored(db)) == len(before)
     assert stored(db) != before
@@ -386,7 +386,7 @@ def test_verify_reports_endless_rule(
     told = ratings("verify", "--rule-seconds", "1", "--format", "json", db=db)
     assert (told.exit_code, told.stderr) == (1, "")
     found = {(one["code"], one["message"]) for one in json.loads(told.stdout)["findings"]}
-    lost = "the rule gave no result in 1 s of processor time; --rule-seconds N allows it more"
+    lost = "the rule gave no result in 1 s of processor time; --rule-seconds N allows more time"
     differ = {("standings", f"{ladder}: the stored standings differ from a replay") for ladder in SOUND}
     assert differ < found
     rest = sorted(found - differ)
@@ -496,7 +496,7 @@ def test_bad_rule_leaves_other_pages_alone(
     lost = {
         "exits": "os._exit(0) would end the program",
         "killed": "the rule ended its process: a worker process was killed by signal 9",
-    }.get(name, "`ratings serve --rule-seconds N` allows it more")
+    }.get(name, "`ratings serve --rule-seconds N` allows more time")
     assert [told.status for told in failing] == [503] * 3, failing
     for told in failing:
         assert lost in html.unescape(told.text), told.text

@@ -325,7 +325,7 @@ WRONG: list[tuple[Callable[[rl.Ledger], object], type[rl.LedgerError], str | Non
 # for an argument of each name something that it can be
 GIVEN: dict[str, Any] = {
     "ladder": LADDER, "player": "anna", "players": ["anna"], "game_id": "g-1", "game_ids": ["g-1"], "position": 3,
-    "places": [1, 2], "name": "club-catan-elo", "one": LADDER, "other": "anna", "text": "odd", "after": 1,
+    "places": [1, 2], "name": "club-catan-elo", "second": "anna", "text": "odd", "after": 1,
     "league": "winter", "by": "mira", "events": void("g-1"), "sides": ["anna", "ben"], "pairs": [("anna", "ben")],
     "ruleset": "elo-chess",
 }  # fmt: skip
@@ -613,6 +613,6 @@ def test_proposal_is_committed_once(url: str) -> None:
         assert (ledger.head, plan.impact()) == (head, changed)
         other.close()
         for again in (plan.commit, other.commit, other.impact):
-            with pytest.raises(rl.BadArgument, match="propose them again"):
+            with pytest.raises(rl.BadArgument, match="propose the events again"):
                 again()
         assert ledger.head == head
