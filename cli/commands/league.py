@@ -1,5 +1,6 @@
 """Implement `league`: players subscribe, the last one draws the schedule, and its games are then played."""
 
+import shlex
 from functools import partial
 from typing import Any
 
@@ -78,7 +79,7 @@ def join(how: WriteContext, name: str, player: str, seed: str | None, at: str | 
         return how.report(subscription.result)
     render.echo(f"{render.plain(player)} is in {name}: {subscription.players + 1} of {PLAYERS} players.")
     if subscription.is_last:
-        render.echo(f"The schedule is drawn; see: ratings league show {name}")
+        render.echo(f"The schedule is drawn; see: ratings league show {shlex.quote(name)}")
     return 0
 
 

@@ -69,7 +69,7 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
             data = {"ladder": query.ladder, "every": every}
         plan = how.propose([{"type": SCHEDULED, "occurred_at": format_instant(now), "data": data}])
         code = how.enter(SCHEDULED, plan)
-        if code == 0:
+        if code == 0 and not how.dry_run:
             render.note("note: each month is published by: ratings publish --due, such as every night from cron")
         return code
     with view.query(ladder) as query:

@@ -244,7 +244,7 @@ def _describe_mismatch(folder: Path, backup: Backup) -> str | None:
     try:
         status = os.lstat(folder / backup.file)
     except OSError as error:
-        return "is gone" if isinstance(error, FileNotFoundError) else str(error.strerror)
+        return "is gone" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
     if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
         return "no longer belongs to this account"
     return None if status.st_size == backup.size else f"has {status.st_size:,} bytes instead of {backup.size:,}"

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, inspect
 
-from ratings_ledger.ledger.errors import NotALedger, StoreDamaged
+from ratings_ledger.ledger.errors import NotALedger, OldSchema, StoreDamaged
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION, VIEWS_BY_DIALECT, metadata
 
@@ -36,8 +36,10 @@ def refuse_difference(cursor: Any, differences: Iterable[str | None]) -> None:
         return
     revision = cursor.execute("SELECT version_num FROM alembic_version").fetchone()
     if revision is not None and revision[0] != SCHEMA_REVISION:
-        reason = "new-schema" if revision[0] > SCHEMA_REVISION else "old-schema"
-        raise NotALedger(f"the ledger has schema {revision[0]}, this program needs {SCHEMA_REVISION}", reason)
+        differs = f"the ledger has schema {revision[0]}, but this program needs {SCHEMA_REVISION}"
+        if revision[0] < SCHEMA_REVISION:
+            raise OldSchema(f"{differs}; upgrade it with: ratings upgrade")
+        raise NotALedger(f"{differs}; a newer ratings-ledger made it", "new-schema")
     raise StoreDamaged(f"nothing was written: {difference}; run: ratings verify")
 
 

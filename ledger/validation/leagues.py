@@ -5,6 +5,7 @@ The live events of a league define it. A label on games without a `league.create
 
 import hashlib
 import json
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -151,7 +152,8 @@ def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str]
         player_note = f", which has {len(league.players)} of {PLAYERS} players" if league.scheduled is None else ""
         raise Refused(
             "not-scheduled",
-            f"{game_id} is not a game of the league {name}{player_note}; see: ratings league show {league.name}",
+            f"{game_id} is not a game of the league {name}{player_note}; see: ratings league show "
+            f"{shlex.quote(league.name)}",
         )
     seats = [current(player) for player in league.games[data["game_id"]]]
     # the players at the start; a substitute takes over a seat later

@@ -139,13 +139,19 @@ class OpposingSide(NamedTuple):
 
 def list_partners(game: dict[str, Any], player: str) -> list[str]:
     """Return the other players on a player's side of a game, by id; two players of one seat are not partners."""
+    own_seat = _find_seat(game, player)
     own_sides = {side for name, side in _list_sides(game) if name == player} - {None}
-    return sorted(name for name, side in _list_sides(game) if name != player and side in own_sides)
+    return sorted(name for name, side in _list_sides(game) if name not in own_seat and side in own_sides)
 
 
 def list_opponents(game: dict[str, Any], player: str) -> list[OpposingSide]:
-    """Return the sides that a player met in a game, by place and then by id."""
-    own_side = (player, *list_partners(game, player))
+    """Return the sides that a player met in a game, by place and then by id.
+
+    >>> anna, ben = ({"player": name, "place": place} for place, name in enumerate(("anna", "ben"), 1))
+    >>> list_opponents({"participants": [anna, ben, {"player": "cleo", "place": 2, "replaces": "ben"}]}, "cleo")
+    [OpposingSide(players=('anna',), scores=(None,))]
+    """
+    own_side = {*_find_seat(game, player), *list_partners(game, player)}
     seats = zip(places(game), _list_sides(game), game["participants"], strict=True)
     opponents = [
         (place, name, side, _format_score(participant))
@@ -168,6 +174,12 @@ def describe_played(game: dict[str, Any], player: str) -> str:
     score, partners = find_score(game, player), " & ".join(map(csv_item, list_partners(game, player)))
     own_parts = [f"scored {score}"] * bool(score) + [f"with {partners}"] * bool(partners)
     return ", ".join([*own_parts, f"against {', '.join(describe_opponents(game, player))}"])
+
+
+def _find_seat(game: dict[str, Any], player: str) -> set[str]:
+    """Return the players of a player's seat: a player and a substitute share one."""
+    seats = {p["player"]: p.get("replaces", p["player"]) for p in game["participants"]}
+    return {name for name, seat in seats.items() if seat == seats.get(player, player)} | {player}
 
 
 def _list_sides(game: dict[str, Any]) -> list[tuple[str, str | None]]:

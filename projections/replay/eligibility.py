@@ -218,8 +218,10 @@ def explain_not_scored(facts: Facts, row: int, version: Version, participants: S
 
     Raises `RuleFailure`.
     """
-    if len(participants) < version.rule.counted_min:
-        return "fewer than two counted players" if version.rule.counted_min == 2 else "nobody who took part counts"
+    if len(participants) < (required := version.rule.counted_min):
+        if required == 1:
+            return "nobody who took part counts"
+        return f"fewer than {'two' if required == 2 else required} counted players"
     if facts.renamed and len({facts.person_of(p) for p in participants}) < len(participants):
         return "one person takes part under two ids"
     if reason := explain_out_of_season(facts, row, version):

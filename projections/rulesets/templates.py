@@ -157,8 +157,9 @@ def _values(schema: dict[str, Any], among_others: bool) -> str:
         return ", ".join(f"`{value}`" for value in values)
     if schema.get("type") == "integer":
         low, high = schema.get("minimum"), schema.get("maximum")
-        return "a whole number" if low is None else f"a whole number from {low:,} to {high:,}"
+        limits = "" if low is None else f" from {low:,}"
+        return f"a whole number{limits}" + ("" if high is None else f" to {high:,}")
     text = 'a fraction in quotes (`"64/3"`)' if among_others else "a text"
     kinds = {"string": text, "boolean": "`true`, `false`", "object": "a table", "array": "a list"}
     # a table of its own is a reference to its model
-    return kinds[schema.get("type", "object")]
+    return kinds.get(schema.get("type", "object"), "a value")

@@ -425,8 +425,6 @@ def _write_file(paper: _Paper, height: int, title: str, inner: str) -> str:
     width, full_height = paper.width + 32, height + 56
     size = f'width="{width}" height="{full_height}"'
     heading = escape_text(truncate(title, 10 * paper.width, 16))
-    size = f'width="{width}" height="{full_height}"'
-    heading = escape_text(truncate(title, 10 * paper.width, 16))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="-16 -40 {width} {full_height}" {size}>'
         f'<style>{STYLE}</style><rect class="paper" x="-16" y="-40" {size}/>'

@@ -15,7 +15,7 @@ from roles import documented_roles
 from sqlalchemy import make_url, text
 
 import ratings_ledger as rl
-from ratings_ledger import NotALedger
+from ratings_ledger import OldSchema
 from ratings_ledger.ledger.events.types import Draft
 from ratings_ledger.ledger.store import postgres, sqlite
 from ratings_ledger.ledger.store.appending import append
@@ -147,7 +147,7 @@ def test_recording_survives_an_upgrade(store: str, ratings: Ratings) -> None:
     """
     at(store, OLD)
     recording = connect(store, keep_open=True)
-    with pytest.raises(NotALedger, match=f"the ledger has schema {OLD}, this program needs {SCHEMA_REVISION}"):
+    with pytest.raises(OldSchema, match=f"the ledger has schema {OLD}, but this program needs {SCHEMA_REVISION}"):
         register(recording, 3)
     with as_an_older_program():
         register(recording, 3)

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NOBODY_CAME, describe_forfeits, settle_forfeit
+from ratings_ledger.ledger.intake.tables.layouts.result_cells import parse_result
+from ratings_ledger.ledger.rejections import Refused
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,15 @@ def test_forfeit_is_rated_only_if_somebody_won_and_that_is_wanted(
     event: dict[str, Any] = {"data": {"extra": {"forfeit": noted}}}
     assert settle_forfeit(event, forfeits)
     assert event["data"].get("rated") is rated
+
+
+def test_dashes_alone_are_no_forfeit() -> None:
+    """Dashes stand in empty cells, so a game to which nobody came is written with a colon or slash."""
+    for text in ("---", "- - -", "--"):
+        with pytest.raises(Refused):
+            parse_result(text)
+    assert parse_result("-:-").forfeit == parse_result("- / -").forfeit == NOBODY_CAME
+    assert parse_result("+--").forfeit == parse_result("+:-").forfeit == FIRST_CAME
 
 
 @pytest.mark.parametrize("event", [b"{}", {}, {"data": 3}, {"data": {"extra": {"note": "x"}}}, {"data": {"extra": 1}}])

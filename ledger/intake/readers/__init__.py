@@ -141,7 +141,7 @@ def _describe_misfits(entry: Any) -> Iterator[str]:
 
 def _looks_like_json(name: str, start: bytes) -> bool:
     by_content = _strip_byte_order_mark(start)[:1] in (b"{", b"[")
-    return by_content or Path(name).suffix in (".jsonl", ".ndjson", ".json")
+    return by_content or Path(name).suffix.lower() in (".jsonl", ".ndjson", ".json")
 
 
 def _is_other_json(name: str, start: bytes) -> bool:
@@ -149,7 +149,7 @@ def _is_other_json(name: str, start: bytes) -> bool:
     text = _strip_byte_order_mark(start)
     first = text.partition(b"\n")[0].rstrip()
     return (b"\n" in text and first in (b"{", b"[")) or (
-        first.startswith((b"[{", b"[ {")) and Path(name).suffix != ".jsonl"
+        first.startswith((b"[{", b"[ {")) and Path(name).suffix.lower() != ".jsonl"
     )
 
 

@@ -32,7 +32,7 @@ _BETWEEN = r"\s*[\s,;/|]\s*"
 _SETS = re.compile(rf"{_ONE_SET}(?:{_BETWEEN}{_ONE_SET})+", re.ASCII)
 _ANY_SETS = re.compile(rf"{_ONE_SET}(?:{_BETWEEN}{_ONE_SET})*", re.ASCII)
 _PAIR_AND_SETS = re.compile(rf"(\d+){_TO}(\d+)\s*[(\[]\s*({_ONE_SET}(?:{_BETWEEN}{_ONE_SET})*)\s*[)\]]", re.ASCII)
-_FORFEIT = re.compile(r"([-+])\s*[-:/]\s*([-+])|([-+])([-+])", re.ASCII)
+_FORFEIT = re.compile(r"([-+])\s*([-:/])\s*([-+])|([-+])([-+])", re.ASCII)
 _FORFEIT_MARK = r"\(?\s*(?:f|ff|wo|w\.\s?o\.?|w/o|walkover|forfeit|forfait|kampflos|kl\.?)\s*\)?"
 _PAIR_AND_MARK = re.compile(rf"(\d+)f?{_TO}(\d+)\s*{_FORFEIT_MARK}", re.ASCII | re.IGNORECASE)
 _WON = """w win won victory sieg gewonnen gewinn gagne victoire victoria gano ganado vittoria vinto winst vitoria"""
@@ -82,10 +82,10 @@ def parse_result(text: str) -> CellResult:
     if text in DRAWN_SIGNS or plain_word(text) in _WORDS:
         return CellResult(winner=_WORDS.get(plain_word(text), 0))
     if match := _FORFEIT.fullmatch(text):
-        noted = f"{match[1] or match[3]}:{match[2] or match[4]}"
-        # two dashes without anything between them stand in many empty cells
-        if noted in PLACES and (noted != NOBODY_CAME or match[1]):
-            return CellResult(forfeit=noted)
+        forfeit = f"{match[1] or match[4]}:{match[3] or match[5]}"
+        # dashes alone stand in many empty cells
+        if forfeit in PLACES and (forfeit != NOBODY_CAME or match[2] in (":", "/")):
+            return CellResult(forfeit=forfeit)
     if match := _PAIR_AND_MARK.fullmatch(text):
         came, other = int(match[1]), int(match[2])
         return CellResult(forfeit=NOBODY_CAME if came == other else FIRST_CAME if came > other else SECOND_CAME)
