@@ -65,7 +65,7 @@ class Command(click.Command):
         """Parse words as click does. Raises `click.NoSuchOption` also where numbers such as -7.5 may stand."""
         if context.ignore_unknown_options and "--" not in words:
             values, rest, _ = self.make_parser(context).parse_args([*words])
-            arguments = [values[one.name] for one in self.params if isinstance(one, click.Argument)]
+            arguments = [values[argument.name] for argument in self.params if isinstance(argument, click.Argument)]
             for word in chain(rest, *(value if isinstance(value, tuple) else [value] for value in arguments)):
                 if isinstance(word, str) and word.startswith("--"):
                     name = word.partition("=")[0]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from ratings_ledger.cli.arguments.views import newest_ladders
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_new
+from ratings_ledger.cli.output.appended import note_leagues, note_new, note_unranked
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.following import Line, batches, import_and_answer
@@ -39,7 +39,7 @@ def follow(db: str, policy: ImportPolicy) -> int:
         }
         result.leagues = [note for note in result.leagues if note not in noted]
         noted.update(result.unranked, result.leagues)
-        note_homeless(result)
+        note_unranked(result)
         note_leagues(result)
 
     has_rejected = False

@@ -11,7 +11,7 @@ from ratings_ledger.cli.arguments.options import read_instant_or_now, zone_optio
 from ratings_ledger.cli.arguments.tables import find_only_game, find_whole_ids, partners_option, refuse_joints
 from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
+from ratings_ledger.cli.output.appended import note_leagues, note_unranked, note_voided
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.types import read_event
@@ -108,7 +108,7 @@ def _note_result(result: IntakeResult, league: str | None) -> None:
     """Note further facts about the recorded game, and the `league` that it was put into."""
     if league is not None and not result.rejected_count:
         render.note(f"note: this is a game of the league {render.plain(league)}, and is recorded for it")
-    note_homeless(result)
+    note_unranked(result)
     note_leagues(result)
     if result.existing:
         note_voided(result)
@@ -181,8 +181,8 @@ def _propose_event(
 ) -> tuple[IntakeResult, Impact | None]:
     """Return the result of recording an event, and its impact if that is wanted and quick to work out."""
     plan = how.propose([event], league_notes=notes)
-    is_match = how.dry_run or (not quiet and plan.is_small())
-    impact = plan.impact() if is_match and not plan.is_refused else None
+    should_compute = how.dry_run or (not quiet and plan.is_small())
+    impact = plan.impact() if should_compute and not plan.is_refused else None
     return how.finish(plan), impact
 
 

@@ -12,7 +12,7 @@ from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.arguments.who_is_who import Answers, ask_who
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import format_rejection, note_homeless, note_new
+from ratings_ledger.cli.output.appended import format_rejection, note_new, note_unranked
 from ratings_ledger.cli.output.impact import print_impact
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
@@ -246,7 +246,7 @@ def _print_proposal(plan: Proposal, event: dict[str, Any], times: Times) -> None
     render.print_hanging(render.plain(f"{data['game']}, {when}, id {data['game_id']}"), 2)
     render.print_hanging(render.plain(describe_outcome(data)), 2)
     note_new(plan.result)
-    note_homeless(plan.result)
+    note_unranked(plan.result)
     if plan.is_small():
         print_impact(plan.impact())
     render.echo()

@@ -7,7 +7,7 @@ from ratings_ledger.cli.arguments.asking import ask, can_ask
 from ratings_ledger.cli.arguments.who_is_who import propose_with_answers
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import note_homeless, note_leagues, note_voided
+from ratings_ledger.cli.output.appended import note_leagues, note_unranked, note_voided
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.intake.syncing import Sync, compare_sheet, unconfirmed_refusal
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
@@ -50,7 +50,7 @@ def sync(
     result.existing += comparison.same
     is_shown = how.dry_run or (result.would_append > 0 and plan.is_small())
     impact = plan.impact() if is_shown and not plan.is_refused else None
-    note_homeless(result)
+    note_unranked(result)
     note_voided(result)
     needs_consent = comparison.is_decision and not (how.dry_run or plan.is_refused)
     if needs_consent and not yes and how.form == "table" and can_ask():

@@ -64,7 +64,7 @@ _PLACE = re.compile(r"(?:.+?!)?(?P<cell>[A-Z]{1,3}[1-9]\d*|(?<=!)[1-9]\d*)(?: \(
 LISTED_CELLS = 3
 
 
-def note_homeless(result: IntakeResult) -> None:
+def note_unranked(result: IntakeResult) -> None:
     """Note games that are on no ladder, one for each reason with their number, unless something was refused."""
     reasons = [] if result.rejected_count else [*result.unranked.items()]
     for reason, games in reasons[:SHOWN_REJECTIONS]:
@@ -91,7 +91,7 @@ def note_leagues(result: IntakeResult) -> None:
 
 def note_games(result: IntakeResult) -> None:
     """Report what is odd about games that are taken: no ladder has them, their league, or a void."""
-    note_homeless(result)
+    note_unranked(result)
     note_leagues(result)
     note_voided(result)
 

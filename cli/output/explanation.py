@@ -87,14 +87,14 @@ def _describe_duel(players: Sequence[ExplainedParticipant]) -> str:
     >>> _describe_duel([anna, ben])
     'anna was expected to score 50 % and won: 32 x (1 - 0.5) = +16; ben -16.'
     """
-    if len(players) != 2 or any(len(one.terms) != 1 or one.why_not is not ABSENT for one in players):
+    if len(players) != 2 or any(len(player.terms) != 1 or player.why_not is not ABSENT for player in players):
         return ""
     first, second = players
     if (match := _ELO_TERM.fullmatch(first.terms[0].detail)) is None or first.change != first.terms[0].amount:
         return ""
     k, expected, scored = match["k"], match["expected"], match["scored"]
     percent = render.format_decimal(Fraction(expected) * 100, 0)
-    gain, other = (render.format_decimal(one.change, signed=True) for one in players)
+    gain, other = (render.format_decimal(player.change, signed=True) for player in players)
     result = f"{first.player} was expected to score {percent} % and {_VERBS[scored]}"
     return f"{result}: {k} x ({scored} - {expected}) = {gain}; {second.player} {other}."
 

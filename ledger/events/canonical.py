@@ -119,8 +119,8 @@ def parse_local(text: str) -> tuple[datetime, bool]:
     if match is None:
         written = _DAY_FIRST.fullmatch(text)
         hint = f"; write {written[3]}-{written[2]:0>2}-{written[1]:0>2}" if written else ""
-        told = "is not a time like 2010-03-05T19:30:00Z or 2010-03-05 20:30 (year-month-day)"
-        raise Refused("bad-time", f"{quote(text)} {told}{hint}")
+        problem = "is not a time like 2010-03-05T19:30:00Z or 2010-03-05 20:30 (year-month-day)"
+        raise Refused("bad-time", f"{quote(text)} {problem}{hint}")
     year, month, day, hour, minute, second, fraction, zulu, sign, off_hour, off_minute = match.groups()
     if fraction is not None and len(fraction) > 6:
         raise Refused("bad-time", f"{quote(text)} is finer than a microsecond")

@@ -9,7 +9,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -24,7 +24,7 @@ from ratings_ledger.ledger.intake.tables.csv_files import Pieces, SimpleTable, s
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.intake.tables.table_games import under_slug
-from ratings_ledger.ledger.rejections import Refused, Rejection, csv_item
+from ratings_ledger.ledger.rejections import Refused, Rejection, csv_item, did_you_mean, quote
 from ratings_ledger.ledger.validation.new_names import TableForm
 
 # limits of the expansion of a compressed file: this many bytes, or this many times its size, as events compress to a
@@ -145,6 +145,27 @@ def read_simple_table(name: str) -> SimpleTable | None:
             return simple_table(file, LINE_BYTES_MAX)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise Refused("bad-gzip", f"it is cut off or damaged: {error}") from error
+
+
+@contextmanager
+def open_simple_table(name: str, known: Sequence[str]) -> Iterator[SimpleTable]:
+    """Provide a table that holds no games and has only known columns, each once.
+
+    A `Refused` in the block names the file, and the line if it has one. Raises `Refused` (empty-file, unknown-column).
+    """
+    try:
+        if (table := read_simple_table(name)) is None:
+            raise Refused("empty-file", "it holds no row")
+        for column in table.header:
+            if column not in known:
+                problem = f"{quote(column)} is none of {', '.join(known)}"
+                raise Refused("unknown-column", f"{problem}{did_you_mean(column, known)}", table.line)
+        if duplicates := [column for column in table.header if table.header.count(column) > 1]:
+            raise Refused("unknown-column", f"the column {duplicates[0]} occurs twice", table.line)
+        yield table
+    except Refused as problem:
+        place = name if problem.line is None else f"line {problem.line} of {name}"
+        raise Refused(problem.code, f"{place}: {problem.message}") from None
 
 
 def _directory_refusal(name: str) -> Refused:

@@ -193,8 +193,8 @@ def recorded_subjects(connection: Connection, subjects: Sequence[str]) -> list[s
     """Return which of these subjects are games that are recorded."""
     with driver_cursor(connection) as cursor:
         named = dialect_of(connection).find_events_named(cursor, subjects) if subjects else ()
-    wanted = {*subjects}
-    return [subject for _, subject, kind, _ in named if kind == "game.recorded" and subject in wanted]
+    requested = {*subjects}
+    return [subject for _, subject, kind, _ in named if kind == "game.recorded" and subject in requested]
 
 
 def games_by_position(connection: Connection, until: int) -> dict[int, str]:

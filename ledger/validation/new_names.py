@@ -140,7 +140,7 @@ class Newcomers:
         self._refusing = refusing
         self._strict = strict
         self._accepted = accepted
-        self._close_told = report_close
+        self._report_close = report_close
         self._first: dict[str, FirstOccurrence] = {}
         # the new ids of renames, each with the old id and the first occurrence
         self._renamed: dict[str, tuple[str, FirstOccurrence]] = {}
@@ -276,7 +276,7 @@ class Newcomers:
             rejection = nobody_refusal(name)
         elif is_player and (parts := self._find_tied_names(name, known)):
             rejection = tied_refusal(name, parts, first)
-        elif (close := self.close.get(name)) and (self._strict or not self._close_told):
+        elif (close := self.close.get(name)) and (self._strict or not self._report_close):
             remedy = "correct it or name it with --aliases" if first.table else "correct it"
             message = f"{close.question(placed=False)} Then {remedy}"
             rejection = Rejection("close-name", message if self._strict else f"{message}; {ACCEPT}")

@@ -7,11 +7,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
-from ratings_ledger.ledger.intake.files import read_simple_table
+from ratings_ledger.ledger.intake.files import open_simple_table
 from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, with_point
-from ratings_ledger.ledger.intake.tables.csv_files import SimpleTable
 from ratings_ledger.ledger.intake.tables.dates import moment_text, order_of
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.replay import find_starting_points
@@ -45,10 +44,9 @@ def read_rows(
         parse_instant: converts the text of a time.
         dates: the order of day, month and year, if the dates do not show it.
     """
-    try:
-        if (table := read_simple_table(file)) is None:
-            raise Refused("empty-file", "it holds no row")
-        _check_header(table)
+    with open_simple_table(file, COLUMNS) as table:
+        if "player" not in table.header or not {"points", "to"} & {*table.header}:
+            raise Refused("missing-column", "the columns player, and points or to, are needed", table.line)
         order = order_of(((line, cells.get("at", "")) for line, cells in table.rows), dates)
 
         def parse_time(text: str) -> int:
@@ -58,9 +56,6 @@ def read_rows(
             _read_row(defaults._replace(file=file, line=line), cells, table.delimiter, parse_time)
             for line, cells in table.rows
         ]
-    except Refused as problem:
-        place = file if problem.line is None else f"line {problem.line} of {file}"
-        raise Refused(problem.code, f"{place}: {problem.message}") from None
 
 
 def _read_row(defaults: AdjustmentRow, cells: Cells, delimiter: str, parse_time: Callable[[str], int]) -> AdjustmentRow:
@@ -79,19 +74,6 @@ def _read_row(defaults: AdjustmentRow, cells: Cells, delimiter: str, parse_time:
         )
     except Refused as problem:
         raise Refused(problem.code, problem.message.removeprefix("occurred_at: "), defaults.line) from None
-
-
-def _check_header(table: SimpleTable) -> None:
-    """Raise `Refused` if the columns are not those of adjustments."""
-    header = table.header
-    for name in header:
-        if name not in COLUMNS:
-            problem = f"{quote(name)} is none of {', '.join(COLUMNS)}"
-            raise Refused("unknown-column", f"{problem}{did_you_mean(name, COLUMNS)}", table.line)
-    if duplicates := [name for name in header if header.count(name) > 1]:
-        raise Refused("unknown-column", f"the column {duplicates[0]} occurs twice", table.line)
-    if "player" not in header or not {"points", "to"} & {*header}:
-        raise Refused("missing-column", "the columns player, and points or to, are needed", table.line)
 
 
 def compute_adjustments(view: Snapshot, ladder: str, rows: list[AdjustmentRow]) -> list[tuple[AdjustmentRow, str]]:

@@ -94,7 +94,7 @@ class Admission:
             facts: returns facts that were decoded before, at whatever position.
         """
         self.allow_uncounted = allow_uncounted
-        self._homeless = unranked
+        self._unranked = unranked
         self._league_notes = league_notes
         self._new_ladders = new_ladders
         self._load_known_facts = facts
@@ -106,7 +106,7 @@ class Admission:
         # by game name and whether it has teams: the rulesets that may refuse it
         self._refusing: dict[tuple[str, bool], list[list[Version]]] = {}
         # by what decides it: why a game is on no ladder
-        self._homeless_reasons: dict[tuple[str, str, frozenset[str], int, bool], str | None] = {}
+        self._unranked_reasons: dict[tuple[str, str, frozenset[str], int, bool], str | None] = {}
         # by game: the first day on which it is scored, and the ruleset
         self._first_rulesets: dict[str, tuple[int, Ruleset] | None] = {}
         # games that can be scored, by their shape and the versions that may score them
@@ -238,7 +238,7 @@ class Admission:
     def _clear_caches(self) -> None:
         self._scored = None
         self._refusing.clear()
-        self._homeless_reasons.clear()
+        self._unranked_reasons.clear()
         self._first_rulesets.clear()
         self._countable.clear()
 
@@ -246,11 +246,11 @@ class Admission:
         """Check a game, and add it to the notes and to the pending games."""
         if not self.allow_uncounted:
             self._check_countable(occurred_at, data)
-        if self._homeless is not None and (
-            reason := self._find_homeless_reason(data) or self._find_early_reason(occurred_at, data)
+        if self._unranked is not None and (
+            reason := self._find_unranked_reason(data) or self._find_early_reason(occurred_at, data)
         ):
-            earlier = self._homeless.get(reason, GamesOfReason(data["game_id"], 0))
-            self._homeless[reason] = earlier._replace(number=earlier.number + 1)
+            earlier = self._unranked.get(reason, GamesOfReason(data["game_id"], 0))
+            self._unranked[reason] = earlier._replace(number=earlier.number + 1)
         if self._league_notes is not None:
             requirement = next(self._find_requirements(data["game"], occurred_at), None) if "league" in data else None
             self._league_notes.add_game(self._connection, self._until, data, requirement)
@@ -297,15 +297,15 @@ class Admission:
         void = " and ".join(f"ratings void --event {version.position} --reason TEXT" for version in refusing)
         return f"; {counting[0]} counts it; to withdraw {refusing[0].ruleset.id}: {void}"
 
-    def _find_homeless_reason(self, data: dict[str, Any]) -> str | None:
+    def _find_unranked_reason(self, data: dict[str, Any]) -> str | None:
         """Return why a game is on no ladder, judging by its name, type, size and labels alone; otherwise None."""
         kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
         key = (data["game"], kind, labels, count_seats(data), has_partners(data))
-        if key not in self._homeless_reasons:
+        if key not in self._unranked_reasons:
             is_scored = any(data["game"] in v.ruleset.scope.game for known in self.versions.values() for v in known)
             unusable = None if is_scored else self._unusable_games.get(data["game"])
-            self._homeless_reasons[key] = unusable or _find_homeless_reason(self.versions, *key)
-        return self._homeless_reasons[key]
+            self._unranked_reasons[key] = unusable or _find_unranked_reason(self.versions, *key)
+        return self._unranked_reasons[key]
 
     def _find_early_reason(self, occurred_at: int, data: dict[str, Any]) -> str | None:
         """Return that a game precedes all versions that could score it, or None."""
@@ -473,7 +473,7 @@ def _find_uncountable_reason(facts: Facts, version: Version) -> UnreadableGame |
         return None  # the ladder reports its failing rule
 
 
-def _find_homeless_reason(
+def _find_unranked_reason(
     versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str], seats: int, has_teams: bool
 ) -> str | None:
     """Return why no ruleset puts a game on a ladder, or None."""

@@ -6,10 +6,9 @@ import re
 from typing import NamedTuple
 
 from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
-from ratings_ledger.ledger.intake.files import read_simple_table
+from ratings_ledger.ledger.intake.files import open_simple_table
 from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, with_point
-from ratings_ledger.ledger.intake.tables.csv_files import SimpleTable
-from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.replay.ladders import find_seeds, state_columns
 from ratings_ledger.projections.snapshot import Snapshot
@@ -50,29 +49,12 @@ def read_seeds(file: str, columns: tuple[str, ...], reason: str) -> list[SeedRow
         columns: the state columns of the ladder.
         reason: the reason for rows without one.
     """
-    try:
-        if (table := read_simple_table(file)) is None:
-            raise Refused("empty-file", "it holds no row")
-        _check_header(table, columns)
+    with open_simple_table(file, (*FIXED_COLUMNS, *columns)) as table:
+        if "player" not in table.header or not {*table.header} & {*columns}:
+            problem = f"the columns player and at least one of {joined(columns)} are needed"
+            raise Refused("missing-column", problem, table.line)
         defaults = SeedRow(file, 0, "", {}, 0, reason)
         return [_read_row(defaults._replace(line=line), cells, table.delimiter) for line, cells in table.rows]
-    except Refused as problem:
-        place = file if problem.line is None else f"line {problem.line} of {file}"
-        raise Refused(problem.code, f"{place}: {problem.message}") from None
-
-
-def _check_header(table: SimpleTable, columns: tuple[str, ...]) -> None:
-    """Raise `Refused` if a table does not have the columns of seeds."""
-    header, known = table.header, (*FIXED_COLUMNS, *columns)
-    for name in header:
-        if name not in known:
-            problem = f"{quote(name)} is none of {', '.join(known)}"
-            raise Refused("unknown-column", f"{problem}{did_you_mean(name, known)}", table.line)
-    if duplicates := [name for name in header if header.count(name) > 1]:
-        raise Refused("unknown-column", f"the column {duplicates[0]} occurs twice", table.line)
-    if "player" not in header or not {*header} & {*columns}:
-        problem = f"the columns player and at least one of {joined(columns)} are needed"
-        raise Refused("missing-column", problem, table.line)
 
 
 def _read_row(defaults: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
