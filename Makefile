@@ -66,7 +66,7 @@ golden: $(VENV)/ready  ## write the golden files again; read the difference befo
 
 ORACLES := tests/projections/test_corrections_oracle.py tests/projections/test_month_lists.py \
 	tests/projections/test_clock_machine.py tests/projections/test_time_machine.py tests/projections/test_known_past.py \
-	tests/projections/test_causes.py tests/projections/test_paths.py tests/projections/test_scanning.py \
+	tests/projections/test_causes.py tests/projections/test_paths.py tests/projections/test_record_scanner.py \
 	tests/projections/test_clusters.py tests/projections/test_state_machine.py
 
 lock:  ## resolve the locked dependencies again (needs uv)

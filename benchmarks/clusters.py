@@ -26,7 +26,7 @@ from ratings_ledger.projections.cluster import coordinating
 from ratings_ledger.projections.cluster.coordinating import create_cluster_work_at
 from ratings_ledger.projections.cluster.inventory import list_segments, seal_all
 from ratings_ledger.projections.cluster.packs import PACK_GAMES
-from ratings_ledger.projections.cluster.proofs import compute_golden_digest
+from ratings_ledger.projections.cluster.worker_checks import compute_golden_digest
 from ratings_ledger.projections.stored.generations import read_live_generation
 from ratings_ledger.projections.stored.rebuilding import rebuild as rebuild_ladders
 from ratings_ledger.projections.stored.rule_processes import RULE_SECONDS

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Any
 
-from ratings_ledger.projections import expected_scores, kit
+from ratings_ledger.projections import deterministic_math, expected_scores
 from ratings_ledger.projections.arrays import as_numpy, np
 from ratings_ledger.projections.contract import Rule
 from ratings_ledger.projections.rulesets.rule_errors import (
@@ -163,7 +163,7 @@ def _compile_for_types(
     for part in rules.values():
         source = Path(part.__code__.co_filename)
         stamp.update(source.read_bytes() if source.exists() else part.__code__.co_code)
-        for shared in (expected_scores, kit):
+        for shared in (expected_scores, deterministic_math):
             stamp.update(Path(str(shared.__file__)).read_bytes())
     suffix = f"_{stamp.hexdigest()[:16]}"
     return _jit(_copy_standalone(loop, {}, options, rules, suffix, inlined), options)  # type: ignore[no-any-return]
@@ -202,7 +202,7 @@ def _copy_standalone(
             function.__module__,
             "ratings_ledger.projections.contract",
             "ratings_ledger.projections.expected_scores",
-            "ratings_ledger.projections.kit",
+            "ratings_ledger.projections.deterministic_math",
         )
         if isinstance(helper, FunctionType) and (name in replacements or helper.__module__ in own_module):
             if helper not in compiled_helpers:

@@ -15,6 +15,18 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from ratings_ledger.ledger.events.game_clocks import ClockTimers as ClockTimers
 from ratings_ledger.ledger.events.games import LEAVER_STATUSES, STATUSES
 from ratings_ledger.ledger.rejections import quote
+from ratings_ledger.projections.deterministic_math import exp as exp
+from ratings_ledger.projections.deterministic_math import fixed_divide as fixed_divide
+from ratings_ledger.projections.deterministic_math import fixed_exp as fixed_exp
+from ratings_ledger.projections.deterministic_math import fixed_ln as fixed_ln
+from ratings_ledger.projections.deterministic_math import fixed_multiply as fixed_multiply
+from ratings_ledger.projections.deterministic_math import fixed_sqrt as fixed_sqrt
+from ratings_ledger.projections.deterministic_math import ln as ln
+from ratings_ledger.projections.deterministic_math import logistic as logistic
+from ratings_ledger.projections.deterministic_math import power as power
+from ratings_ledger.projections.deterministic_math import real as real
+from ratings_ledger.projections.deterministic_math import root as root
+from ratings_ledger.projections.deterministic_math import units as units
 from ratings_ledger.projections.expected_scores import EXPECTED_SCALES as EXPECTED_SCALES
 from ratings_ledger.projections.expected_scores import INVERSE as INVERSE
 from ratings_ledger.projections.expected_scores import ONE as ONE
@@ -22,18 +34,6 @@ from ratings_ledger.projections.expected_scores import Numbers as Numbers
 from ratings_ledger.projections.expected_scores import expected as expected
 from ratings_ledger.projections.expected_scores import expected_scores as expected_scores
 from ratings_ledger.projections.expected_scores import rounded as rounded
-from ratings_ledger.projections.kit import exp as exp
-from ratings_ledger.projections.kit import fixed_divide as fixed_divide
-from ratings_ledger.projections.kit import fixed_exp as fixed_exp
-from ratings_ledger.projections.kit import fixed_ln as fixed_ln
-from ratings_ledger.projections.kit import fixed_multiply as fixed_multiply
-from ratings_ledger.projections.kit import fixed_sqrt as fixed_sqrt
-from ratings_ledger.projections.kit import ln as ln
-from ratings_ledger.projections.kit import logistic as logistic
-from ratings_ledger.projections.kit import power as power
-from ratings_ledger.projections.kit import real as real
-from ratings_ledger.projections.kit import root as root
-from ratings_ledger.projections.kit import units as units
 
 INT64_MAX = 2**63 - 1
 # The most points, in units, that a player may have. Beyond it, a rule's products might not fit 64 bits.

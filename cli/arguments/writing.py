@@ -10,7 +10,7 @@ import click
 from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.arguments.options import by_option, ignore_clock_option, result_format
 from ratings_ledger.cli.arguments.views import keep_new_names, newest_ladders, open_for_command
-from ratings_ledger.cli.output.appended import print_entered, print_recorded
+from ratings_ledger.cli.output.proposals import print_entered, print_recorded
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.intake.files import Entry, Item
 from ratings_ledger.ledger.intake.intake import ImportPolicy, IntakeResult

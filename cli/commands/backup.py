@@ -7,8 +7,8 @@ import click
 from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.options import read_head, refuse_unreadable_twice, result_format
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.maintenance import print_backup_checked, print_backup_made
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.cli.output.upkeep import print_backup_checked, print_backup_made
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.backups.backup_folder import BackupResult, make_backup, parse_policy
 from ratings_ledger.ledger.backups.restoring import BackupFiles

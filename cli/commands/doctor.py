@@ -4,8 +4,8 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import format_option
+from ratings_ledger.cli.output.maintenance import print_checks, print_checks_csv
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.cli.output.upkeep import print_checks, print_checks_csv
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.stored.doctor import WRONG, run_checks
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from ratings_ledger.cli.arguments.views import newest_ladders
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import note_leagues, note_new, note_unranked
+from ratings_ledger.cli.output.proposals import note_leagues, note_new, note_unranked
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.intake.files import Item
 from ratings_ledger.ledger.intake.following import Line, batches, import_and_answer

@@ -10,16 +10,16 @@ from typing import Any
 
 import click
 
+from ratings_ledger.cli.arguments.close_names import propose_with_answers
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import read_head, refuse_unreadable_twice
 from ratings_ledger.cli.arguments.tables import TableFiles, add_ledger_facts, with_table_options
 from ratings_ledger.cli.arguments.views import decode_for_command
-from ratings_ledger.cli.arguments.who_is_who import propose_with_answers
 from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import note_games
+from ratings_ledger.cli.output.next_steps import note_next_steps
 from ratings_ledger.cli.output.progress import create_bar
-from ratings_ledger.cli.output.ways_on import note_ways_on
+from ratings_ledger.cli.output.proposals import note_games
 from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
 from ratings_ledger.ledger.events.batches import batch_name
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
@@ -131,7 +131,7 @@ def import_(  # its parameters are its options, one a line
         from ratings_ledger.cli.commands.preview import preview
 
         code, result = preview(how, files, options, partial(_propose_files, files), save)
-        note_ways_on(result, files, options, is_kept=table_files.is_used, keeps_going=keep_going)
+        note_next_steps(result, files, options, is_kept=table_files.is_used, keeps_going=keep_going)
         return code
     if syncing:
         from ratings_ledger.cli.commands.sync import sync  # it imports more than other commands need
@@ -148,7 +148,7 @@ def import_(  # its parameters are its options, one a line
     code = how.report(result, impact, only_lists=impact is not None and not how.dry_run)
     if not how.dry_run:
         is_kept = table_files.is_used or _was_imported(how, files[0])
-        note_ways_on(result, files, options, is_kept=is_kept, keeps_going=keep_going)
+        note_next_steps(result, files, options, is_kept=is_kept, keeps_going=keep_going)
     return code
 
 

@@ -4,7 +4,6 @@ import textwrap
 
 import click
 
-from ratings_ledger.cli.arguments.asking import can_ask
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.machine_zone import find_machine_zone
 from ratings_ledger.cli.arguments.options import (
@@ -14,6 +13,7 @@ from ratings_ledger.cli.arguments.options import (
     read_zone_name,
     result_format,
 )
+from ratings_ledger.cli.arguments.prompts import can_ask
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.intake import ImportPolicy
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote

@@ -5,7 +5,7 @@ import click
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import as_of_option, format_option, known_at_option
 from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
-from ratings_ledger.cli.output.recorded import print_events, print_events_csv, print_games, print_games_csv
+from ratings_ledger.cli.output.recorded_events import print_events, print_events_csv, print_games, print_games_csv
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.events.fields import to_nfc
 

@@ -20,8 +20,8 @@ from ratings_ledger.cli.commands.publish import publish_due as publish_due_lists
 from ratings_ledger.cli.commands.rebuild import note_failures
 from ratings_ledger.cli.interrupts import end_soon_after_interrupt
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.maintenance import print_night
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.cli.output.upkeep import print_night
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.backups import backup_folder
 from ratings_ledger.ledger.errors import StoreUnavailable

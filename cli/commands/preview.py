@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ratings_ledger.cli.arguments.writing import WriteContext
-from ratings_ledger.cli.output.appended import note_games
+from ratings_ledger.cli.output.proposals import note_games
 from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.projections.admission.previews import PreviewBuilder

@@ -10,7 +10,7 @@ from ratings_ledger.cli.arguments.options import as_of_option
 from ratings_ledger.cli.arguments.views import open_view
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import format_rejection, print_due_published, print_list_published
+from ratings_ledger.cli.output.proposals import format_rejection, print_due_published, print_list_published
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant

@@ -11,9 +11,9 @@ from ratings_ledger.cli.arguments.options import result_format
 from ratings_ledger.cli.arguments.views import note_left_out
 from ratings_ledger.cli.interrupts import INTERRUPTED, end_soon_after_interrupt
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.maintenance import print_rolled_back
 from ratings_ledger.cli.output.progress import ProgressLog, progress
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.cli.output.upkeep import print_rolled_back
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.errors import LedgerError
 from ratings_ledger.ledger.events.fields import to_nfc

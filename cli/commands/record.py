@@ -5,13 +5,13 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.arguments.asking import can_ask
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import read_instant_or_now, zone_option
+from ratings_ledger.cli.arguments.prompts import can_ask
 from ratings_ledger.cli.arguments.tables import find_only_game, find_whole_ids, partners_option, refuse_joints
 from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import note_leagues, note_unranked, note_voided
+from ratings_ledger.cli.output.proposals import note_leagues, note_unranked, note_voided
 from ratings_ledger.ledger.events.canonical import format_instant, parse_object
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.types import read_event
@@ -65,7 +65,7 @@ def record(
     joints = _read_joints(ledger, partners, players, asks=(asks := not (players and game and game_id) and can_ask()))
     if asks:
         # most games need no questions
-        from ratings_ledger.cli.commands.record_asking import NOW, TypedGame, ask_for_game
+        from ratings_ledger.cli.commands.record_prompts import NOW, TypedGame, ask_for_game
 
         def event_of(typed: TypedGame) -> dict[str, Any]:
             when = None if typed.at == NOW else typed.at

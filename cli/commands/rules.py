@@ -24,7 +24,7 @@ from ratings_ledger.cli.commands.rule_trials import (
     why_failed,
 )
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import print_rulesets_published
+from ratings_ledger.cli.output.proposals import print_rulesets_published
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.rulesets import (
     format_problem,

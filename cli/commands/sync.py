@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ratings_ledger.cli.arguments.asking import ask, can_ask
-from ratings_ledger.cli.arguments.who_is_who import propose_with_answers
+from ratings_ledger.cli.arguments.close_names import propose_with_answers
+from ratings_ledger.cli.arguments.prompts import ask, can_ask
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import note_leagues, note_unranked, note_voided
+from ratings_ledger.cli.output.proposals import note_leagues, note_unranked, note_voided
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.intake.syncing import Sync, compare_sheet, unconfirmed_refusal
 from ratings_ledger.ledger.intake.tables.columns import TableOptions

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import click
 
-from ratings_ledger.cli.arguments.asking import ask, can_ask
 from ratings_ledger.cli.arguments.command import command
+from ratings_ledger.cli.arguments.prompts import ask, can_ask
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import print_undo_result, print_undone
+from ratings_ledger.cli.output.proposals import print_undo_result, print_undone
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.rejections import Refused

@@ -14,8 +14,8 @@ from ratings_ledger.cli.arguments.engines import (
 )
 from ratings_ledger.cli.arguments.options import read_head, result_format
 from ratings_ledger.cli.output import render
+from ratings_ledger.cli.output.maintenance import print_verification
 from ratings_ledger.cli.output.render import emit
-from ratings_ledger.cli.output.upkeep import print_verification
 from ratings_ledger.ledger.store.exports import Place
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.verification import Finding

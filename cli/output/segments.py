@@ -13,7 +13,7 @@ from ratings_ledger.projections.cluster.inventory import (
     PruneResult,
     SegmentState,
 )
-from ratings_ledger.projections.cluster.objects import LASTING
+from ratings_ledger.projections.cluster.object_store import LASTING
 from ratings_ledger.projections.cluster.segments import parse_segment_name, to_segment_name
 
 

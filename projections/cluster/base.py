@@ -25,7 +25,7 @@ from ratings_ledger.projections.cluster.columnar import (
     encode_object,
     open_object,
 )
-from ratings_ledger.projections.cluster.objects import Objects
+from ratings_ledger.projections.cluster.object_store import Objects
 from ratings_ledger.projections.cluster.segments import (
     MORE_SLOTS,
     ROWS,

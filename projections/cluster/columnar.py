@@ -8,7 +8,7 @@ from typing import Any
 
 from ratings_ledger.ledger.errors import StoreUnavailable
 from ratings_ledger.projections import arrays
-from ratings_ledger.projections.cluster.objects import Objects, describe_os_error, open_object_store
+from ratings_ledger.projections.cluster.object_store import Objects, describe_os_error, open_object_store
 from ratings_ledger.projections.facts.column_files import ColumnFile, encode_columns, encode_lines, read_footer
 from ratings_ledger.projections.facts.stored_columns import Bytes, ColumnPlace, StoredColumn
 

@@ -26,10 +26,8 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.base import RELEVANT_TYPES, create_base, list_cells, load_base, name_by_content
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, open_object
 from ratings_ledger.projections.cluster.engines import open_engine
-from ratings_ledger.projections.cluster.farm import Cluster, ReportProgress, Task, run_tasks
-from ratings_ledger.projections.cluster.objects import Folder, Objects, open_object_store
+from ratings_ledger.projections.cluster.object_store import Folder, Objects, open_object_store
 from ratings_ledger.projections.cluster.packs import PACK_GAMES, Pack, build_packs, find_streamed_ladder
-from ratings_ledger.projections.cluster.proofs import CODE, Proof, compute_golden_digest, prove
 from ratings_ledger.projections.cluster.segments import (
     FORMAT,
     NamedCell,
@@ -40,6 +38,7 @@ from ratings_ledger.projections.cluster.segments import (
     parse_segment_name,
     to_numbers_name,
 )
+from ratings_ledger.projections.cluster.task_runner import Cluster, ReportProgress, Task, run_tasks
 from ratings_ledger.projections.cluster.tasks import (
     create_or_compare,
     encode_records,
@@ -47,6 +46,7 @@ from ratings_ledger.projections.cluster.tasks import (
     read_result,
     write_pack_plan,
 )
+from ratings_ledger.projections.cluster.worker_checks import CODE, Proof, compute_golden_digest, prove
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode, decode_behind

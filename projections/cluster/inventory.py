@@ -25,8 +25,7 @@ from ratings_ledger.projections.cluster.coordinating import (
     seal,
     sweep,
 )
-from ratings_ledger.projections.cluster.farm import ReportProgress
-from ratings_ledger.projections.cluster.objects import LASTING, Objects
+from ratings_ledger.projections.cluster.object_store import LASTING, Objects
 from ratings_ledger.projections.cluster.segments import (
     FORMAT,
     Numbering,
@@ -35,6 +34,7 @@ from ratings_ledger.projections.cluster.segments import (
     to_numbers_name,
     to_segment_name,
 )
+from ratings_ledger.projections.cluster.task_runner import ReportProgress
 from ratings_ledger.projections.cluster.tasks import build_segment, has_different_bytes
 from ratings_ledger.projections.facts.stored_columns import Bytes
 from ratings_ledger.projections.queries.results import Result

@@ -22,8 +22,8 @@ from ratings_ledger.projections.cluster.coordinating import (
     run_pack_tasks,
     sweep,
 )
-from ratings_ledger.projections.cluster.farm import Cluster, Task
 from ratings_ledger.projections.cluster.packs import PACK_GAMES, build_packs, group_by_family
+from ratings_ledger.projections.cluster.task_runner import Cluster, Task
 from ratings_ledger.projections.cluster.tasks import parse_comparison
 from ratings_ledger.projections.diff.affected import is_affected
 from ratings_ledger.projections.diff.what_if import (

@@ -29,20 +29,20 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.cluster.base import SharedBase, Window, load_base
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject, encode_object, open_object
 from ratings_ledger.projections.cluster.engines import ConflictingOutput, UnfitWorker
-from ratings_ledger.projections.cluster.objects import Objects, open_object_store
+from ratings_ledger.projections.cluster.object_store import Objects, open_object_store
 from ratings_ledger.projections.cluster.packs import Pack, find_family
-from ratings_ledger.projections.cluster.proofs import (
+from ratings_ledger.projections.cluster.segments import NamedCell, SegmentName, encode_segment, parse_segment_name
+from ratings_ledger.projections.cluster.worker_checks import (
     CODE,
     Proof,
     compute_golden_digest,
 )
-from ratings_ledger.projections.cluster.segments import NamedCell, SegmentName, encode_segment, parse_segment_name
 from ratings_ledger.projections.diff.comparison import DifferingList, Effect, ImpactSummary, PointsChange
 from ratings_ledger.projections.diff.impact import LogLookups
 from ratings_ledger.projections.diff.predictions import Quality, QualityPair
 from ratings_ledger.projections.diff.what_if import SimulatedLadder, apply_ruleset, compare_simulated_ladders
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.facts.bulk import pages_of
+from ratings_ledger.projections.facts.bulk_decoding import pages_of
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode_text
 from ratings_ledger.projections.facts.stored_columns import Bytes

@@ -268,10 +268,10 @@ def decode_text(text: Any, after: int, until: int) -> Facts:
     Games are as first recorded, numbered from 0; the records of all other events are in `others`. Needs the extra
     `fast`. Raises `StoreDamaged`.
     """
-    from ratings_ledger.projections.facts import bulk
+    from ratings_ledger.projections.facts import bulk_decoding
 
     facts = Facts(after, b"", base=Base(0, 0, 0, 0, 0, dict.fromkeys(Facts(0, b"").of_kind, 0)))
-    bulk.take_text(facts, text, apply_event)
+    bulk_decoding.take_text(facts, text, apply_event)
     facts.position = until
     return facts
 
@@ -287,13 +287,13 @@ def take_drafts(facts: Facts, drafts: Iterable[Draft], take: Callable[[Facts, in
         for position, draft in chain(first, waiting):
             take(facts, position, draft)
         return
-    from ratings_ledger.projections.facts import bulk
+    from ratings_ledger.projections.facts import bulk_decoding
 
     facts.proposed, page = True, dict[int, Draft]()
 
     def write_pages() -> Iterator[bytes]:
         rest = chain(first, waiting)
-        while some := dict(islice(rest, bulk.PAGE_EVENTS)):
+        while some := dict(islice(rest, bulk_decoding.PAGE_EVENTS)):
             page.clear()
             page.update(some)
             games = (draft.subject.removeprefix("game:") for draft in some.values() if draft.type == "game.recorded")
@@ -302,7 +302,9 @@ def take_drafts(facts: Facts, drafts: Iterable[Draft], take: Callable[[Facts, in
             yield "".join(f"{build_record(draft, at, 0, '-')}\n" for at, draft in some.items()).encode()
 
     with collect_rarely():
-        bulk.take_contents(facts, write_pages(), facts.position, lambda facts, at, record: take(facts, at, page[at]))
+        bulk_decoding.take_contents(
+            facts, write_pages(), facts.position, lambda facts, at, record: take(facts, at, page[at])
+        )
 
 
 def decode_behind(connection: Connection, earlier: Sequence[tuple[int, str]], position: int, until: int) -> Facts:
@@ -337,9 +339,9 @@ def _changes_among(records: Sequence[tuple[int, str]]) -> Iterator[KnownEvent]:
 def _take_pages(facts: Facts, connection: Connection, until: int) -> None:
     decoded_to = facts.position
     if until - decoded_to >= BULK_EVENTS and compiling.is_allowed():
-        from ratings_ledger.projections.facts import bulk
+        from ratings_ledger.projections.facts import bulk_decoding
 
-        decoded_to = bulk.take_pages(facts, connection, until, apply_event)
+        decoded_to = bulk_decoding.take_pages(facts, connection, until, apply_event)
     for page in read_records(connection, after=decoded_to, until=until):
         for position, record in page:
             apply_event(facts, position, record)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, TypeAlias
 
-from ratings_ledger.projections import expected_scores, kit
+from ratings_ledger.projections import deterministic_math, expected_scores
 from ratings_ledger.projections.contract import Rule
 
 WHOLE, DOUBLE, TEST, OTHER = "whole number", "double", "comparison of doubles", "other"
@@ -22,7 +22,7 @@ WHOLES, DOUBLES, TABLE, UNKNOWN = "whole numbers", "doubles", "table of whole nu
 # a type is one of these, or the types of a tuple's members
 Type: TypeAlias = Any
 
-_FOR_KERNELS = {kit.__name__, expected_scores.__name__}
+_FOR_KERNELS = {deterministic_math.__name__, expected_scores.__name__}
 _OF_DOUBLES = {"exp", "ln", "root", "logistic", "power"}
 ARGUMENTS: dict[str, tuple[Type, ...]] = {
     "score": (WHOLE, TABLE, TABLE, WHOLES, WHOLES, TABLE),

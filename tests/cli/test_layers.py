@@ -97,8 +97,8 @@ def test_no_module_is_loaded_under_two_names() -> None:
 ROOMS = {
     "ledger": ("errors", "rejections", "clock", "own_files", "processes", "failures", "events", "store",
                "validation", "intake", "backups", "verification"),
-    "projections": ("program", "expected_scores", "exact_numbers", "kit", "arrays", "contract", "rules", "lists",
-                    "rulesets", "compiling", "game_clock", "facts", "replay", "queries", "diff", "snapshot",
+    "projections": ("program", "expected_scores", "exact_numbers", "deterministic_math", "arrays", "contract", "rules",
+                    "lists", "rulesets", "compiling", "game_clock", "facts", "replay", "queries", "diff", "snapshot",
                     "admission", "stored", "cluster"),
     "cli": ("interrupts", "completion", "output", "arguments", "main", "commands", "start"),
 }  # fmt: skip

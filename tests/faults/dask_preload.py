@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ratings_ledger.projections.cluster import base, objects, segments, tasks
+from ratings_ledger.projections.cluster import base, object_store, segments, tasks
 
 FOLDER = Path(os.environ["RATINGS_TEST_FAULTS"])
 _plan = ""
@@ -77,7 +77,7 @@ def _performing(url: str, proof: tasks.Proof, place: tasks.PlanRange) -> None:
     global _plan
     _plan = ""
     with suppress(FileNotFoundError, tasks.DamagedObject):
-        _plan = tasks.read_plan(objects.open_object_store(url), tasks.PlanRange(*place))
+        _plan = tasks.read_plan(object_store.open_object_store(url), tasks.PlanRange(*place))
     reach("begun")
     try:
         _perform(url, proof, place)
@@ -104,7 +104,7 @@ def _computing(*arguments: Any, **options: Any) -> Iterator[Any]:
         reach("replaying")
 
 
-def _creating(self: objects.Folder, name: str, parts: Iterable[Any]) -> bool:
+def _creating(self: object_store.Folder, name: str, parts: Iterable[Any]) -> bool:
     whole = b"".join(map(bytes, parts))
 
     def halves() -> Iterator[bytes]:
@@ -115,13 +115,13 @@ def _creating(self: objects.Folder, name: str, parts: Iterable[Any]) -> bool:
     return _create(self, name, halves())
 
 
-def _keeping(place: objects.Objects, name: str, content: Iterable[Any]) -> None:
+def _keeping(place: object_store.Objects, name: str, content: Iterable[Any]) -> None:
     if reach("keeping") == "differ":
         content = tasks.encode_object({"results": b"different"}, {"name": tasks.name_output(_plan)})
     _keep(place, name, content)
 
 
-def _elsewhere(self: objects.Folder, path: Path) -> None:
+def _elsewhere(self: object_store.Folder, path: Path) -> None:
     self._path = path / "elsewhere"
     self.url = str(self._path)
 
@@ -129,15 +129,15 @@ def _elsewhere(self: objects.Folder, path: Path) -> None:
 def _set_up() -> None:
     told = json.loads((FOLDER / "settings.json").read_text())
     if told.get("elsewhere"):
-        objects.Folder.__init__ = _elsewhere  # type: ignore[method-assign]
+        object_store.Folder.__init__ = _elsewhere  # type: ignore[method-assign]
     segments.PART_GAMES, tasks.WINDOW_GAMES = told["part_games"], told["window_games"]
     tasks.CODE = told.get("code", tasks.CODE)
     tasks.perform, base.read_games_of_cells, tasks.compute = _performing, _reading, _computing  # type: ignore[assignment]
     tasks.decode_text, tasks.create_or_compare = _decoding, _keeping
-    objects.Folder.create = _creating  # type: ignore[method-assign]
+    object_store.Folder.create = _creating  # type: ignore[method-assign]
 
 
 if tasks.perform.__module__ == tasks.__name__:  # Dask loads this twice
     _perform, _decode, _games, _compute = tasks.perform, tasks.decode_text, base.read_games_of_cells, tasks.compute
-    _create, _keep = objects.Folder.create, tasks.create_or_compare
+    _create, _keep = object_store.Folder.create, tasks.create_or_compare
     _set_up()

@@ -18,7 +18,7 @@ from dask_clusters import LocalCluster, fault, local_cluster
 from fault_helpers import lose, wait_until
 from lengths import at_length_but
 
-from ratings_ledger.projections.cluster import coordinating, engines, farm
+from ratings_ledger.projections.cluster import coordinating, engines, task_runner
 from ratings_ledger.projections.stored import generations
 
 pytestmark = [
@@ -50,8 +50,8 @@ def test_killed_worker(killed: dict[str, Any], cluster: LocalCluster, rebuilding
 
 def impatient(patch: pytest.MonkeyPatch) -> None:
     """Let a coordinator give a task to a second worker soon."""
-    patch.setattr(farm, "SLOW_SECONDS", 1)
-    patch.setattr(farm, "WAIT_SECONDS", 0.2)
+    patch.setattr(task_runner, "SLOW_SECONDS", 1)
+    patch.setattr(task_runner, "WAIT_SECONDS", 0.2)
 
 
 @pytest.mark.at_length
@@ -98,7 +98,7 @@ def test_pack_that_always_kills(rebuilding: Rebuilding, wanted: Wanted, tmp_path
     with local_cluster(tmp_path / "cluster", nanny=True, failures=0) as cluster:
         cluster.arm(fault("reading", "kill", GIANT, times=1_000))
         ended = rebuilding.run(cluster.address)
-        assert len(cluster.happened("kill")) == farm.TRIES
+        assert len(cluster.happened("kill")) == task_runner.TRIES
         assert (ended.exit_code, ended.stdout) == (3, "")
         assert ended.stderr == (
             "ratings: 3 tries were not enough for elo-chess/giant (the workers that had it are gone); the others are "
@@ -177,7 +177,9 @@ def test_both_workers_at_once(nanny: bool, rebuilding: Rebuilding, tmp_path: Pat
 def test_workers_that_come_late(rebuilding: Rebuilding, tmp_path: Path) -> None:
     """A cluster without workers is waited for; if none come, that is said."""
     with local_cluster(tmp_path / "cluster", workers=0) as cluster:
-        lonely = rebuilding.run(cluster.address, patch=lambda patch: patch.setattr(farm, "NO_WORKERS_SECONDS", 2))
+        lonely = rebuilding.run(
+            cluster.address, patch=lambda patch: patch.setattr(task_runner, "NO_WORKERS_SECONDS", 2)
+        )
         assert (lonely.exit_code, lonely.stderr) == (
             3, "ratings: the engine has had no workers for 2 s; they end at once where this program is not "
             "installed; finished tasks are kept\n",
@@ -288,13 +290,13 @@ def test_worker_that_differs(cluster: LocalCluster, rebuilding: Rebuilding) -> N
 
 def twice(patch: pytest.MonkeyPatch) -> None:
     """Let a coordinator submit everything twice."""
-    submit = farm._TaskQueue._submit
+    submit = task_runner._TaskQueue._submit
 
     def both(*arguments: Any) -> None:
         submit(*arguments)
         submit(*arguments)
 
-    patch.setattr(farm._TaskQueue, "_submit", both)
+    patch.setattr(task_runner._TaskQueue, "_submit", both)
 
 
 @pytest.mark.at_length

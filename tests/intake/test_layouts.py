@@ -9,7 +9,7 @@ import pytest
 from damages import TABLES
 
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX
-from ratings_ledger.ledger.intake.tables import alike
+from ratings_ledger.ledger.intake.tables import similar_rows
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import table_events
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
@@ -75,7 +75,7 @@ def test_rows_that_are_alike_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> 
         options = TableOptions("UTC", fixed={"game": "catan"}, partners=partners, others=chance.choice([None, "tied"]))
         monkeypatch.undo()
         found = read_table([header, *rows], delimiter, options)
-        monkeypatch.setattr(alike, "KINDS_MAX", 0)
+        monkeypatch.setattr(similar_rows, "KINDS_MAX", 0)
         assert found == read_table([header, *rows], delimiter, options), (seed, rows)
         composed += len(rows) - len({*map(tuple, rows)})
     assert composed > 0

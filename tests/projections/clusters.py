@@ -10,9 +10,9 @@ import pytest
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.cluster import coordinating, packs, segments, tasks
 from ratings_ledger.projections.cluster.columnar import open_object
-from ratings_ledger.projections.cluster.farm import Cluster
-from ratings_ledger.projections.cluster.objects import open_object_store
-from ratings_ledger.projections.cluster.proofs import CODE, Proof, compute_golden_digest, prove
+from ratings_ledger.projections.cluster.object_store import open_object_store
+from ratings_ledger.projections.cluster.task_runner import Cluster
+from ratings_ledger.projections.cluster.worker_checks import CODE, Proof, compute_golden_digest, prove
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.stored.computing import BuiltLadder, LadderFailure, compute, list_package_rulesets, plan
 

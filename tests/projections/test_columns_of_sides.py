@@ -17,7 +17,7 @@ from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.cluster import base, segments
 from ratings_ledger.projections.cluster.columnar import OpenedObject
-from ratings_ledger.projections.cluster.objects import open_object_store
+from ratings_ledger.projections.cluster.object_store import open_object_store
 from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.facts import decoding
 from ratings_ledger.projections.facts.columns import Facts, find_row_at

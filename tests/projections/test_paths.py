@@ -26,7 +26,7 @@ from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
 from ratings_ledger.projections.admission.ladder_checks import Admission
 from ratings_ledger.projections.diff.affected import apply_drafts
-from ratings_ledger.projections.facts import bulk, column_cache, decoding
+from ratings_ledger.projections.facts import bulk_decoding, column_cache, decoding
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.explain import explain_player
@@ -187,7 +187,7 @@ def test_drafts_are_taken_alike_scanned_or_one_by_one(tmp_path: Path, monkeypatc
         found = []
         for scanned in (False, True):
             set_paths(monkeypatch, scanned=scanned, compiled=False)
-            monkeypatch.setattr(bulk, "PAGE_EVENTS", 7)
+            monkeypatch.setattr(bulk_decoding, "PAGE_EVENTS", 7)
             with ledger.reading() as connection:
                 before = Ladders(decode(connection, cached=False))
                 after, affected, renames = apply_drafts(connection, before, intake.drafts())
@@ -220,7 +220,7 @@ def test_all_paths_skip_impossible_rows(tmp_path: Path, caches: Path, monkeypatc
     plain = decoded(ledger, cached=False)
     assert list(plain[0]["left out"]) == expected
     for size in (7, 1_000):
-        monkeypatch.setattr(bulk, "PAGE_EVENTS", size)
+        monkeypatch.setattr(bulk_decoding, "PAGE_EVENTS", size)
         monkeypatch.setattr(decoding, "DELTA_EVENTS", 2 * size)
         for scanned in (False, True):
             for compiled in (False, True):

@@ -16,7 +16,7 @@ from ratings_ledger.ledger.processes.identity import name_this_process
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.cluster import coordinating, segments, simulating
 from ratings_ledger.projections.cluster.columnar import OpenedObject
-from ratings_ledger.projections.cluster.objects import open_object_store
+from ratings_ledger.projections.cluster.object_store import open_object_store
 from ratings_ledger.projections.cluster.segments import read_player_names, to_numbers_name
 
 Ratings = Callable[..., Any]

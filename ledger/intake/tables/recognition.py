@@ -20,7 +20,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ratings_ledger.ledger.events.fields import to_nfc
-from ratings_ledger.ledger.intake.tables.alike import has_alike_games, read_alike_games
 from ratings_ledger.ledger.intake.tables.columns import (
     COMMA_DELIMITERS,
     GAME_COLUMNS,
@@ -60,6 +59,7 @@ from ratings_ledger.ledger.intake.tables.meanings import (
     repeats,
 )
 from ratings_ledger.ledger.intake.tables.partners import JOINTS, split_team_cell
+from ratings_ledger.ledger.intake.tables.similar_rows import has_similar_games, read_similar_games
 from ratings_ledger.ledger.intake.tables.table_games import (
     Found,
     cells_of,
@@ -275,8 +275,8 @@ def _read_games(
         rows = ((line, cells if isinstance(cells, Refused) else {**cells, "occurred_at": day}) for line, cells in rows)
     if read.is_numbered:
         rows = number_games(rows, layout)
-    if read.is_numbered and has_alike_games(layout, header):
-        games = read_alike_games(rows, layout, view, columns, options)
+    if read.is_numbered and has_similar_games(layout, header):
+        games = read_similar_games(rows, layout, view, columns, options)
     else:
         rewritten = iter(layout.read(rows, view, options))
         games = games_of_rows(rewritten, columns, options, is_row_whole=layout.is_row_whole)

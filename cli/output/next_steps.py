@@ -11,7 +11,7 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions
 ANSWERS = ("renamed", "sheet", "layout", "dates", "encoding", "ties", "partners", "aliases", "forfeits", "others")
 
 
-def note_ways_on(
+def note_next_steps(
     result: IntakeResult, files: Sequence[str], options: TableOptions, *, is_kept: bool, keeps_going: bool
 ) -> None:
     """Note which option helps next, if one does.

@@ -10,7 +10,7 @@ import pytest
 from checked_integers import Int64
 from lengths import few_of_many
 
-from ratings_ledger.projections import compiling, kit
+from ratings_ledger.projections import compiling, deterministic_math
 
 
 @pytest.mark.parametrize("count", few_of_many(2_000, 20_000))
@@ -21,10 +21,10 @@ def test_powers_and_logarithms_are_right_to_fourteen_digits(count: int) -> None:
         for _ in range(count):
             exponent = random.uniform(-50, 50)
             exact = Decimal(exponent).exp()
-            largest["exp"] = max(largest["exp"], abs(Decimal(kit.exp(exponent)) / exact - 1))
+            largest["exp"] = max(largest["exp"], abs(Decimal(deterministic_math.exp(exponent)) / exact - 1))
             number = math.exp(random.uniform(-20, 20))
             exact = Decimal(number).ln()
-            largest["ln"] = max(largest["ln"], abs(Decimal(kit.ln(number)) / exact - 1))
+            largest["ln"] = max(largest["ln"], abs(Decimal(deterministic_math.ln(number)) / exact - 1))
     assert all(0 < error < Decimal("1e-14") for error in largest.values()), largest
 
 
@@ -33,14 +33,14 @@ def test_powers_and_logarithms_are_right_to_fourteen_digits(count: int) -> None:
 )
 def test_halves_are_rounded_away_from_zero(value: float, scale: int, whole: int) -> None:
     """The same on both sides of zero."""
-    assert kit.units(value, scale) == whole
+    assert deterministic_math.units(value, scale) == whole
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 2.0**53])
 def test_what_is_no_number_has_no_units(value: float) -> None:
     """A result out of range never becomes a state."""
     with pytest.raises(OverflowError):
-        kit.units(value, 1)
+        deterministic_math.units(value, 1)
 
 
 @pytest.mark.slow
@@ -48,11 +48,11 @@ def test_compiled_arithmetic_has_the_same_bits() -> None:
     """Compiled `exp`, `ln` and `power` give the doubles that Python gives."""
     numba = pytest.importorskip("numba")
     random = Random(2)
-    compiled = {name: numba.njit(getattr(kit, name)) for name in ("exp", "ln")}
+    compiled = {name: numba.njit(getattr(deterministic_math, name)) for name in ("exp", "ln")}
     for _ in range(5_000):
         exponent = random.uniform(-300, 300)
-        assert compiled["exp"](exponent) == kit.exp(exponent)
-        assert compiled["ln"](math.exp(exponent / 2)) == kit.ln(math.exp(exponent / 2))
+        assert compiled["exp"](exponent) == deterministic_math.exp(exponent)
+        assert compiled["ln"](math.exp(exponent / 2)) == deterministic_math.ln(math.exp(exponent / 2))
 
 
 # name: draws its numbers, the exact result, and how far the rounded one may be from it, in units
@@ -113,7 +113,7 @@ def outcome(function: Callable[..., Any], numbers: tuple[int, ...]) -> Any:
 @pytest.mark.parametrize("name", FIXED)
 def test_fixed_point_numbers_are_rounded_as_documented(name: str, record_property: Any, count: int) -> None:
     """The largest error of each function against 60 digits; no step leaves 64 bits."""
-    function, (_, exact, bound) = getattr(kit, name), FIXED[name]
+    function, (_, exact, bound) = getattr(deterministic_math, name), FIXED[name]
     largest, scored = Decimal(0), 0
     with localcontext(prec=60):
         for numbers in fixed_cases(name, count, seed=3):
@@ -149,7 +149,7 @@ def test_fixed_point_numbers_are_rounded_as_documented(name: str, record_propert
 )  # fmt: skip
 def test_fixed_point_results(name: str, numbers: tuple[int, ...], result: Any) -> None:
     """Halves are rounded away from zero, and what has no result raises."""
-    assert outcome(getattr(kit, name), numbers) == result
+    assert outcome(getattr(deterministic_math, name), numbers) == result
 
 
 @pytest.mark.slow
@@ -157,7 +157,7 @@ def test_compiled_fixed_point_has_the_same_bits() -> None:
     """Compiled functions of fixed-point numbers give what Python gives, errors included."""
     pytest.importorskip("numba")
     for name in FIXED:
-        function = getattr(kit, name)
+        function = getattr(deterministic_math, name)
         compiled = compiling.compiled(function)
         for numbers in fixed_cases(name, 2_000, seed=4):
             assert outcome(compiled, numbers) == outcome(function, numbers), (name, numbers)

@@ -1,4 +1,4 @@
-"""Reads records of plain games byte by byte into columns; compiled by `projections.facts.bulk`.
+"""Reads records of plain games byte by byte into columns; compiled by `projections.facts.bulk_decoding`.
 
 A game is plain if it is placed or scored in whole numbers, no seat changed hands, no text needs a backslash, and
 everything that `ledger.events.game_types.placing` asks of a game holds; whatever does not fit is left to the general

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ratings_ledger.cli.arguments.asking import ask, can_ask
+from ratings_ledger.cli.arguments.prompts import ask, can_ask
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.intake.tables.aliases import add_answers

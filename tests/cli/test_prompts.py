@@ -11,11 +11,11 @@ ASKING = """
 import sys
 import click
 from ratings_ledger.cli import main
-from ratings_ledger.cli.arguments import asking
+from ratings_ledger.cli.arguments import prompts
 
 @click.command()
 def asked():
-    click.echo(asking.ask("Is it anna?", ("yes", "yesterday", "no")) if asking.can_ask() else "no terminal")
+    click.echo(prompts.ask("Is it anna?", ("yes", "yesterday", "no")) if prompts.can_ask() else "no terminal")
 
 main.ratings = asked
 sys.exit(main.invoke([]))

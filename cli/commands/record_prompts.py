@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, NamedTuple
 
-from ratings_ledger.cli.arguments.asking import ask, ask_key, ask_line
+from ratings_ledger.cli.arguments.close_names import Answers, ask_who
+from ratings_ledger.cli.arguments.prompts import ask, ask_key, ask_line
 from ratings_ledger.cli.arguments.views import decode_for_command
-from ratings_ledger.cli.arguments.who_is_who import Answers, ask_who
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import format_rejection, note_new, note_unranked
 from ratings_ledger.cli.output.impact import print_impact
+from ratings_ledger.cli.output.proposals import format_rejection, note_new, note_unranked
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 from ratings_ledger.ledger.events.fields import read_slug, to_nfc

@@ -25,7 +25,7 @@ from ratings_ledger.ledger.store.log import read_page
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, OPTIONAL_COLUMNS
-from ratings_ledger.projections.facts import scanning
+from ratings_ledger.projections.facts import record_scanner
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.games import number_cell, number_player
 
@@ -52,7 +52,7 @@ Take = Callable[[Facts, int, str], None]
 
 
 class ScannedPage(NamedTuple):
-    """Records, one per line, and the columns of the plain games among them, as `scanning.scan` leaves them.
+    """Records, one per line, and the columns of the plain games among them, as `record_scanner.scan` leaves them.
 
     `names` and `cells` are the new ones; the columns refer to them by codes that continue from page to page. `sound`
     says whether an event can have all these names, labels and game ids.
@@ -87,7 +87,7 @@ class _Texts:
         if self.known + more > len(self.begins):
             self.begins, self.ends = (_longer(column, self.known + more) for column in (self.begins, self.ends))
             self.table = np.zeros(_table_size(len(self.begins)), dtype=np.int32)
-            compiling.compiled(scanning.file_texts)(self.known, self.table, self.pool, self.begins, self.ends)
+            compiling.compiled(record_scanner.file_texts)(self.known, self.table, self.pool, self.begins, self.ends)
 
     def told(self, first: int) -> list[str]:
         """Return the texts from a code onwards."""
@@ -115,7 +115,7 @@ class Scanner:
 
     def __init__(self) -> None:
         self.names, self.labels = _Texts(), _Texts()
-        self.cells, self.cells_known = np.empty((0, scanning.CELL), dtype=np.int64), 0
+        self.cells, self.cells_known = np.empty((0, record_scanner.CELL), dtype=np.int64), 0
         self.cell_table = np.zeros(1, dtype=np.int32)
         self.label: list[str | None] = []
         # for the page in work, as fresh memory takes longer than what is done in it
@@ -131,7 +131,7 @@ class Scanner:
         if not text.isascii():
             _decoded(text)
         seen = np.frombuffer(text, dtype=np.uint8)
-        slots = len(text) // scanning.PARTICIPANT_BYTES + 1
+        slots = len(text) // record_scanner.PARTICIPANT_BYTES + 1
         keys, merits, name_game = self._scratch(slots)
         line = self._lines(seen)
         records = len(line) - 1
@@ -144,11 +144,11 @@ class Scanner:
         before = names.known, labels.known, self.cells_known
         found = np.array([0, *before, 0, 0, names.known], dtype=np.int64)
         words, word_from = _words()
-        told, cell = np.empty(12, dtype=np.int64), np.empty(scanning.CELL, dtype=np.int64)
+        told, cell = np.empty(12, dtype=np.int64), np.empty(record_scanner.CELL, dtype=np.int64)
         games = used = read = 0
         while read < records:
             self._make_room()
-            compiling.compiled(scanning.scan)(
+            compiling.compiled(record_scanner.scan)(
                 seen,
                 after,
                 TYPES["game.recorded"].schema_version,
@@ -186,7 +186,7 @@ class Scanner:
             used, names.known, labels.known, self.cells_known, games, read, _ = found.tolist()
         self.label.extend(labels.told(before[1]))
         new_names, new_cells = names.told(before[0]), self._new_cells(before[2])
-        unsure = game_id[:games][plain[plain != 0] == scanning.LOOKED_AT].tolist()
+        unsure = game_id[:games][plain[plain != 0] == record_scanner.LOOKED_AT].tolist()
         sound = (
             are_canonical(PlayerId, new_names)
             and all(_is_cell(cell) for cell in new_cells)
@@ -209,7 +209,7 @@ class Scanner:
         """Return where each line begins, and where the last ends."""
         if len(seen) > len(self.is_end):
             self.is_end = np.empty(len(seen) + len(seen) // 8, dtype=bool)
-        ends = np.flatnonzero(np.equal(seen, scanning.NEWLINE, out=self.is_end[: len(seen)]))
+        ends = np.flatnonzero(np.equal(seen, record_scanner.NEWLINE, out=self.is_end[: len(seen)]))
         return np.concatenate(([0], ends + 1))
 
     def _scratch(self, slots: int) -> Any:
@@ -220,12 +220,12 @@ class Scanner:
 
     def _make_room(self) -> None:
         """For what any record may name that the scanner does not know."""
-        self.names.make_room(scanning.NAMES_MAX, scanning.RECORD_MAX)
-        self.labels.make_room(scanning.LABELS, scanning.RECORD_MAX)
+        self.names.make_room(record_scanner.NAMES_MAX, record_scanner.RECORD_MAX)
+        self.labels.make_room(record_scanner.LABELS, record_scanner.RECORD_MAX)
         if self.cells_known == len(self.cells):
             self.cells = _longer(self.cells, CELLS_FIRST)
             self.cell_table = np.zeros(_table_size(len(self.cells)), dtype=np.int32)
-            compiling.compiled(scanning.file_cells)(self.cells_known, self.cell_table, self.cells)
+            compiling.compiled(record_scanner.file_cells)(self.cells_known, self.cell_table, self.cells)
 
     def _new_cells(self, first: int) -> list[tuple[Any, ...]]:
         """Return the cells from a code onwards, with their labels as texts."""
@@ -327,9 +327,9 @@ def _is_cell(cell: tuple[Any, ...]) -> bool:
 def _words() -> tuple[Any, Any]:
     """Return the words of the scanner, end to end, and where each begins."""
     begins = array("q", [0])
-    for word in scanning.WORDS:
+    for word in record_scanner.WORDS:
         begins.append(begins[-1] + len(word))
-    return "".join(scanning.WORDS).encode(), begins
+    return "".join(record_scanner.WORDS).encode(), begins
 
 
 def _decoded(text: bytes) -> str:

@@ -3,7 +3,7 @@
 import sys
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.appended import format_rejection
+from ratings_ledger.cli.output.proposals import format_rejection
 from ratings_ledger.cli.output.render import print_records_csv
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.projections.queries.results import ABSENT

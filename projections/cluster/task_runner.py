@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.errors import LedgerError, StoreDamaged, WorkerLost
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
 from ratings_ledger.projections.cluster.engines import ConflictingOutput, Engine, TaskFailed, TaskLost, UnfitWorker
-from ratings_ledger.projections.cluster.objects import Objects, describe_os_error
-from ratings_ledger.projections.cluster.proofs import Proof
+from ratings_ledger.projections.cluster.object_store import Objects, describe_os_error
 from ratings_ledger.projections.cluster.tasks import ONE_PLACE, locate_plans, perform
+from ratings_ledger.projections.cluster.worker_checks import Proof
 
 TRIES = 3
 WAIT_SECONDS = 1.0

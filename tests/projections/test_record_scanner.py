@@ -15,7 +15,7 @@ from ratings_ledger import StoreDamaged
 from ratings_ledger.ledger.events.records import build_record
 from ratings_ledger.ledger.events.types import TYPES, Draft
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.facts import bulk, scanning
+from ratings_ledger.projections.facts import bulk_decoding, record_scanner
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import apply_event
 
@@ -71,8 +71,8 @@ def one_by_one(records: list[str]) -> Facts:
 def scanned(records: list[str]) -> tuple[Facts, list[bool]]:
     """The facts of a page that was scanned, and which of its records were plain."""
     facts = Facts(0, b"")
-    found = bulk.Scanner().scan(page(records), 0)
-    bulk.take_page(facts, found, apply_event, bulk.Numbers())
+    found = bulk_decoding.Scanner().scan(page(records), 0)
+    bulk_decoding.take_page(facts, found, apply_event, bulk_decoding.Numbers())
     return facts, [bool(plain) for plain in found.plain]
 
 
@@ -106,10 +106,10 @@ def test_plain_game_matches_decoder(case, members):
 def test_page_that_names_more_than_there_is_room_for(monkeypatch):
     """Given a page with many times as many players, labels and cells as a scanner has room for at first, it makes room
     within the page, and all games are what the decoder makes of them."""
-    monkeypatch.setattr(bulk, "CELLS_FIRST", 2)
+    monkeypatch.setattr(bulk_decoding, "CELLS_FIRST", 2)
     seats = [[{"place": 1, "player": f"p-{n}-{seat}"} for seat in range(40)] for n in range(130)]
     records = [record(n, own, group=f"g-{n}") for n, own in enumerate(seats, 1)]
-    assert sum(map(len, seats)) > scanning.NAMES_MAX
+    assert sum(map(len, seats)) > record_scanner.NAMES_MAX
     facts, plain = scanned(records)
     assert all(plain)
     assert told(facts) == told(one_by_one(records))
@@ -167,7 +167,7 @@ IMPOSSIBLE = {
 @pytest.mark.parametrize("members", [{"game": "Catan"}, {"group": ""}, {"game_id": "g\u00a01 "}, {"season": "a/b"}])
 def test_impossible_label_makes_page_unsound(members):
     """A label that no event can have makes the page unsound."""
-    found = bulk.Scanner().scan(page([record(1, PLAIN["places"], **members)]), 0)
+    found = bulk_decoding.Scanner().scan(page([record(1, PLAIN["places"], **members)]), 0)
     assert not found.sound
 
 
@@ -178,7 +178,7 @@ def test_impossible_game_is_left_to_decoder(case):
     It is left to the decoder, or the page is; one score is possible and counts.
     """
     records = [record(1, IMPOSSIBLE[case]), record(2, PLAIN["places"])]
-    found = bulk.Scanner().scan(page(records), 0)
+    found = bulk_decoding.Scanner().scan(page(records), 0)
     assert not found.plain[0] or not found.sound
     facts = one_by_one(records)
     counts = case == "one score"
@@ -196,7 +196,7 @@ def test_impossible_time_is_not_plain(at):
     odd = record(1, PLAIN["places"]).replace("2010-02-28T19:30:00.000000Z", at).replace(
         '"occurred_at":"2010-03-05T19:30:00.000000Z"', f'"occurred_at":"{at}"')  # fmt: skip
     assert at in odd
-    assert not bulk.Scanner().scan(page([odd]), 0).plain[0]
+    assert not bulk_decoding.Scanner().scan(page([odd]), 0).plain[0]
 
 
 def test_other_records_are_not_plain():
@@ -208,7 +208,7 @@ def test_other_records_are_not_plain():
         whole.replace('"game":"catan"', '"game":{"game":"catan"}'), whole.replace('"place":1', '"place":1.0'),
         whole.replace('"place":1', '"place":12345678901234567890'), "", "{", '{"data":{', '{"by":"', "[]", "null",
     ):  # fmt: skip
-        found = bulk.Scanner().scan(page([odd]), 0)
+        found = bulk_decoding.Scanner().scan(page([odd]), 0)
         assert not found.plain.any(), odd
 
 
@@ -259,7 +259,7 @@ def test_damaged_bytes_match_decoder(mode, at_length):
                 cut = chance.randrange(len(other))
                 text[at:at] = other[cut : cut + chance.randint(1, 30)]
         try:
-            found = bulk.Scanner().scan(bytes(text) + b"\n", 0)
+            found = bulk_decoding.Scanner().scan(bytes(text) + b"\n", 0)
         except StoreDamaged:
             outcomes["no text"] += 1
             continue
@@ -269,7 +269,7 @@ def test_damaged_bytes_match_decoder(mode, at_length):
         wanted = one_by_one([text.decode()])
         assert not wanted.unread, (text, wanted.unread)
         facts = Facts(0, b"")
-        bulk.take_page(facts, found, apply_event, bulk.Numbers())
+        bulk_decoding.take_page(facts, found, apply_event, bulk_decoding.Numbers())
         assert told(facts) == told(wanted), text
         outcomes["same"] += 1
     assert outcomes["left"] > rounds // 2
@@ -282,5 +282,5 @@ def test_scanner_knows_the_game_schema():
     A new version of the game's schema needs another look at the scanner.
     """
     assert TYPES["game.recorded"].schema_version == 1
-    assert NEVER > bulk.PAGE_EVENTS
-    assert Path(scanning.__file__).name == "scanning.py"
+    assert NEVER > bulk_decoding.PAGE_EVENTS
+    assert Path(record_scanner.__file__).name == "record_scanner.py"

@@ -74,7 +74,7 @@ class _Kinds:
         )
 
 
-def read_alike_games(
+def read_similar_games(
     rows: CellRows, layout: Layout, view: TableView, columns: CsvColumns, options: TableOptions
 ) -> Iterator[Found]:
     """Yield the games of numbered rows, each of which is a game between sides."""
@@ -88,6 +88,6 @@ def read_alike_games(
         yield found
 
 
-def has_alike_games(layout: Layout, header: Header) -> bool:
+def has_similar_games(layout: Layout, header: Header) -> bool:
     """Tell whether rows of a table are games between sides whose outcome does not depend on the names."""
     return bool(layout.sides) and (WINNER not in header or layout.sides == (WINNER, LOSER))

@@ -9,10 +9,10 @@ from uuid import uuid4
 import pytest
 
 from ratings_ledger import StoreUnavailable
-from ratings_ledger.projections.cluster import objects as places
+from ratings_ledger.projections.cluster import object_store as places
 from ratings_ledger.projections.cluster.columnar import DamagedObject, OpenedObject
-from ratings_ledger.projections.cluster.objects import Bucket, Folder, Objects, open_object_store
-from ratings_ledger.projections.cluster.proofs import prove
+from ratings_ledger.projections.cluster.object_store import Bucket, Folder, Objects, open_object_store
+from ratings_ledger.projections.cluster.worker_checks import prove
 
 
 @pytest.fixture(params=["folder", "store"])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import print_differing_lists, print_impact
-from ratings_ledger.cli.output.previewed import describe_new, print_preview
+from ratings_ledger.cli.output.import_previews import describe_new, print_preview
 from ratings_ledger.cli.output.survey import note_no_timed
 from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Rejection
