@@ -320,6 +320,9 @@ class Ladders:
         self._clubs: dict[str, Ladders] = {}
         self._rows: Column | None = None
         self._earlier: dict[str, EarlierTrace] = {}
+        self._read_after_writes: set[str] = (
+            set()
+        )  # ladders whose traces are worth keeping: the next write continues them
         self.decoded_at = facts.position  # the position of the last full decoding
 
     def follow(self, earlier: Ladders) -> None:
@@ -329,6 +332,7 @@ class Ladders:
             for ladder, trace in [*earlier._traces.items()]
             if trace.is_kept and can_be_continued(earlier.facts, versions := earlier.versions(ladder))
         }
+        self._read_after_writes = earlier._read_after_writes | earlier._traces.keys()
 
     @property
     def coordinates(self) -> Coordinates:
@@ -449,6 +453,7 @@ class Ladders:
         if known is None or (keep and not known.is_kept):
             stream = self.stream(ladder)
             keep = keep or not stream.ranking.running or len(stream.row) < SHORT_GAMES
+            keep = keep or (ladder in self._read_after_writes and can_be_continued(self.facts, stream.versions))
             known = self._traces[ladder] = replay(stream, keep=keep)
             if self.as_of is None and self.rules is None and self.facts.cache is not None and known.is_kept:
                 from ratings_ledger.projections.replay.trace_cache import store_trace

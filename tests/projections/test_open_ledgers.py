@@ -25,6 +25,7 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries import ladders_at
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import continuation, trace, trace_cache
+from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.replay.trace_cache import find_trace
 from ratings_ledger.projections.snapshot import Snapshot
@@ -231,6 +232,30 @@ def test_writes_copy_nothing_of_the_first_part_of_a_trace(traced: str, monkeypat
             assert micropoints(ledger) == [(row.player, row.points) for row in uncached(writer, "elo")]
     assert joined
     assert not any(joined)
+
+
+def test_long_ladder_that_is_read_after_writes_is_replayed_whole_at_most_twice(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long ladder keeps no points before its games at first; once it was read after a write, writes continue it."""
+    whole_replays = list[bool]()
+    replay = ladders_at.replay
+
+    def replay_whole(stream: Stream, *, keep: bool) -> Trace:
+        whole_replays.append(keep)
+        return replay(stream, keep=keep)
+
+    monkeypatch.setattr(ladders_at, "replay", replay_whole)
+    monkeypatch.setattr(ladders_at, "SHORT_GAMES", 0)
+    writer = written(store, elo("elo"), *(game(number, "anna", "ben") for number in range(GAMES)))
+    with ratings_ledger.open(store) as ledger:
+        ledger.at().standings("elo")
+        for number in range(GAMES, GAMES + 4):
+            enter(writer, [game(number, "anna", f"new {number}")])
+            standings = micropoints(ledger)
+            assert whole_replays == [False, True]
+            assert standings == [(row.player, row.points) for row in uncached(writer, "elo")]
+            del whole_replays[2:]  # those of the comparison
 
 
 def test_rename_lets_a_game_count(store: str) -> None:
