@@ -78,7 +78,10 @@ def propose_with_answers(
             break
         plan.close()
         accepted = dict(zip(answers.accepted, answers.accepted, strict=True))
-        options = options._replace(aliases=add_answers(options.aliases, {**accepted, **answers.aliases}))
+        options = options._replace(
+            aliases=add_answers(options.aliases, {**accepted, **answers.aliases}),
+            answered=options.answered | answers.aliases.keys(),
+        )
         how = replace(how, policy=how.policy._replace(accepted=how.policy.accepted | answers.accepted))
         plan = propose(how, options)
     return plan, options

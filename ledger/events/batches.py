@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
+from itertools import islice, pairwise
 from pathlib import PurePath
 from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from ratings_ledger.ledger.events.fields import BatchName, Members, Text, must_match, refuse, to_nfc
+from ratings_ledger.ledger.events.fields import BatchName, Members, PlayerId, Text, must_match, refuse, to_nfc
 from ratings_ledger.ledger.rejections import escape_unprintable
 
 NAME_MAX, SOURCE_MAX = 256, 2_000
 # every record has room for this many ranges; an import has several ranges only if others append between its chunks
 RANGES_MAX = 1_000
+# and, beside one range, for this many aliases
+ALIASES_MAX = 100
 NAMELESS = "-"
 
 Position = Annotated[int, Field(ge=1)]
@@ -25,7 +27,8 @@ class ImportRecorded(Members):
     """What an import recorded from one file: its name, the first and last position of each range, and the bytes' hash.
 
     `name` has no folder, `source` is the path as the user gave it; both are - for standard input. `sheet` is the sheet
-    of a spreadsheet that was read.
+    of a spreadsheet that was read. `aliases` are the answers about names in the file that were taken for slips: the
+    player that each stands for.
     """
 
     name: BatchName
@@ -35,6 +38,7 @@ class ImportRecorded(Members):
     source: Text
     sha256: Annotated[str, must_match(r"[0-9a-f]{64}", "{} is not a SHA-256: 64 digits, a to f in lower case")]
     sheet: Text | None = None
+    aliases: Annotated[dict[PlayerId, PlayerId], Field(min_length=1, max_length=ALIASES_MAX)] | None = None
 
     @model_validator(mode="after")
     def _is_in_order(self) -> ImportRecorded:
@@ -69,19 +73,34 @@ def name_of_original(name: str) -> str:
 
 
 def build_batch_events(
-    file: str, sha256: str, sheet: str | None, ranges: list[list[int]], name: str | None = None
+    file: str,
+    digest: tuple[str, str | None],
+    ranges: list[list[int]],
+    *,
+    name: str | None = None,
+    aliases: Mapping[str, str] | None = None,
 ) -> Iterable[dict[str, Any]]:
     """Yield the data of the events that record a batch: one, unless there are very many ranges.
 
-    Without a `name` they have the file's.
+    Args:
+        file: The file as the user named it.
+        digest: The SHA-256 of its bytes, and the sheet of a spreadsheet.
+        ranges: The positions that it brought.
+        name: The name of the batch, by default the file's.
+        aliases: The answers about its names; the first `ALIASES_MAX` are kept.
     """
-    for start in range(0, len(ranges), RANGES_MAX):
+    sha256, sheet = digest
+    kept = dict(islice((aliases or {}).items(), ALIASES_MAX))
+    # beside aliases, a record has room for one range
+    starts = [0, *range(1 if kept else RANGES_MAX, len(ranges), RANGES_MAX), len(ranges)]
+    for start, end in pairwise(starts):
         yield {
             "name": name or batch_name(file),
-            "ranges": ranges[start : start + RANGES_MAX],
+            "ranges": ranges[start:end],
             "source": escape_unprintable(file)[-SOURCE_MAX:],
             "sha256": sha256,
             "sheet": sheet,
+            "aliases": (kept or None) if start == 0 else None,
         }
 
 

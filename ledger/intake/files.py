@@ -9,7 +9,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -54,12 +54,16 @@ class FileDigest(NamedTuple):
 
 
 class FileNote(NamedTuple):
-    """A sentence about a file, such as its format; or how a table was read; or options for the next file."""
+    """A sentence about a file, such as its format; or how a table was read; or options for the next file.
+
+    A sentence about names as answered comes with all these answers.
+    """
 
     file: str
     told: str
     options: TableOptions | None = None
     read: TableRead | None = None
+    answers: Mapping[str, str] = {}
 
 
 class Item(NamedTuple):
@@ -264,8 +268,14 @@ def _read_entries(
         yield FileNote(name, describe_forfeits(len(forfeits), options.forfeits, forfeits if reader.tables else ()))
     if message := missing_sets.describe():
         yield FileNote(name, message)
-    for kind, used in (("games", games), ("aliases", aliases)):
+    answers = {typed: aliases.pop(typed) for typed in [*aliases] if typed in options.answered}
+    for kind, used, more in (
+        ("games", games, ""),
+        ("aliases", aliases, ""),
+        ("names as answered", answers, "; --aliases changes that"),
+    ):
         if used:
             pairs = [f"{csv_item(typed)} = {csv_item(meant)}" for typed, meant in used.items()]
-            more = f" and {len(pairs) - TOLD_MAX:,} more" if len(pairs) > TOLD_MAX else ""
-            yield FileNote(name, f"{kind}: {', '.join(pairs[:TOLD_MAX])}{more}")
+            more = f" and {len(pairs) - TOLD_MAX:,} more{more}" if len(pairs) > TOLD_MAX else more
+            sentence = f"{kind}: {', '.join(pairs[:TOLD_MAX])}{more}"
+            yield FileNote(name, sentence, answers=used if used is answers else {})

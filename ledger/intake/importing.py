@@ -4,7 +4,7 @@ A single refusal means that nothing is appended, unless `keep_going`; a crash le
 import again completes the rest, because events already there are recognised.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain, islice
@@ -83,6 +83,7 @@ class FileIntake(Intake):
         """
         self._understood, self._reading = understood, reading
         self._has_batches, self._whole, self._compared = batches, whole, compared
+        self._answers = dict[str, Mapping[str, str]]()
         self._rejected_games: set[tuple[str, str | None]] = set()
         # the refused files of whose games too little is known to check more than their names
         self._unsaid = set[str]()
@@ -133,6 +134,8 @@ class FileIntake(Intake):
                 self._unsaid.add(entry.file)
             self.result.notes += [f"{entry.file}: {entry.told}"] if entry.told else []
             self.result.read_as = entry.options or self.result.read_as
+            if entry.answers:
+                self._answers[entry.file] = entry.answers
             if entry.read is not None:
                 self.result.tables[entry.file] = entry.read
         else:
@@ -281,7 +284,9 @@ class FileIntake(Intake):
         return [
             read_event({"type": "import.recorded", "occurred_at": at, "data": data})[0]
             for file, ranges in self._ranges_with(chunk, first, fresh).items()
-            for data in build_batch_events(file, *self._hashes[file], ranges, self._compared)
+            for data in build_batch_events(
+                file, self._hashes[file], ranges, name=self._compared, aliases=self._answers.get(file)
+            )
         ]
 
 

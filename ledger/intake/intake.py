@@ -36,7 +36,7 @@ from ratings_ledger.ledger.store.log import Head, Log, changed_games, head
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.new_names import REFUSED_NAMES, CloseName, FirstOccurrence, Newcomers, Refusing
-from ratings_ledger.ledger.validation.repeated_games import check_repeated_game, describe_way_back
+from ratings_ledger.ledger.validation.repeated_games import check_repeated_game, describe_way_back, find_slip
 from ratings_ledger.ledger.validation.validator import LadderChecksAt, Validator, skip_ladder_checks
 
 REJECTIONS_MAX = 10_000
@@ -265,6 +265,8 @@ class Intake:
         self._reported_remedies = set[tuple[str, str]]()
         # by file and line, the names of games whose places have a gap
         self._names_of_gaps: dict[tuple[str, int], frozenset[str]] = {}
+        # by file and line, the name by which alone a game differs from the recorded one, and the name there
+        self._slips: dict[tuple[str, int], tuple[str, str]] = {}
         self.waiting: WaitingDrafts = DraftList() if waiting is None else waiting
         self._is_closed = False
         self._is_numbered = numbered
@@ -379,9 +381,10 @@ class Intake:
         if known[0]:
             problem = known[1]
             if problem is not None and (item.table or self._void_of(draft) is not None):
-                problem = self._add_remedy(
-                    check_repeated_game(Log(self._connection), self._people, draft, problem), draft, item
-                )
+                problem = check_repeated_game(Log(self._connection), self._people, draft, problem)
+                if problem is not None and item.table and not self.policy.keep_going:
+                    self._find_slip(problem, draft, item)
+                problem = self._add_remedy(problem, draft, item)
             if problem is None:
                 self._count_existing(item, draft)
             return problem
@@ -456,6 +459,13 @@ class Intake:
         assert void is not None
         return describe_way_back(void, "", False), "voided"
 
+    def _find_slip(self, problem: Rejection, draft: Draft, item: Item) -> None:
+        """Note whether a game conflicts with the recorded one only by a name."""
+        if problem.code == "id-conflict" and draft.type == "game.recorded" and len(self._slips) < REJECTIONS_MAX:
+            slip = find_slip(Log(self._connection), self._people, draft)
+            if slip is not None:
+                self._slips[item.file, item.line] = slip
+
     def _void_of(self, draft: Draft) -> KnownEvent | None:
         """Find the void of the game that a draft records again, if it is voided."""
         if draft.type != "game.recorded" or draft.subject not in self._changed:
@@ -485,7 +495,7 @@ class Intake:
         result.new_players, result.alike = newcomers.names, newcomers.alike
         new_ids, opponents = newcomers.new_ids, dict[str, set[str]]()
         if refused:
-            accepted_names, reported = set[str](), self._blame_tied_names(refused)
+            accepted_names, reported = set[str](), self._blame_names(refused)
             for waiting in [*self.waiting]:
                 names = TYPES[waiting.draft.type].brings(parse_object(waiting.draft.data.encode()))
                 refused_names = [name for name in names if newcomers.is_refused(name, refused, waiting.file)]
@@ -516,13 +526,20 @@ class Intake:
         order = {file: number for number, file in enumerate(files)}
         result.rejected.sort(key=lambda rejection: (order[rejection.file], rejection.line or 0))
 
-    def _blame_tied_names(self, refused: dict[str, Rejection]) -> set[str]:
-        """Report names of several players instead of the gaps in places that they leave; return these names."""
+    def _blame_names(self, refused: dict[str, Rejection]) -> set[str]:
+        """Report names instead of what they cause; return these names.
+
+        A name of several players leaves a gap in places, and a slip makes a recorded game another one.
+        """
         blamed = set[str]()
-        for index, rejection in enumerate(self.result.rejected if self._names_of_gaps else ()):
+        for index, rejection in enumerate(self.result.rejected if self._names_of_gaps or self._slips else ()):
             place = rejection.file or "", rejection.line or 0
             names = self._names_of_gaps.get(place, frozenset()) if rejection.code == "place-gap" else ()
             name = min((name for name in names if name in refused and refused[name].code == "tied-players"), default="")
+            if rejection.code == "id-conflict" and place in self._slips:
+                slip, player = self._slips[place]
+                is_close = slip in refused and refused[slip].code == "close-name"
+                name = slip if is_close and player in self._newcomers.close[slip].others else ""
             if name:
                 self.result.rejected[index] = refused[name]._replace(file=rejection.file, line=rejection.line)
                 blamed.add(name)

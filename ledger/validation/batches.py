@@ -1,5 +1,6 @@
 """Batches in the log: the events that each import recorded from one file."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -22,6 +23,7 @@ class Batch(NamedTuple):
     sha256: str
     ranges: list[list[int]]
     sheet: str | None = None
+    aliases: Mapping[str, str] = {}
 
     @property
     def positions(self) -> list[int]:
@@ -61,6 +63,12 @@ def find_imported_name(connection: Connection, name: str) -> str:
     if name in names:
         return name
     return next((known for known in names if name_of_original(known) == name_of_original(name)), name)
+
+
+def recall_answers(connection: Connection, name: str) -> dict[str, str]:
+    """Return the player that each name in a file stands for, as its imports were told; of two answers the later one."""
+    batches = recorded_batches(connection, find_imported_name(connection, name))
+    return {slip: player for batch in batches for slip, player in batch.aliases.items()}
 
 
 def named_batches(connection: Connection, name: str, until: int | None = None) -> list[Batch]:

@@ -43,6 +43,25 @@ def check_repeated_game(log: EventLookup, people: Identities, draft: Draft, conf
     )
 
 
+def find_slip(log: EventLookup, people: Identities, draft: Draft) -> tuple[str, str] | None:
+    """Return a draft's name for a player, and the recorded one, if the recorded game differs in nothing else."""
+    game = live_game(log.about(draft.subject))
+    if game is None or game.voided or not is_same_time(draft.occurred_at, game.occurred_at):
+        return None
+    recorded, repeated = people.present(game.data), people.present(parse_object(draft.data.encode()))
+    names = [{participant["player"] for participant in data["participants"]} for data in (repeated, recorded)]
+    ours, theirs = names[0] - names[1], names[1] - names[0]
+    if len(ours) != 1 or len(theirs) != 1:
+        return None
+    slip, player = ours.pop(), theirs.pop()
+    seats = [
+        {**participant, "player": player} if participant["player"] == slip else participant
+        for participant in repeated["participants"]
+    ]
+    is_same = normalise_game({**repeated, "participants": seats}) == normalise_game(recorded)
+    return (slip, player) if is_same else None
+
+
 def is_same_time(stated: int, recorded: int) -> bool:
     """Tell whether a table gives the time of a recorded game, which may have been moved after others of that time."""
     return 0 <= recorded - stated < SECOND

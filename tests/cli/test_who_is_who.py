@@ -7,6 +7,12 @@ import pytest
 from correction_helpers import Ratings, head, read
 from terminals import CTRL_C, CTRL_D, typed
 
+from ratings_ledger.ledger.intake.files import read_items
+from ratings_ledger.ledger.intake.importing import FileIntake
+from ratings_ledger.ledger.intake.intake import ImportPolicy
+from ratings_ledger.ledger.intake.tables.columns import TableOptions
+from ratings_ledger.ledger.store.opening import open_ledger
+
 HEADER = "game_id,occurred_at,game,1st,2nd,3rd\n"
 
 
@@ -171,10 +177,51 @@ def test_close_names_are_asked_about(db: str, ratings: Ratings, tmp_path: Path) 
     assert "new: 'Johana' (line 2): did you mean 'Johanna', 2 games? [yes, new, stop] yes" in shown
     assert "new: 'BEN' (line 3): did you mean 'ben', 2 games? [yes, new, stop] y" in shown
     assert "new: 'Emmilia' (line 4): did you mean 'Emilia', new in line 2? [yes, new, stop] new" in shown
-    assert "aliases: Johana = Johanna, BEN = ben\r\n" in shown
+    assert "names as answered: Johana = Johanna, BEN = ben; --aliases changes that\r\n" in shown
     assert [players(ratings, db, f"g-{n}") for n in (3, 4, 5)] == [
         ["Johanna", "ben", "Emilia"], ["ben", "Johanna"], ["Emmilia", "zoe"],
     ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_answers_hold_for_the_grown_file(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """An answer is kept with the import, so the file imports again without a question, until that import is undone."""
+    table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben"))
+    assert asked(one_db, table, "yes")[0] == 0
+    grown = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben") + row(4, "ben", "Johana"))
+    again = ratings("import", grown, db=one_db)
+    assert (again.exit_code, again.stdout) == (0, "1 appended, 1 already there; the head is 8.\n"), again.stderr
+    assert "t.csv: names as answered: Johana = Johanna; --aliases changes that" in again.stderr
+    assert "t.csv: position 5, Johana = Johanna" in ratings("log", "--batch", "t.csv", db=one_db).stdout
+    own = file(tmp_path, "own.txt", "Johana = Johana")
+    changed = ratings("import", grown, "--aliases", own, "--sync", "--dry-run", db=one_db)
+    assert "2 changed" in changed.stdout
+    assert "t.csv: nothing new\n" in ratings("import", grown, "--sync", "--dry-run", db=one_db).stdout
+    assert [ratings("undo", position, "--yes", db=one_db).exit_code for position in (8, 6)] == [0, 0]
+    assert "close-name" in ratings("import", grown, db=one_db).stderr
+
+
+def test_player_of_that_name_ends_an_answer(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Once a name that was a slip belongs to a player, it means that player in new rows."""
+    options = TableOptions(aliases={"Johana": "Johanna"}, answered=frozenset({"Johana"}))
+    table = file(tmp_path, "t.csv", HEADER + row(3, "Johana", "ben"))
+    FileIntake(open_ledger(one_db), read_items(str(table), options), ImportPolicy("mira"), batches=True).append()
+    table = file(tmp_path, "t.csv", HEADER + row(4, "Johana", "ben"))
+    other = file(tmp_path, "other.csv", HEADER + row(5, "Johana", "Tom"))
+    assert "close-name" in ratings("import", other, db=one_db).stderr
+    assert ratings("import", other, "--new-names", "accept", db=one_db).exit_code == 0
+    assert ratings("import", table, db=one_db).exit_code == 0
+    assert players(ratings, one_db, "g-4") == ["Johana", "ben"]
+
+
+def test_slip_in_recorded_game_is_reported_once(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """A row that differs from its recorded game only by a slip has one fault, the slip; with another one, both."""
+    table = HEADER + row(1, "Johana", "ben", "Tom") + row(2, "ben", "Johana")
+    done = ratings("import", "-", "--format", "json", db=one_db, input=table)
+    faults = [(one["line"], one["code"]) for one in json.loads(done.stdout)["rejected"]]
+    assert faults == [(2, "close-name"), (3, "id-conflict")]
+    accepted = ratings("import", "-", "--new-names", "accept", "--format", "json", db=one_db, input=table)
+    assert [one["code"] for one in json.loads(accepted.stdout)["rejected"]] == ["id-conflict"] * 2
 
 
 @pytest.mark.slow

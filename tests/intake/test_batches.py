@@ -14,6 +14,8 @@ from thresholds import set_thresholds
 
 from ratings_ledger import Refused, StoreUnavailable
 from ratings_ledger.ledger import clock
+from ratings_ledger.ledger.events.batches import ALIASES_MAX, NAME_MAX, RANGES_MAX, SOURCE_MAX, build_batch_events
+from ratings_ledger.ledger.events.records import build_record
 from ratings_ledger.ledger.events.types import read_event
 from ratings_ledger.ledger.intake.files import read_items
 from ratings_ledger.ledger.intake.importing import FileIntake
@@ -198,3 +200,19 @@ def test_ranges_are_in_order(ranges: list[list[int]]) -> None:
     data = {"name": "a", "ranges": ranges, "source": "a", "sha256": "0" * 64}
     with pytest.raises(Refused):
         read_event({"type": "import.recorded", "occurred_at": "2024-01-01T00:00:00Z", "data": data})
+
+
+@pytest.mark.parametrize("answers", [0, ALIASES_MAX + 1])
+def test_largest_batches_fit_into_records(answers: int) -> None:
+    """Batches with the longest names and the most ranges and answers fit into records, with every range once."""
+    ranges = [[10**15 + 2 * number, 10**15 + 2 * number] for number in range(RANGES_MAX + 1)]
+    aliases = {f"{number:03}{chr(0x1F600) * 61}": chr(0x1F601) * 64 for number in range(answers)}
+    path = chr(0x1F602) * SOURCE_MAX
+    parts = [
+        read_event({"type": "import.recorded", "occurred_at": "2024-01-01T00:00:00Z", "data": data})
+        for data in build_batch_events(path, ("0" * 64, "S" * 31), ranges, name="n" * NAME_MAX, aliases=aliases)
+    ]
+    for draft, _ in parts:
+        build_record(draft, 10**15, 0, "mira", None)
+    assert [one for _, data in parts for one in data["ranges"]] == ranges
+    assert [len(data.get("aliases", ())) for _, data in parts] == ([0, 0] if not answers else [ALIASES_MAX, 0])

@@ -89,12 +89,12 @@ class TableOptions(NamedTuple):
     `found` is called with the columns it has. What a table does not say itself: the sheet of a spreadsheet, the
     layout, the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =. Each
     of `partners` joins the players of one side in a cell; the ids in `whole` are not taken apart. `aliases` are the
-    players whom names in it stand for. `columns` are renamed like `renamed`, which count first, but may be absent:
-    they are those of the file `profile`. `forfeits` says whether games that were not played are rated, `others`
-    where those finished who did not win. `games` are those that published rulesets score. `team_columns` are those
-    whose own names say that they hold the partners of a side. `needed` is what has to be said of each game: less if
-    it is recorded already. `checks_all` asks for the games of a table that is refused, too, for what else is wrong
-    with them.
+    players whom names in it stand for, the names in `answered` by the answer to a question. `columns` are renamed like
+    `renamed`, which count first, but may be absent: they are those of the file `profile`. `forfeits` says whether games
+    that were not played are rated, `others` where those finished who did not win. `games` are those that published
+    rulesets score. `team_columns` are those whose own names say that they hold the partners of a side. `needed` is
+    what has to be said of each game: less if it is recorded already. `checks_all` asks for the games of a table that
+    is refused, too, for what else is wrong with them.
     """
 
     zone: str | None = None
@@ -109,6 +109,7 @@ class TableOptions(NamedTuple):
     partners: tuple[str, ...] = ()
     whole: frozenset[str] = frozenset()
     aliases: Mapping[str, str] = {}
+    answered: frozenset[str] = frozenset()
     columns: Mapping[str, str] = {}
     profile: str | None = None
     forfeits: str | None = None
