@@ -1,6 +1,6 @@
-"""Columns of integers: arrays, memoryviews over numpy's memory, or columns in files that are checked when read.
+"""Columns of integers: arrays, memoryviews of numpy arrays, or columns in files that are verified when read.
 
-Indexing a column gives Python integers; the functions here work on all of its numbers at once.
+Indexing a column returns Python integers. The functions here process all numbers of a column at once.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 else:
 
     class _LoadedOnUse:
-        """numpy, loaded on first use: completion and a piped `import` never use it, and start sooner."""
+        """numpy, loaded on first use: shell completion and a piped `import` never use it, and start faster."""
 
         def __getattr__(self, name: str) -> Any:
             import numpy
 
-            vars(self).update(vars(numpy))  # later uses find its names here
+            vars(self).update(vars(numpy))  # later attribute reads skip __getattr__
             return getattr(numpy, name)
 
     np = _LoadedOnUse()
@@ -38,6 +38,7 @@ __all__ = [
     "distinct",
     "equal",
     "exclusive_cumsum",
+    "find_spans",
     "in_memory",
     "is_within",
     "largest",
@@ -45,63 +46,62 @@ __all__ = [
     "rewind",
     "shift",
     "should_use_numpy",
-    "side_by_side",
     "span_indices",
-    "spans_of",
+    "stack",
     "take",
     "total",
     "zeros",
 ]
 
-# Completion and a piped import read a shorter history faster than numpy loads.
+# The number of games from which importing numpy pays off for shell completion and a piped import.
 LONG_HISTORY = 12_000
-# so many numbers are looked up one by one, or read one after another, in less time than importing numpy takes
-LOOKED_UP, READ = 30_000, 1_000_000
-# Integers: an array, or an object that is indexed and sliced in the same way, such as a column in a file.
+# The number of single lookups, and of sequential reads, from which importing numpy pays off.
+LOOKUPS_MIN, READS_MIN = 30_000, 1_000_000
+# Integers: an array, or any object that supports the same indexing and slicing, such as a column in a file.
 Column: TypeAlias = Any
 
 
-def should_use_numpy(count: int, worth_loading: int = LOOKED_UP) -> bool:
-    """Tell whether numpy is worth it for so many numbers: a command that reads fewer ends before numpy is imported."""
-    return "numpy" in sys.modules or count >= worth_loading
+def should_use_numpy(count: int, count_min: int = LOOKUPS_MIN) -> bool:
+    """Tell whether to process `count` numbers with numpy: it is imported already, or importing it pays off."""
+    return "numpy" in sys.modules or count >= count_min
 
 
 def zeros(code: str, length: int) -> Column:
-    """Return a column of `length` zeros, for the loops to fill."""
+    """Return a column of `length` zeros of the type `code`, for loops to fill in."""
     return as_column(np.zeros(length, dtype=code))  # untouched pages take no memory
 
 
 def in_memory(column: Column) -> Column:
-    """Return an array or memoryview of a column, which may be one that is checked as it is read; integers stay."""
+    """Return a column with all of its numbers in memory: a column of a file is read and verified. Integers pass."""
     return column if isinstance(column, array | memoryview | int) or not hasattr(column, "whole") else column.whole()
 
 
 def as_numpy(column: Column) -> Any:
-    """Return a column as a numpy array over the same memory; integers stay as they are."""
+    """Return a column as a numpy array that shares its memory. Integers pass unchanged."""
     if isinstance(column, int | np.ndarray):
         return column
     column = in_memory(column)
-    if isinstance(column, np.ndarray):  # of a file, with more than one dimension
+    if isinstance(column, np.ndarray):  # a column of a file with more than one dimension
         return column
-    kind = np.dtype(memoryview(column).format)
-    return np.frombuffer(column, dtype=kind) if len(column) else np.empty(0, dtype=kind)
+    dtype = np.dtype(memoryview(column).format)
+    return np.frombuffer(column, dtype=dtype) if len(column) else np.empty(0, dtype=dtype)
 
 
 def as_column(numbers: Any) -> Column:
-    """Return a numpy array as a column of Python integers over the same memory."""
+    """Return a numpy array as a column of Python integers that shares its memory."""
     return memoryview(numbers)
 
 
 def largest(column: Column) -> int:
-    """Return the largest number of a column; -1 for an empty one."""
+    """Return the largest number of a column, or -1 if the column is empty."""
     return int(as_numpy(column).max(initial=-1))
 
 
 def is_within(column: Column, low: int, high: int) -> bool:
-    """Tell whether all numbers of a column are at least `low` and below `high`."""
+    """Tell whether all numbers of a column are at least `low` and less than `high`."""
     if not len(column):
         return True
-    if should_use_numpy(len(column), READ):
+    if should_use_numpy(len(column), READS_MIN):
         numbers = as_numpy(column)
         return bool(low <= numbers.min() and numbers.max() < high)
     return bool(low <= min(column) and max(column) < high)
@@ -115,48 +115,58 @@ def total(column: Column) -> int:
 def rewind(
     states: Sequence[Column],
     games: Column,
+    *,
     start: Column,
     end: Column,
     order: Column,
     before: Sequence[Column],
     slot: int,
 ) -> Column:
-    """Rewind the states and games of all players to those before a slot. Return each player's next slot from there.
+    """Rewind the states and numbers of games of all players, in place, to those before a slot.
 
-    The slots of player p are `order[start[p]:end[p]]`, ascending; they lead to the states `before` them.
+    Args:
+        states: the state columns, one entry per player.
+        games: the number of games of each player.
+        start, end, order: the slots of player p are `order[start[p]:end[p]]`, in ascending order.
+        before: the state columns with one entry per slot: the player's state before it.
+        slot: the first slot to undo.
+
+    Returns:
+        For each player the index into `order` of the first slot that was undone.
     """
     slots, low, high = as_numpy(order), as_numpy(start).copy(), as_numpy(end).copy()
-    wide = np.flatnonzero(low < high)
-    while len(wide):
-        middle = (low[wide] + high[wide]) // 2
+    # bisect for all players at once, until no player's range has more than one candidate
+    unsettled = np.flatnonzero(low < high)
+    while len(unsettled):
+        middle = (low[unsettled] + high[unsettled]) // 2
         below = slots[middle] < slot
-        low[wide[below]], high[wide[~below]] = middle[below] + 1, middle[~below]
-        wide = wide[low[wide] < high[wide]]
-    left = as_numpy(end) - low
-    later = np.flatnonzero(left)
-    leading = slots[low[later]]
+        low[unsettled[below]], high[unsettled[~below]] = middle[below] + 1, middle[~below]
+        unsettled = unsettled[low[unsettled] < high[unsettled]]
+    undone = as_numpy(end) - low
+    rewound = np.flatnonzero(undone)
+    first_undone = slots[low[rewound]]
     if hasattr(order, "release_pages"):
         order.release_pages()
     for column, column_before in zip(states, before, strict=True):
-        as_numpy(column)[later] = as_numpy(take(column_before, leading))
-    as_numpy(games)[:] -= left
+        as_numpy(column)[rewound] = as_numpy(take(column_before, first_undone))
+    as_numpy(games)[:] -= undone
     return as_column(low)
 
 
 def concatenate(code: str, columns: Sequence[Column]) -> Column:
-    """Return several columns as one, of integers of a type."""
+    """Concatenate columns into one column of integers of the type `code`."""
     return as_column(np.concatenate([np.empty(0, dtype=code), *map(as_numpy, columns)]).astype(code, copy=False))
 
 
 def shift(column: Column, by: int) -> Column:
-    """Return a column with `by` added to all numbers."""
+    """Return a column with `by` added to every number."""
     if not should_use_numpy(len(column)):
         return array("q", [number + by for number in column])
     return as_column(as_numpy(column) + by)
 
 
 def take(numbers: Column, column: Column) -> Column:
-    """Return the numbers at the indices in a column; of a column in a file, only these are read."""
+    """Return the numbers at the indices that `column` holds. From a column of a file, only these are read."""
     if not should_use_numpy(len(column)):
         code = numbers.format if isinstance(numbers, memoryview) else numbers.typecode
         return array(code, [numbers[index] for index in column])
@@ -164,8 +174,8 @@ def take(numbers: Column, column: Column) -> Column:
     return as_column(numbers.take(indices) if hasattr(numbers, "take") else as_numpy(numbers)[indices])
 
 
-def spans_of(starts: Column, numbers: Column) -> Column:
-    """Return for each number the index of the last of the ascending `starts` that is not above it."""
+def find_spans(starts: Column, numbers: Column) -> Column:
+    """Return for each number the index of the span that holds it: the last of the ascending `starts` not above it."""
     if not should_use_numpy(len(numbers) * len(starts).bit_length()):
         return array("q", [bisect_right(starts, number) - 1 for number in numbers])
     # Bisect for all numbers at once, so only the compared entries of a column in a file are read.
@@ -179,19 +189,23 @@ def spans_of(starts: Column, numbers: Column) -> Column:
 
 
 def change_indices(column: Column) -> list[int]:
-    """Return the indices at which the number of a column changes, including the first."""
+    """Return the indices of the numbers that differ from their predecessor, including index 0."""
     numbers = as_numpy(column)
     changes: list[int] = (np.flatnonzero(numbers[1:] != numbers[:-1]) + 1).tolist()
     return [0, *changes] if len(numbers) else []
 
 
 def distinct(column: Column) -> Column:
-    """Return the different numbers of a column, in ascending order."""
+    """Return the distinct numbers of a column in ascending order."""
     return as_column(np.unique(np.array(column, dtype=np.int64)))
 
 
 def span_indices(start: Column, count: Column) -> Column:
-    """Return the indices in spans, one span after another."""
+    """Return the indices in spans of `count` numbers from `start` on, one span after another.
+
+    >>> list(span_indices([3, 10], [2, 3]))
+    [3, 4, 10, 11, 12]
+    """
     if not should_use_numpy(len(start)):
         return array("q", chain.from_iterable(map(range, start, map(add, start, count))))
     first, size = as_numpy(start), as_numpy(count).astype(np.int64)
@@ -199,7 +213,7 @@ def span_indices(start: Column, count: Column) -> Column:
 
 
 def exclusive_cumsum(count: Column) -> Column:
-    """Return for every number of a column the sum of the numbers before it."""
+    """Return for each number of a column the sum of all numbers before it."""
     size = as_numpy(count).astype(np.int64)
     return as_column(np.cumsum(size) - size)
 
@@ -209,6 +223,6 @@ def equal(left: Column, right: Column) -> bool:
     return len(left) == len(right) and bool((as_numpy(left) == as_numpy(right)).all())
 
 
-def side_by_side(columns: Sequence[Column]) -> Any:
-    """Return columns of one type as the rows of one array."""
+def stack(columns: Sequence[Column]) -> Any:
+    """Return columns of the same type as the rows of one two-dimensional array."""
     return columns if isinstance(columns, np.ndarray) else np.stack([as_numpy(column) for column in columns])

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from types import FunctionType, MappingProxyType
+from types import FunctionType
 from typing import Any
 
 from ratings_ledger.projections import deterministic_math, expected_scores
@@ -30,14 +30,14 @@ from ratings_ledger.projections.rulesets.rule_errors import (
     redirect_output,
 )
 
-# A shorter history is replayed before numba has loaded. Once it is loaded, 1/LOADED_PART of this length is enough.
+# Replaying a shorter history takes less time than loading numba. Once numba is loaded, 1/LOADED_PART of it is enough.
 COMPILED_GAMES = 12_000
 LOADED_PART = 12
 
 logger = logging.getLogger(__name__)
-Options = dict[str, Any]  # of numba's
+Options = dict[str, Any]  # keyword arguments of numba's `njit`
 Parts = tuple[tuple[str, Callable[..., Any]], ...]
-_interpreting = ContextVar("_interpreting", default=False)
+_interpreted_forced = ContextVar("_interpreted_forced", default=False)
 
 
 @cache
@@ -47,47 +47,51 @@ def is_available() -> bool:
 
 
 @contextmanager
-def interpreting() -> Iterator[None]:
-    """Run all loops interpreted, to compare compiled code with them."""
-    before = _interpreting.set(True)
+def force_interpreted() -> Iterator[None]:
+    """Run all loops interpreted within this context, so that compiled results can be compared with theirs."""
+    token = _interpreted_forced.set(True)
     try:
         yield
     finally:
-        _interpreting.reset(before)
+        _interpreted_forced.reset(token)
 
 
-def is_interpreting() -> bool:
-    """Tell whether all loops run interpreted here."""
-    return _interpreting.get()
+def is_interpreted_forced() -> bool:
+    """Tell whether the current context forces all loops to run interpreted."""
+    return _interpreted_forced.get()
 
 
 def is_allowed() -> bool:
-    """Tell whether compiled code may be used here."""
-    return not is_interpreting() and is_available()
+    """Tell whether compiled code may be used: numba is installed, and the context does not force interpretation."""
+    return not is_interpreted_forced() and is_available()
 
 
 def is_worthwhile(games: int) -> bool:
-    """Tell whether a history of this many games is worth compiled loops, if they are available."""
-    least = COMPILED_GAMES if "numba" not in sys.modules else max(1, COMPILED_GAMES // LOADED_PART)
-    return games >= least and is_allowed()
+    """Tell whether compiled loops are allowed and pay off for a history of this many games."""
+    games_min = COMPILED_GAMES if "numba" not in sys.modules else max(1, COMPILED_GAMES // LOADED_PART)
+    return games >= games_min and is_allowed()
 
 
 @cache
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a loop over arrays, compiled for the types it is called with."""
+def compile_loop(loop: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a compiled version of a loop over arrays. Each call compiles for new argument types."""
 
     def run(*arguments: Any) -> Any:
-        return _compile_for_types(function, (), _describe_types(arguments), True)(*arguments)
+        return _compile_for_types(loop, (), _describe_types(arguments), trusted=True)(*arguments)
 
     return run
 
 
 @cache
-def around(loop: Callable[..., Any], rule: Rule, parts: Parts) -> Callable[..., Any]:
-    """Return a loop of `loops` compiled with a rule's functions. It returns None if numba cannot compile it, or if the
-    rule fails.
+def compile_with_rule(loop: Callable[..., Any], rule: Rule, parts: Parts) -> Callable[..., Any]:
+    """Return a loop of `loops` compiled together with a rule's functions.
 
-    parts: by name, the functions that replace functions of `loops`; the first is the rule's
+    Args:
+        parts: pairs of a name and a function, which replaces the function of that name in `loops`. The first function
+            is the rule's own.
+
+    Returns:
+        A function that returns the loop's result, or None if numba cannot compile the loop or the rule fails.
     """
     from numba.core.errors import NumbaError  # loads numba
 
@@ -96,7 +100,8 @@ def around(loop: Callable[..., Any], rule: Rule, parts: Parts) -> Callable[..., 
             return None
         try:
             with redirect_output(rule):
-                return _compile_for_types(loop, parts, _describe_types(arguments), is_built_in(rule))(*arguments)
+                run_compiled = _compile_for_types(loop, parts, _describe_types(arguments), trusted=is_built_in(rule))
+                return run_compiled(*arguments)
         except NumbaError as problem:
             _log_reason(parts[0][1], extract_reason(str(problem)))
         except INTERRUPTIONS:
@@ -112,20 +117,20 @@ _NOISE = re.compile(r"\x1b\[[0-9;]*m|^(Failed in|During:|This error|- |\s*$).*",
 
 
 def extract_reason(problem: str) -> str:
-    """Extract the reason from numba's message, without the names of numba's own steps, with the line of the source.
+    """Extract the reason from numba's message, with the line of the source but without numba's internal steps.
 
     >>> extract_reason("Failed in nopython mode pipeline (step: nopython frontend)\\nUntyped global name 'x'")
     "Untyped global name 'x'"
     """
     lines = [line.strip() for line in _NOISE.sub("", problem).splitlines() if line.strip()]
-    reason = next((line for line in lines if not line.startswith(("File ", ">>>"))), "it does not say why")
-    where = re.findall(r'File "([^"]+)", line (\d+)', problem)
-    own = next(((Path(file).name, line) for file, line in where if "numba" not in file), None)
-    return f"{reason} ({own[0]}, line {own[1]})" if own else reason
+    reason = next((line for line in lines if not line.startswith(("File ", ">>>"))), "no reason given")
+    locations = re.findall(r'File "([^"]+)", line (\d+)', problem)
+    location = next((f"{Path(file).name}, line {line}" for file, line in locations if "numba" not in file), None)
+    return f"{reason} ({location})" if location else reason
 
 
-def read_only(numbers: Any, rule: Rule) -> Any:
-    """Return the input of a rule, read-only for rules of packages."""
+def protect_from_rule(numbers: Any, rule: Rule) -> Any:
+    """Return an array as a rule gets it: a read-only view for rules of packages, itself for the program's own rules."""
     if is_built_in(rule):
         return numbers
     view = numbers.view()
@@ -134,7 +139,7 @@ def read_only(numbers: Any, rule: Rule) -> Any:
 
 
 def _describe_types(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the properties of arguments by which numba chooses code: integer, or type and layout of the array."""
+    """Return the properties of arguments that decide which code numba generates: integer, or array type and layout."""
     return tuple(
         None
         if isinstance(value, int)
@@ -145,37 +150,39 @@ def _describe_types(arguments: Sequence[Any]) -> tuple[Any, ...]:
 
 @cache
 def _compile_for_types(
-    loop: Callable[..., Any], parts: Parts, types: tuple[Any, ...], trusted: bool
+    loop: Callable[..., Any], parts: Parts, types: tuple[Any, ...], *, trusted: bool
 ) -> Callable[..., Any]:
-    """Return a loop compiled for these types, with a rule's functions if there are any.
+    """Return a loop compiled for these types, together with a rule's functions if there are any.
 
-    Unless these are `trusted`, an index past the end of an array raises as in Python. numba's cache checks only the
-    file of the loop, so the compiled name includes a digest of the rule's source. It also includes the types, so that
-    two processes that compile at once never write code for different types into one file.
+    Unless these functions are `trusted`, an index past the end of an array raises as in Python. numba's cache checks
+    only the file of the loop, so the compiled name includes a digest of the rule's source. The name also includes the
+    types, so that two processes that compile at once never write code for different types into one file.
     """
-    rules = dict(parts)
+    replacements = dict(parts)
     # The program's own code allocates nothing, so arrays need no reference counts, which took half of the time.
     options: Options = {"nogil": True, "boundscheck": not trusted, "_nrt": not trusted}
-    inlined = "change_states" in rules
-    stamp = sha256(
-        repr((types, options, inlined, [(part.__module__, part.__qualname__) for part in rules.values()])).encode()
-    )
-    for part in rules.values():
-        source = Path(part.__code__.co_filename)
-        stamp.update(source.read_bytes() if source.exists() else part.__code__.co_code)
+    inlined = "change_states" in replacements
+    functions = replacements.values()
+    names = [(function.__module__, function.__qualname__) for function in functions]
+    digest = sha256(repr((types, options, inlined, names)).encode())
+    for function in functions:
+        source = Path(function.__code__.co_filename)
+        digest.update(source.read_bytes() if source.exists() else function.__code__.co_code)
         for shared in (expected_scores, deterministic_math):
-            stamp.update(Path(str(shared.__file__)).read_bytes())
-    suffix = f"_{stamp.hexdigest()[:16]}"
-    return _jit(_copy_standalone(loop, {}, options, rules, suffix, inlined), options)  # type: ignore[no-any-return]
+            digest.update(Path(str(shared.__file__)).read_bytes())
+    copier = _StandaloneCopier(options, f"_{digest.hexdigest()[:16]}", inlined)
+    return _compile(copier.copy(loop, replacements), options)  # type: ignore[no-any-return]
 
 
 @cache
 def _log_reason(function: Callable[..., int], reason: str) -> None:
+    """Log why a function is interpreted, once per function and reason."""
     name = f"{function.__module__}.{function.__name__}"
     logger.warning("ratings: %s is interpreted, numba cannot compile it: %s", name, reason)
 
 
-def _jit(function: Any, options: Options) -> Any:
+def _compile(function: Any, options: Options) -> Any:
+    """Compile a function with numba, and cache the code on disk if possible."""
     from numba import njit
 
     try:
@@ -184,55 +191,59 @@ def _jit(function: Any, options: Options) -> Any:
         return njit(**options)(function)
 
 
-def _copy_standalone(
-    function: Any,
-    compiled_helpers: dict[Any, Any],
-    options: Options,
-    replacements: Mapping[str, Any] = MappingProxyType({}),
-    suffix: str = "",
-    inlined: bool = False,
-) -> Any:
-    """Copy a function so that it calls compiled copies of its module's functions, or of the `replacements` by name."""
-    from numba import njit
+class _StandaloneCopier:
+    """Copies a function together with the functions that it calls, so that numba compiles all of them as one unit.
 
-    namespace = dict(function.__globals__)
-    for name in function.__code__.co_names:
-        helper = replacements.get(name, namespace.get(name))
-        own_module = (
-            function.__module__,
-            "ratings_ledger.projections.contract",
-            "ratings_ledger.projections.expected_scores",
-            "ratings_ledger.projections.deterministic_math",
-        )
-        if isinstance(helper, FunctionType) and (name in replacements or helper.__module__ in own_module):
-            if helper not in compiled_helpers:
-                # A function of a rule calls functions of its own module.
-                own = replacements if helper.__module__ == function.__module__ else {}
-                # The suffix makes a helper's name unique: if compiled code has two functions of one name, a process
-                # may call either. They are inlined, because a call costs as much as a small game.
-                helped = njit(forceinline=inlined, **options)
-                compiled_helpers[helper] = helped(
-                    _copy_standalone(helper, compiled_helpers, options, own, suffix, inlined)
-                )
-            namespace[name] = compiled_helpers[helper]
-    copy = FunctionType(function.__code__, namespace, function.__name__ + suffix, function.__defaults__)
-    copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__ + suffix
-    return copy
+    The suffix makes the name of every copy unique: if compiled code has two functions of one name, a process may call
+    either. Helpers may be `inlined`, because a call costs as much as a small game.
+    """
+
+    def __init__(self, options: Options, suffix: str, inlined: bool) -> None:
+        self.options, self.suffix, self.inlined = options, suffix, inlined
+        self.compiled_helpers: dict[Any, Any] = {}
+
+    def copy(self, function: Any, replacements: Mapping[str, Any]) -> Any:
+        """Copy a function so that it calls compiled copies of its module's functions, or of `replacements` by name."""
+        namespace = dict(function.__globals__)
+        for name in function.__code__.co_names:
+            helper = replacements.get(name, namespace.get(name))
+            compilable_modules = (
+                function.__module__,
+                "ratings_ledger.projections.contract",
+                expected_scores.__name__,
+                deterministic_math.__name__,
+            )
+            if isinstance(helper, FunctionType) and (name in replacements or helper.__module__ in compilable_modules):
+                # a function of a rule calls functions of its own module
+                is_own = helper.__module__ == function.__module__
+                namespace[name] = self._compile_helper(helper, replacements if is_own else {})
+        copy = FunctionType(function.__code__, namespace, function.__name__ + self.suffix, function.__defaults__)
+        copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__ + self.suffix
+        return copy
+
+    def _compile_helper(self, helper: Any, replacements: Mapping[str, Any]) -> Any:
+        """Return the compiled copy of a function that is called by another."""
+        from numba import njit
+
+        if helper not in self.compiled_helpers:
+            compile_copy = njit(forceinline=self.inlined, **self.options)
+            self.compiled_helpers[helper] = compile_copy(self.copy(helper, replacements))
+        return self.compiled_helpers[helper]
 
 
-def allocate_game_room(width: int, most: int) -> tuple[Any, Any]:
-    """Allocate room for a game of at most `most` players: their states, and the changes of these."""
-    return np.zeros((width, most), dtype=np.int64), np.zeros((width, most), dtype=np.int64)
+def allocate_game_arrays(width: int, players_max: int) -> tuple[Any, Any]:
+    """Allocate arrays for the states in one game before and after it, each of shape (width, players_max)."""
+    return np.zeros((width, players_max), dtype=np.int64), np.zeros((width, players_max), dtype=np.int64)
 
 
 def to_constants(numbers: Sequence[int]) -> Any:
-    """Return a rule's constants or table as the compiled rule reads them."""
+    """Return a rule's constants or table as an array of 64-bit integers, which compiled rules read."""
     return np.array(numbers, dtype=np.int64)
 
 
 def run_loop(loop: Callable[..., Any], *arguments: Any, as_compiled: bool) -> Any:
-    """Run a loop over columns and integers, interpreted or compiled, and return its result."""
+    """Run a loop over columns and integers, interpreted or compiled. Return the loop's result."""
     if not as_compiled:
-        # Interpreted loops need a column of a file in memory.
+        # interpreted loops read a column of a file many times faster from memory
         return loop(*(column.whole() if hasattr(column, "whole") else column for column in arguments))
-    return compiled(loop)(*map(as_numpy, arguments))
+    return compile_loop(loop)(*map(as_numpy, arguments))

@@ -36,15 +36,15 @@ from ratings_ledger.projections.expected_scores import expected_scores as expect
 from ratings_ledger.projections.expected_scores import rounded as rounded
 
 INT64_MAX = 2**63 - 1
-# The most points, in units, that a player may have. Beyond it, a rule's products might not fit 64 bits.
+# The limit of a player's points, in units. Beyond it, the products in a rule might overflow 64 bits.
 UNITS_MAX = 10**16
-# The value of a column of contract 2 where nothing was recorded. Columns of contract 1 hold -1 instead.
+# The value of a missing number in columns of contract 2. Columns of contract 1 hold -1 instead.
 MISSING = -(2**62)
-# More columns than any rating system needs for a player.
+# The most state columns that a rule may declare; known rating systems need fewer.
 STATE_COLUMNS_MAX = 6
 # Numbers that participants of every game type may have; -1 if missing.
 OPTIONAL_COLUMNS = ("seconds_played", "seat")
-# Columns that a rule may read in every game type, with their descriptions.
+# Columns that every rule may read in every game type, with their descriptions.
 COMMON_COLUMNS = {
     "place": "the competition place (1, 2, 2, 4) among all seats, even uncounted ones; 0 in a game type without places",
     "status": f"{', '.join(f'{number} {name}' for number, name in enumerate(STATUSES))}",
@@ -70,7 +70,7 @@ STATE_RULE_COLUMNS = {
 HISTORY_COLUMNS = ("games_before", "days_since", "first_of_season")
 # The prefix of columns of custom numbers.
 NUMBERS = "numbers."
-# More participants than fit into a record of 65,535 bytes.
+# A record of at most 65,535 bytes has room for fewer participants than this.
 PLAYERS_MAX = 4_096
 # Values of the column `status`.
 FINISHED = STATUSES.index("finished")
@@ -82,9 +82,10 @@ LEAVERS = tuple(STATUSES.index(status) for status in LEAVER_STATUSES)
 class Params(BaseModel):
     """The parameters of a rule. The model is frozen, strict, and rejects unknown names.
 
-    `start` is in whole points. Players with fewer than `min_games` counted games have no rank yet (not qualified). With
-    `carry_over` players begin a season with the points they had at the end of their last one instead. `substitution`
-    decides which players of a seat count when the seat changed hands.
+    start:        the points of a new player, in whole points
+    min_games:    players with fewer counted games have no rank yet (not qualified)
+    carry_over:   whether players begin a season with the points they had at the end of their last one, not with `start`
+    substitution: which players of a seat count if the seat changed hands
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -96,9 +97,9 @@ class Params(BaseModel):
 
 
 class TableParams(Params):
-    """Parameters of a league table: whether it sums all results or the `best_of` best, and the tie-break.
+    """The parameters of a league table: whether it sums all results or the `best_of` best, and the tie-break.
 
-    To subscribe to a league, a player must have finished `active_games` games in the `active_days` days before.
+    To subscribe to a league, a player must have finished `active_games` games in the last `active_days` days.
     """
 
     active_games: Annotated[int, Field(ge=0, le=1_000)] = 0
@@ -108,7 +109,7 @@ class TableParams(Params):
 
 
 def _check_fraction(text: int | str) -> int | str:
-    # The form is checked before the value is computed, because "1e999999999" is also a number.
+    # check the form before computing the value: "1e999999999" is also a valid number
     if not re.fullmatch(r"(?=0*\.?0*[1-9])\d{1,9}(\.\d{1,9}|/\d{1,9})?", str(text), re.ASCII):
         message = 'a positive number or fraction is needed, such as 8, "7.5" or "64/3", with at most nine digits a part'
         raise ValueError(message)
@@ -124,7 +125,7 @@ PositiveFraction = Annotated[int | str, AfterValidator(_check_fraction)]
 
 
 def needs(form: str) -> WrapValidator:
-    """Return a validator that replaces the errors of a union of forms with one sentence: "`form` is needed"."""
+    """Return a validator that replaces all errors of a union type with one message: "`form` is needed"."""
 
     def check_form(value: Any, check_value: Callable[[Any], Any]) -> Any:
         try:
@@ -142,7 +143,7 @@ FractionOrZero = Annotated[PositiveFraction | Literal[0], needs('0, or a positiv
 class SeasonPart(BaseModel):
     """A part of a season: its number of games, and how many of a player's best results in it count.
 
-    The last part takes all remaining games, whether `rounds` is set or not.
+    The last part covers all remaining games, even if `rounds` is set.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -161,13 +162,13 @@ TieBreak = Literal["places", "first", "more wins", "head-to-head", "last game"]
 
 
 class BestOfParams(Params):
-    """Parameters of a championship. Its rounds are the ladder's games in order, numbered from 1.
+    """The parameters of a championship. Its rounds are the ladder's games in order, numbered from 1.
 
-    parts:          the parts of the season, each with its number of best results; without parts all results count
-    weights:        by round, the factor for its points, applied before the best results are chosen; 1 by default
-    tie_breaks:     the criteria that break ties, in this order; players who are still tied share a rank
-    places_counted: the places that `places` and `first` compare: all, or this many from the first on
-    unranked:       players without a rank, whatever their points; the value is the reason
+    parts:          the parts of the season, each with its number of best results; without parts, all results count
+    weights:        for a round, the factor of its points, applied before the best results are chosen; 1 by default
+    tie_breaks:     the criteria that break ties, applied in this order; players who are still tied share a rank
+    places_counted: how many places, from the first on, the criteria `places` and `first` compare
+    unranked:       for a player who gets no rank in spite of their points, the reason
     """
 
     parts: Annotated[list[SeasonPart], Field(max_length=100), AfterValidator(_check_parts)] = []
@@ -178,12 +179,12 @@ class BestOfParams(Params):
 
 
 class PeriodParams(Params):
-    """Parameters of a monthly list: the score, and the gold for the first places.
+    """The parameters of a monthly list: the score, and the gold for the first places.
 
-    With `gold_ties = pool` tied players share the gold of the tied places, and an indivisible remainder is not paid.
+    With `gold_ties = pool`, tied players split the gold of their places evenly; an indivisible remainder is not paid.
     """
 
-    # Points come from games alone.
+    # players start with 0, because only games give points
     start: Annotated[int, Field(ge=0, le=0)] = 0
     score: Literal["mean", "sum"] = "mean"
     gold: Annotated[list[Annotated[int, Field(ge=0, le=1_000)]], Field(max_length=100)] = []
@@ -191,14 +192,14 @@ class PeriodParams(Params):
     substitution: Literal["both", "leaver", "substitute", "none"] = "none"
 
 
-# Whole numbers by place. The row for n players has the key "n" and n entries.
+# Rows of whole numbers, one for each place: the row for n players has the key "n" and n entries.
 Rows = dict[str, list[int]]
 
 
 class Term(NamedTuple):
     """One part of a change of points: its name, its amount in units of 1/scale point, and how it was computed.
 
-    `assumes` names the parameters that decided it. If a ruleset marks one of them as assumed, explanations say so.
+    `assumes` names the parameters that determine the amount. An explanation says so if a ruleset marks one as assumed.
     """
 
     term: str
@@ -210,7 +211,7 @@ class Term(NamedTuple):
 
 Columns = Sequence[Numbers]
 Changes = MutableSequence[int]
-# A player's numbers, one for each column of the rule's state.
+# A player's state: one number for each state column of the rule.
 StateValues = tuple[int, ...]
 Score = Callable[[int, Any, Columns, Numbers, Numbers, Any], int]
 
@@ -218,8 +219,8 @@ Score = Callable[[int, Any, Columns, Numbers, Numbers, Any], int]
 class State(NamedTuple):
     """A column of a player's state, such as rating or deviation: whole numbers in units of 1/`scale`.
 
-    `decimals` is the number of decimal places in output. A seed must be from `low` to `high`, in units, because the
-    rule cannot score values outside this range.
+    Output shows `decimals` decimal places. A seed must be from `low` to `high`, in units, because the rule cannot score
+    values outside this range.
     """
 
     name: str
@@ -230,21 +231,22 @@ class State(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """A scoring rule and its number. A change of behaviour gets a new number, and the old rule stays.
+    """A scoring rule and its number. A change of behaviour gets a new number, and the old rule stays available.
 
-    columns: names of the participants' numbers that the rule reads, in the order in which `score` gets them
-    prepare: params -> the parameters as the integers that `score` gets
+    columns: the names of the participants' numbers that the rule reads, in the order in which `score` gets them
+    prepare: params -> the parameters as the integers (`constants`) that `score` gets
     table:   () -> a constant table of integers for `score`; empty if it needs none
-    refuse_params: (params, players_max) -> why these parameters cannot be used for up to so many players, or None
+    refuse_params: (params, players_max) -> why the parameters are invalid for games of up to `players_max` players,
+             or None
     check:   (n, columns, params) -> why a game of n counted players cannot be scored, or None. `check` itself is None
-             if every game of two or more players can be scored
+             if the rule can score every game of two or more players
     score:   (n, points, columns, constants, table, change) -> points minted. `points` are those before the game, in
-             units. `score` fills in the first n places of `change`, whatever they held. Participants come sorted by
-             id. Minted points minus the sum of changes are burned; this is never negative. `score` may call plain
+             units. `score` overwrites the first n entries of `change`. Participants are sorted by id. The minted points
+             minus the sum of the changes are burned; this difference is never negative. `score` may call plain
              functions of its own module.
     explain: (n, names, points, columns, params, change) -> for every participant the terms that sum to their change
     ranking: the name of the list (`projections.lists`) that ranks the points; by default the running points themselves
-    counted_min: the fewest counted players with which a game is scored
+    counted_min: the minimum number of counted players of a scored game
     chance:  (i, j, points, columns, constants, table) -> the expected score of player i against player j, in units of
              2^-32, strictly between 0 and 2^32. None if the rule does not predict results. A function of four arguments
              gets (i's points, j's points, constants, table)
@@ -253,31 +255,31 @@ class Rule(NamedTuple):
     A rule of contract 2 declares its `state`. It has `start` and either `score` or `score_period`; the other functions
     are optional. Functions called by the loop get `constants`, as `prepare` returns them, so that they can be compiled.
 
-    state:      the columns of every player's state. The ladder ranks by column 0, and its trial balance is of column 0
+    state:      the columns of every player's state. The ladder ranks by column 0, and its trial balance sums column 0
     start:      params -> the state of a new player
     score:      (n, before, columns, constants, table, after) -> points minted. `before[c][i]` and `after[c][i]` hold
-                state column c of participant i; `after` comes filled with `before`. Minted points minus the sum of
-                changes of column 0 are burned; this is never negative
+                state column c of participant i; `after` starts as a copy of `before`. The minted points minus the sum
+                of the changes of column 0 are burned; this difference is never negative
     explain:    (n, names, before, columns, params, after) -> for every participant the terms that sum to the change of
                 column 0
     score_period: (players, before, offsets, rows, constants, table, after) -> points minted. The results of player p
                 are rows[k][offsets[p]:offsets[p + 1]], one for each game and opponent: rows[0] is the opponent, as an
                 index into `before[c]`; rows[1] numbers the game within the period; the rule's `columns` of the player
                 follow, and then those of the opponent. `before` holds the states at the period's start
-    explain_period: (p, names, before, offsets, rows, params, after) -> (row, term) for every reason that player p's
-                column 0 changed. The row is -1 for a term of no single result, such as rounding
+    explain_period: (p, names, before, offsets, rows, params, after) -> (row, term) for every cause of the change of
+                player p's column 0. The row is -1 for a term without a result of its own, such as rounding
     age:        (state, elapsed, constants) -> the state after `elapsed` calendar days without a counted game. With
                 rating periods, `elapsed` counts the periods since the player's last one; it is 1 for the next period.
                 `age` never changes column 0
     new_season: (state, constants) -> the state with which a player begins another season
     enter:      (state, constants) -> the state of a player when this version of the ruleset takes effect
-    rank_by:    (state, params) -> the value to rank by, highest first, in units of column 0. None: column 0
+    rank_by:    (state, params) -> the value to rank by, highest first, in units of column 0. None: rank by column 0
     shown:      the names of the columns in output; empty: all
-    provisional: (state, games, params) -> whether the rating is not reliable yet
-    draw:       (i, j, before, columns, constants, table) -> the probability of a draw, in units of 2^-32; `chance` is
-                then the expected score: win + draw / 2
-    adds:       whether the changes of a game depend on no player's state, and points are the only state. Then a club's
-                score may be the sum or the best of the points of its players
+    provisional: (state, games, params) -> whether the rating is still provisional
+    draw:       (i, j, before, columns, constants, table) -> the probability of a draw, in units of 2^-32. With it,
+                `chance` is the expected score: win + draw / 2
+    adds:       whether the changes of a game are independent of all states, and points are the only state. A club's
+                score may then be the sum or the maximum of its players' points
     sample:     (n, random, params) -> columns of a game of n players that the rule can score, in the order of
                 `columns`, for trial games. None: the rule can score any columns
     """
@@ -337,7 +339,7 @@ def exact(units: int, scale: int) -> str:
 
 
 def decimal(units: int, scale: int, places: int = 6, signed: bool = False) -> str:
-    """Return points as a decimal number, rounded half away from zero to `places` places, without trailing zeros.
+    """Return points as a decimal number, rounded half away from zero to `places` decimals, without trailing zeros.
 
     >>> decimal(-1_500_000, 1_000_000), decimal(5600, 840, 2), decimal(8, 1, signed=True)
     ('-1.5', '6.67', '+8')
@@ -352,13 +354,13 @@ def decimal(units: int, scale: int, places: int = 6, signed: bool = False) -> st
 
 
 def joined(names: Sequence[str]) -> str:
-    """Join names as in a sentence.
+    """Join names with commas and a final "and", as in a sentence.
 
     >>> joined(["anna"]), joined(["anna", "ben", "cleo"])
     ('anna', 'anna, ben and cleo')
     """
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def no_table() -> Numbers:
@@ -367,7 +369,13 @@ def no_table() -> Numbers:
 
 
 def refuse_rows(key: str, rows: Rows, what: str, players_max: int = 99) -> str | None:
-    """Return why the rows of `what` under `key`, for up to `players_max` players, cannot be used, or None."""
+    """Return the problem with the rows of a parameter, or None.
+
+    Args:
+        key: the name of the parameter, for messages.
+        what: the noun for the entries of a row, such as "percentages".
+        players_max: the largest number of players that may have a row.
+    """
     if not rows:
         return f"{key}: a row for at least one number of players is needed"
     for name, row in rows.items():
@@ -379,17 +387,17 @@ def refuse_rows(key: str, rows: Rows, what: str, players_max: int = 99) -> str |
 
 
 def refuse_percentages(key: str, rows: Rows) -> str | None:
-    """Return why the rows of percentages under `key` cannot be used, or None."""
-    if reason := refuse_rows(key, rows, "percentages"):
-        return reason
+    """Return the problem with the rows of percentages of the parameter `key`, or None."""
+    if problem := refuse_rows(key, rows, "percentages"):
+        return problem
     for name, row in rows.items():
-        if wrong := [percentage for percentage in row if not 0 <= percentage <= 100]:
-            return f"{key}.{name}: a percentage is a whole number from 0 to 100, not {quote(wrong[0])}"
+        if invalid := [percentage for percentage in row if not 0 <= percentage <= 100]:
+            return f"{key}.{name}: a percentage is a whole number from 0 to 100, not {quote(invalid[0])}"
     return None
 
 
 def flat_rows(rows: Rows) -> tuple[int, ...]:
-    """Concatenate the rows from 2 players on, with zeros for missing rows; the row of n begins at n(n - 1)/2 - 1.
+    """Concatenate the rows from 2 players on. Missing rows are zeros. The row of n starts at index n(n - 1)/2 - 1.
 
     >>> flat_rows({"2": [0, 16], "3": [0, 13, 20]})
     (0, 16, 0, 13, 20)
@@ -399,7 +407,7 @@ def flat_rows(rows: Rows) -> tuple[int, ...]:
 
 
 def told_sizes(rows: Rows) -> str:
-    """Describe the numbers of players that have rows.
+    """Describe the numbers of players for which there are rows.
 
     >>> told_sizes({"2": [0, 16], "5": [0, 10, 16, 22, 28]})
     '2 or 5'
@@ -412,7 +420,7 @@ def told_sizes(rows: Rows) -> str:
 def refuse_two_in_a_seat(place: Numbers, status: Numbers) -> str | None:
     """Return why a rule that takes one player per seat cannot score these counted participants, or None.
 
-    A leaver and a substitute at the same place shared a seat.
+    A leaver and a substitute with the same place shared a seat.
     """
     substituted = {place[i] for i in range(len(place)) if status[i] == SUBSTITUTE}
     if any(status[i] in LEAVERS and place[i] in substituted for i in range(len(place))):
@@ -421,23 +429,23 @@ def refuse_two_in_a_seat(place: Numbers, status: Numbers) -> str | None:
 
 
 def refuse_all_but_single_players(place: Numbers, team: Numbers, status: Numbers) -> str | None:
-    """Return why a rule that compares every two players by their places cannot score these, or None."""
+    """Return why a rule that compares all pairs of players by place cannot score these participants, or None."""
     if 0 in place:
         return "the game has no places, which say who won"
     sides = [side for side in team if side != MISSING]
     if len({*sides}) < len(sides):
-        return "two players are of one team; the rule rates persons who play each against all others"
+        return "two players are on one team; the rule rates individuals who each play against all others"
     return refuse_two_in_a_seat(place, status)
 
 
 def draw_places(n: int, random: Random) -> list[int]:
-    """Draw the places of a game of n players, with ties."""
+    """Draw random places, possibly tied, for a game of n players."""
     ranks = [random.randint(1, n) for _ in range(n)]
-    return [1 + sum(better < rank for better in ranks) for rank in ranks]
+    return [1 + sum(opponent < rank for opponent in ranks) for rank in ranks]
 
 
 def results_of_game(n: int, columns: Columns) -> tuple[list[int], list[list[int]]]:
-    """Return the results of every two players of a game as `offsets` and `rows` of a period with this game alone."""
+    """Return the results of all pairs of players of a game as `offsets` and `rows` of a period with only this game."""
     pairs = [(i, j) for i in range(n) for j in range(n) if j != i]
     rows = [[j for _, j in pairs], [0] * len(pairs)]
     rows += [[column[pair[side]] for pair in pairs] for side in (0, 1) for column in columns]
@@ -451,17 +459,18 @@ def check_single_players(n: int, columns: Columns, params: Any) -> str | None:
 
 
 def sample_single_players(n: int, random: Random, params: Any) -> Columns:
-    """Draw the place, team and status of a game of single players."""
+    """Draw the columns place, team and status for a game without teams."""
     return [draw_places(n, random), [MISSING] * n, [FINISHED] * n]
 
 
 class Weighing(NamedTuple):
-    """The functions by which a rule with ratings and deviations, both in units of 1/`scale`, weighs results.
+    """How a rule with ratings and deviations, both in units of 1/`scale`, weighs results.
 
-    compare: (gap, deviation, place, opponent's place) -> the weighted surprise of a result, and its information
-    weaken:  an opponent's deviation, in units -> the weight
-    step:    (sum of surprise, sum of information) -> by how many units the rating moves for a surprise of 1
-    assumes: the parameters that the weights depend on
+    compare: (rating difference, opponent's deviation, place, opponent's place) -> the weighted surprise of a result
+             (actual minus expected score), and its information
+    weaken:  an opponent's deviation, in units -> the weight of the result
+    step:    (sum of surprise, sum of information) -> the units by which the rating changes for a surprise of 1
+    assumes: the parameters that determine the weights
     """
 
     scale: int
@@ -474,27 +483,28 @@ class Weighing(NamedTuple):
 def explain_results(
     p: int, names: Sequence[str], before: Any, offsets: Numbers, rows: Columns, after: Any, weighing: Weighing
 ) -> list[tuple[int, Term]]:
-    """Return a term for every result of player p in a period, by its row, and one for rounding.
+    """Return (row, term) for every result of player p in a period, and (-1, term) for rounding.
 
-    The rule's first of three columns is `place`, so rows 2 and 5 are the places of the player and of the opponent.
+    The rule must have three columns, the first of them `place`: rows 2 and 5 are then the places of the player and of
+    the opponent. The other parameters are those of `explain_period`.
     """
-    scale, surprise, information, parts = weighing.scale, 0.0, 0.0, []
+    scale, total_surprise, total_information, results = weighing.scale, 0.0, 0.0, []
     for row in range(offsets[p], offsets[p + 1]):
         j, place, opponents_place = rows[0][row], rows[2][row], rows[5][row]
-        ahead, known = weighing.compare(before[0][p] - before[0][j], before[1][j], place, opponents_place)
-        surprise, information = surprise + ahead, information + known
-        parts.append((row, j, ahead, 2 if place < opponents_place else 0 if place > opponents_place else 1))
-    step = weighing.step(surprise, information)
+        surprise, information = weighing.compare(before[0][p] - before[0][j], before[1][j], place, opponents_place)
+        total_surprise, total_information = total_surprise + surprise, total_information + information
+        results.append((row, j, surprise, 2 if place < opponents_place else 0 if place > opponents_place else 1))
+    step = weighing.step(total_surprise, total_information)
     terms = []
-    for row, j, ahead, twice_scored in parts:
+    for row, j, surprise, doubled_score in results:
         weight = weighing.weaken(real(before[1][j], 1))
-        expectation = units(twice_scored / 2 - ahead / weight, scale)
+        expectation = units(doubled_score / 2 - surprise / weight, scale)
         detail = f"weight {decimal(units(weight, scale), scale)}, expected {decimal(expectation, scale)}"
         note = " against ".join(
             f"{decimal(before[0][k], scale, 2)} ± {decimal(before[1][k], scale, 2)}" for k in (p, j)
         )
-        detail += f", scored {decimal(twice_scored, 2)}"
-        terms.append((row, Term(f"vs {names[j]}", units(step * ahead, 1), detail, note, weighing.assumes)))
-    if rest := after[0][p] - before[0][p] - sum(term.amount for _, term in terms):
-        terms.append((-1, Term("rounding", rest, "each to a millionth")))
+        detail += f", scored {decimal(doubled_score, 2)}"
+        terms.append((row, Term(f"vs {names[j]}", units(step * surprise, 1), detail, note, weighing.assumes)))
+    if remainder := after[0][p] - before[0][p] - sum(term.amount for _, term in terms):
+        terms.append((-1, Term("rounding", remainder, "each to a millionth")))
     return terms

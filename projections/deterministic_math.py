@@ -1,19 +1,20 @@
-"""Arithmetic for rules that reckon with real numbers: the same bits on every machine.
+"""Deterministic arithmetic for rules that compute with real numbers: the same bits on every machine.
 
-A rule keeps whole numbers. Where its formula needs real numbers, it converts them with `real`, reckons with IEEE
-doubles, and converts back with `units`. Addition, subtraction, multiplication, division and the square root of doubles
-are exactly rounded everywhere. Logarithms and powers of a machine's own library are not: those here consist of these
-operations alone, in a fixed order and number. Their relative error is below 1e-14.
+The state of a rule consists of whole numbers. If a formula needs real numbers, the rule converts them with `real`,
+computes with IEEE doubles, and converts back with `units`. Addition, subtraction, multiplication, division and the
+square root of doubles are correctly rounded on every machine. The logarithms and powers of a machine's own library are
+not, so the functions here use only these operations, in a fixed order and number. Their relative error is below 1e-14.
 
-A rule can also stay with whole numbers: the functions whose names begin with `fixed` take and return units of 1/scale,
-for a scale of at most 10^12. They use 64-bit integers alone, and raise `OverflowError` where a result has no place.
+A rule can also compute with whole numbers only: the functions whose names begin with `fixed` take and return units of
+1/scale, for a scale of at most 10^12. They use only 64-bit integers, and raise `OverflowError` if a result does not
+fit.
 """
 
 from math import sqrt
 
-# beyond this, not every whole number is a double
+# beyond this, some whole numbers are not doubles
 WHOLE_MAX = 2**53
-_LN2_HIGH = 6.93147180369123816490e-01  # its last bits are zero: a multiple by less than 2^21 is exact
+_LN2_HIGH = 6.93147180369123816490e-01  # its last bits are zero, so multiples below 2^21 are exact
 _LN2_LOW = 1.90821492927058770002e-10
 _LN2_INVERSE = 1.4426950408889634
 _TO_WHOLE = 6755399441055744.0  # 1.5 * 2^52
@@ -30,7 +31,7 @@ def real(units: int, scale: int) -> float:
 def units(value: float, scale: int) -> int:
     """Return a double as a whole number of units of 1/scale, rounded half away from zero.
 
-    Raises `OverflowError` for anything that is not a number, or beyond 2^53 units.
+    Raises `OverflowError` for NaN, and beyond 2^53 units.
     """
     size = abs(value) * float(scale)
     if value != value or not size < 9007199254740992.0:
@@ -40,17 +41,17 @@ def units(value: float, scale: int) -> int:
 
 
 def exp(value: float) -> float:
-    """Return e to the power of `value`, between -700 and 700. Raises `OverflowError` beyond.
+    """Return e to the power of `value`, which must be from -700 to 700. Raises `OverflowError` beyond.
 
-    value = k ln 2 + rest with rest at most ln 2 / 2; e^rest is its power series.
+    value = k ln 2 + rest with |rest| <= ln 2 / 2; e^rest is computed by its power series.
     """
     if not -_EXP_MAX <= value <= _EXP_MAX:
         raise OverflowError("an exponent is out of range")
-    # beside so large a number there are no digits for anything but whole numbers
+    # adding so large a number leaves no bits for a fraction, so the sum is rounded to a whole number
     whole = (value * _LN2_INVERSE + _TO_WHOLE) - _TO_WHOLE
     rest = (value - whole * _LN2_HIGH) - whole * _LN2_LOW
     square = rest * rest
-    # two sums, which a processor computes side by side: cosh and sinh, to the powers 14 and 13 of the rest
+    # cosh and sinh, to the powers 14 and 13 of the rest: a processor computes the two sums in parallel
     even = 1.0 / 479001600.0 + square * (1.0 / 87178291200.0)
     even = 1.0 / 40320.0 + square * (1.0 / 3628800.0 + square * even)
     even = 1.0 + square * (0.5 + square * (1.0 / 24.0 + square * (1.0 / 720.0 + square * even)))
@@ -62,12 +63,12 @@ def exp(value: float) -> float:
     while doublings > 62:
         power, doublings = power * 4611686018427387904.0, doublings - 62
     power = power * float(1 << doublings)
-    # a power of two is exact either way
+    # powers of two are exact, and so are their inverses
     return series * (power if steps >= 0 else 1.0 / power)
 
 
 def ln(value: float) -> float:
-    """Return the natural logarithm of a positive number. Raises `ValueError` for any other.
+    """Return the natural logarithm of a positive number below 1e300. Raises `ValueError` otherwise.
 
     value = 2^k part with part between sqrt(1/2) and sqrt(2); ln(part) = 2 artanh((part - 1) / (part + 1)).
     """
@@ -92,16 +93,16 @@ def ln(value: float) -> float:
 
 
 def logistic(value: float) -> float:
-    """Return 1 / (1 + e^-value), above 0 and at most 1; its relative error stays small however negative `value` is.
+    """Return 1 / (1 + e^-value), which is above 0 and at most 1. `value` is limited to -700 and 700.
 
-    Beyond 700 in either direction, `value` counts as that.
+    The relative error is small even for very negative values.
     """
     odds = exp(-min(abs(value), _EXP_MAX))
     return 1.0 / (1.0 + odds) if value >= 0.0 else odds / (1.0 + odds)
 
 
 def power(base: float, exponent: float) -> float:
-    """Return a positive number to the power of another. Raises `ValueError` or `OverflowError` as `ln` and `exp`."""
+    """Return a positive base to the power of an exponent. Raises `ValueError` and `OverflowError` as `ln` and `exp`."""
     return exp(exponent * ln(base))
 
 
@@ -113,7 +114,7 @@ def root(value: float) -> float:
 
 
 FIXED_SCALE_MAX = 10**12
-# the largest factors of a product: it is kept in two numbers of 60 bits
+# the largest factor, so that a product fits two numbers of 60 bits
 _FACTOR_MAX = (1 << 61) - 1
 _ONE = 1 << 60
 _PART, _PART_MASK = 30, (1 << 30) - 1
@@ -128,7 +129,7 @@ def fixed_multiply(value: int, factor: int, scale: int) -> int:
     Raises `OverflowError` if a number or the result is beyond 2^61 units.
     """
     _check_scale(scale)
-    return _scaled(value, factor, scale)
+    return _multiply_and_divide(value, factor, scale)
 
 
 def fixed_divide(value: int, divisor: int, scale: int) -> int:
@@ -137,11 +138,11 @@ def fixed_divide(value: int, divisor: int, scale: int) -> int:
     Raises `OverflowError` if a number or the result is beyond 2^61 units, and `ZeroDivisionError`.
     """
     _check_scale(scale)
-    return _scaled(value, scale, divisor)
+    return _multiply_and_divide(value, scale, divisor)
 
 
 def fixed_sqrt(value: int, scale: int) -> int:
-    """Return the square root, rounded to the nearest unit, which is never a tie.
+    """Return the square root, rounded to the nearest unit; a tie is impossible.
 
     Raises `ValueError` below zero and `OverflowError` beyond 2^61 units.
     """
@@ -163,11 +164,11 @@ def fixed_sqrt(value: int, scale: int) -> int:
 
 
 def fixed_exp(value: int, scale: int) -> int:
-    """Return e to the power of a number, rounded: at most 0.6 units from the exact power.
+    """Return e to the power of a number, rounded to within 0.6 units of the exact power.
 
-    The result is thus the nearest unit unless the exact power is within 0.1 units of the middle between two. Raises
-    `OverflowError` if it is beyond 2^53 units. value = k ln 2 + rest with rest at most ln 2; e^rest is its power series
-    in units of 2^-60.
+    So the result is the nearest unit unless the exact power is within 0.1 units of a tie. value = k ln 2 + rest with
+    0 <= rest < ln 2; e^rest is computed by its power series in units of 2^-60. Raises `OverflowError` beyond 2^53
+    units.
     """
     _check_scale(scale)
     if value < -40 * scale:
@@ -196,10 +197,10 @@ def fixed_exp(value: int, scale: int) -> int:
 
 
 def fixed_ln(value: int, scale: int) -> int:
-    """Return the natural logarithm of a positive number below 2^53 units, at most 0.501 units from the exact one.
+    """Return the natural logarithm of a positive number below 2^53 units, to within 0.501 units of the exact one.
 
-    The result is thus the nearest unit unless the exact logarithm is within 0.001 units of the middle between two.
-    Raises `ValueError` for zero and below, and `OverflowError`. ln(value / scale) is the difference of two logarithms.
+    So the result is the nearest unit unless the exact logarithm is within 0.001 units of a tie. It is computed as
+    ln(value) - ln(scale). Raises `ValueError` for zero and below, and `OverflowError` from 2^53 units on.
     """
     _check_scale(scale)
     if value <= 0:
@@ -219,12 +220,13 @@ def fixed_ln(value: int, scale: int) -> int:
 
 
 def _check_scale(scale: int) -> None:
+    """Raise `ValueError` for a scale out of range."""
     if not 0 < scale <= FIXED_SCALE_MAX:
         raise ValueError("a scale is at least 1 and at most 10^12")
 
 
 def _multiply_wide(left: int, right: int) -> tuple[int, int]:
-    """Return a product of two numbers below 2^61 as (high, low): high * 2^60 + low."""
+    """Return the product of two numbers below 2^61 as (high, low), meaning high * 2^60 + low."""
     left_high, left_low = left >> 31, left & 0x7FFFFFFF
     right_high, right_low = right >> 31, right & 0x7FFFFFFF
     middle = left_high * right_low + left_low * right_high
@@ -233,7 +235,7 @@ def _multiply_wide(left: int, right: int) -> tuple[int, int]:
 
 
 def _divide_wide(high: int, low: int, divisor: int) -> tuple[int, int]:
-    """Return (high * 2^60 + low) / divisor as quotient and remainder; high is below 2 * divisor, that below 2^62."""
+    """Return quotient and remainder of high * 2^60 + low, for high < 2 * divisor and divisor < 2^62."""
     quotient, rest = high // divisor, high % divisor
     for bit in range(59, -1, -1):
         quotient, rest = quotient << 1, (rest << 1) | ((low >> bit) & 1)
@@ -242,8 +244,11 @@ def _divide_wide(high: int, low: int, divisor: int) -> tuple[int, int]:
     return quotient, rest
 
 
-def _scaled(value: int, factor: int, divisor: int) -> int:
-    """Return value * factor / divisor, rounded half away from zero."""
+def _multiply_and_divide(value: int, factor: int, divisor: int) -> int:
+    """Return value * factor / divisor, rounded half away from zero.
+
+    Raises `OverflowError` if a number or the result is beyond 2^61, and `ZeroDivisionError`.
+    """
     if divisor == 0:
         raise ZeroDivisionError("division by zero")
     if not (-_FACTOR_MAX <= value <= _FACTOR_MAX and -_FACTOR_MAX <= factor <= _FACTOR_MAX):
@@ -262,7 +267,7 @@ def _scaled(value: int, factor: int, divisor: int) -> int:
 
 
 def _ln_of_two_to(doublings: int) -> tuple[int, int]:
-    """Return a multiple of ln 2 as (whole, fraction in units of 2^-60), rounded down."""
+    """Return doublings * ln 2, rounded down, as (whole part, fraction in units of 2^-60)."""
     third = doublings * _LN2_PARTS[2]
     second = doublings * _LN2_PARTS[1] + (third >> _PART)
     first = doublings * _LN2_PARTS[0] + (second >> _PART)
@@ -272,7 +277,7 @@ def _ln_of_two_to(doublings: int) -> tuple[int, int]:
 def _split_ln(value: int) -> tuple[int, int]:
     """Return the logarithm of a whole number below 2^53 as (k, ln(value / 2^k) in units of 2^-60).
 
-    ln(part) = 2 artanh((part - 1) / (part + 1)), whose argument is below 1/3.
+    ln(part) = 2 artanh((part - 1) / (part + 1)); the argument of artanh is below 1/3.
     """
     doublings = 0
     for bit in range(1, 54):

@@ -24,9 +24,9 @@ FORMAT = re.compile(
     r"(?P<group>[,_]?)(?:\.(?P<places>[0-9]+))?(?P<kind>[eEfFgG%]?)"
 )
 PLACES = 6  # the default of floats
-DIGITS_MAX = 10_000  # more digits behind the point are a mistake
-EXACTLY = Context(MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
-SHOWN_PLACES = 12  # a decimal with more places is shown as a fraction
+DIGITS_MAX = 10_000  # more decimals are certainly a mistake
+EXACT_CONTEXT = Context(MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
+PLACES_SHOWN_MAX = 12  # a number with more decimals is shown as a fraction
 
 
 class ExactNumber(Fraction):
@@ -35,14 +35,14 @@ class ExactNumber(Fraction):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Return an expression with the exact value, as a decimal if that is short."""
+        """Return a Python expression for the exact value, which is written as a decimal if that is short."""
         places = _decimal_places(self.denominator)
         return f"ExactNumber('{self if places is None else f'{self:.{places}f}'}')"
 
     def __format__(self, spec: str) -> str:
-        """Return the number as text by the format specification of floats; without a type or places as a fraction.
+        """Format the number as a float would be; without a type and a precision, as a fraction.
 
-        Raises `ValueError` for a specification that floats do not have.
+        Raises `ValueError` for a specification that floats do not support.
         """
         if not spec:
             return str(self)
@@ -54,18 +54,19 @@ class ExactNumber(Fraction):
             return _format_decimal(self._round_half_up(places + 2 * (format_parts["kind"] == "%")), spec, format_parts)
         if format_parts["kind"] or format_parts["places"]:
             return format(self._nearest_float(max(1, places + (format_parts["kind"] in ("e", "E")))), spec)
-        whole = format(abs(self.numerator), format_parts["group"])
-        digits = whole if self.denominator == 1 else f"{whole}/{format(self.denominator, format_parts['group'])}"
+        numerator = format(abs(self.numerator), format_parts["group"])
+        denominator = format(self.denominator, format_parts["group"])
+        digits = numerator if self.denominator == 1 else f"{numerator}/{denominator}"
         sign = "-" if self < 0 else format_parts["sign"].strip("-")
         return _align(sign, digits, format_parts)
 
     def _round_half_up(self, places: int) -> Decimal:
-        """Return the number rounded to `places`, so that formatting does not round again; zero has no sign."""
+        """Return the number rounded to `places` decimals, so that formatting does not round again; zero has no sign."""
         size = (abs(self.numerator) * 10**places * 2 + self.denominator) // (self.denominator * 2)
-        return EXACTLY.scaleb(Decimal(-size if self < 0 else size), -places)
+        return EXACT_CONTEXT.scaleb(Decimal(-size if self < 0 else size), -places)
 
     def _nearest_float(self, digits: int) -> float:
-        """Return the float nearest to the number rounded to `digits`."""
+        """Return the float nearest to the number after rounding to `digits` significant digits."""
         context = Context(digits, ROUND_HALF_UP, MIN_EMIN, MAX_EMAX)
         return float(context.divide(Decimal(self.numerator), Decimal(self.denominator)))
 
@@ -76,7 +77,7 @@ def as_exact(fraction: Fraction) -> ExactNumber:
 
 
 def _format_decimal(value: Decimal, spec: str, format_parts: re.Match[str]) -> str:
-    """Format a decimal; before Python 3.14 decimals know no `_` between thousands."""
+    """Format a decimal, also with `_` between thousands, which decimals support only from Python 3.14 on."""
     if format_parts["group"] != "_":
         return format(value, spec)
     marks = format(value, spec[: format_parts.start("group")] + "," + spec[format_parts.end("group") :])
@@ -84,7 +85,7 @@ def _format_decimal(value: Decimal, spec: str, format_parts: re.Match[str]) -> s
 
 
 def _align(sign: str, digits: str, format_parts: re.Match[str]) -> str:
-    """Return a sign and digits in a width, on the right unless another alignment is given."""
+    """Pad a sign and digits to the width of a format specification; align right by default."""
     fill = format_parts["fill"] or ("0" if format_parts["zero"] else " ")
     align = format_parts["align"] or ("=" if format_parts["zero"] else ">")
     width = int(format_parts["width"] or 0)
@@ -97,12 +98,12 @@ def _align(sign: str, digits: str, format_parts: re.Match[str]) -> str:
 
 
 def _decimal_places(denominator: int) -> int | None:
-    """Return how many places an exact decimal needs; None if more than SHOWN_PLACES."""
-    return next((places for places in range(SHOWN_PLACES + 1) if 10**places % denominator == 0), None)
+    """Return the number of decimals of an exact fraction; None if there are more than PLACES_SHOWN_MAX."""
+    return next((places for places in range(PLACES_SHOWN_MAX + 1) if 10**places % denominator == 0), None)
 
 
-def _closed(operation: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap an operation of fractions so that a fraction as result becomes an exact number."""
+def _return_exact(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap an operation of fractions so that it returns an exact number where it returned a fraction."""
 
     def operate(*operands: Any) -> Any:
         result = operation(*operands)
@@ -114,6 +115,6 @@ def _closed(operation: Callable[..., Any]) -> Callable[..., Any]:
 
 BINARY = ("add", "sub", "mul", "truediv", "mod", "pow")
 for _name in (*BINARY, *(f"r{name}" for name in BINARY), "neg", "pos", "abs", "round"):
-    setattr(ExactNumber, f"__{_name}__", _closed(getattr(Fraction, f"__{_name}__")))
+    setattr(ExactNumber, f"__{_name}__", _return_exact(getattr(Fraction, f"__{_name}__")))
 
 NOTHING = ExactNumber(0)

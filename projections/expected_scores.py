@@ -14,14 +14,14 @@ Numbers = Sequence[int]
 # An expected score of 1.
 ONE = 1 << 32
 STEPS_PER_SCALE = 8_192
-# Beyond this multiple of the scale, the weaker player's expected score counts as 2^-32.
+# From a gap of this many scales on, the weaker player's expected score is taken to be 2^-32.
 EXPECTED_SCALES = 10
 INVERSE, PER_STEP, PER_ONE = 1 << 59, (1 << 59) // STEPS_PER_SCALE, (1 << 59) // ONE
 TABLE_SHA256 = "4b3af97fdbfc303936ffa5cd0c99148bd501dd8c9e9ad86e47f7a3a6e259134d"
 
 
 def read_table(path: Path, digest: str) -> Numbers:
-    """Read a rule's table from a file of unsigned 32-bit little-endian integers with this SHA-256."""
+    """Read a rule's table from a file of unsigned 32-bit little-endian integers; `digest` is the file's SHA-256."""
     content = path.read_bytes()
     assert hashlib.sha256(content).hexdigest() == digest, f"{path} is not the table of its rule"
     entries = array("I", content)
@@ -34,8 +34,8 @@ def read_table(path: Path, digest: str) -> Numbers:
 def expected_scores() -> Numbers:
     """Return the expected scores of the weaker player, in units of 2^-32, from scripts/make_elo_table.py.
 
-    The entries are for gaps of 0, 1, 2 ... 8192ths of the scale, up to ten times the scale. A rule that calls
-    `expected` has this function as its `table`.
+    Entry k is for a gap of k/8192 of the scale; the last one is for ten times the scale. A rule that calls `expected`
+    has this function as its `table`.
     """
     return read_table(Path(__file__).with_name("expected_scores.bin"), TABLE_SHA256)
 
@@ -52,16 +52,16 @@ def expected(gap: int, scale: int, inverse: int, table: Numbers) -> int:
     size = abs(gap)
     weaker = 1
     if size < EXPECTED_SCALES * scale:
-        # The inverse is too small by less than 2e-7 of itself, so the quotient is exact or too small by one.
+        # the inverse is too small, relatively by less than 2e-7, so the quotient is exact or too small by one
         index = size * inverse // PER_STEP
         rest = size * STEPS_PER_SCALE - index * scale
         if rest >= scale:
             index, rest = index + 1, rest - scale
         step = table[index] - table[index + 1]
-        part = step * (rest * inverse // PER_ONE) // ONE
-        if step * rest + scale // 2 - part * scale >= scale:
-            part += 1
-        weaker = table[index] - part
+        decrease = step * (rest * inverse // PER_ONE) // ONE
+        if step * rest + scale // 2 - decrease * scale >= scale:
+            decrease += 1
+        weaker = table[index] - decrease
     return ONE - weaker if gap > 0 else weaker
 
 

@@ -1,4 +1,4 @@
-"""The identity of the program: a digest of everything, besides the log, that results depend on.
+"""The identity of the program: a digest of everything, besides the log, that determines results.
 
 Stored rows and workers are trusted only if they have the same digest.
 """
@@ -9,12 +9,13 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-# Code, rulesets and tables of both layers.
+# The suffixes of code, rulesets and tables.
 SUFFIXES = (".py", ".toml", ".bin")
 LIBRARIES = ("tzdata", "numpy", "numba", "llvmlite")
 
 
 def _find_version(library: str) -> str:
+    """Return the installed version of a library, or "none"."""
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:
@@ -23,7 +24,7 @@ def _find_version(library: str) -> str:
 
 @cache
 def program_digest() -> str:
-    """Return a digest of this program, of Python and of the libraries that results depend on."""
+    """Return a digest of this program, of Python, and of the libraries that determine results."""
     digest = hashlib.sha256(f"{sys.version_info[:2]} {sys.byteorder}".encode())
     for library in LIBRARIES:
         digest.update(f"{library} {_find_version(library)}".encode())

@@ -84,7 +84,7 @@ def _compare_compiled(
         return False
     before, offsets, rows = (np.array(numbers, dtype=np.int64) for numbers in results)
     after = before.copy()
-    run = compiling.around(run_period, rule, (("score_period", rule.score_period),))
+    run = compiling.compile_with_rule(run_period, rule, (("score_period", rule.score_period),))
     minted = run(before.shape[1], before, offsets, rows, *rule_constants(version), after)
     if minted is None:
         return False

@@ -84,7 +84,7 @@ def _measure_compiled(stream: Stream, before: Column) -> Quality | None:
     columns = [*map(arrays.as_numpy, (stream.offsets, place, before, counts, sums))]
     for first, last in pairwise([*arrays.change_indices(stream.version), len(stream.row)]):
         version = stream.versions[stream.version[first]]
-        predict = compiling.around(loops.predict, version.rule, (("chance", version.rule.chance),))
+        predict = compiling.compile_with_rule(loops.predict, version.rule, (("chance", version.rule.chance),))
         if predict(*rule_constants(version), first, last, *columns) != loops.OK:
             return None
     return _build_quality(counts, sums[0] + sums[1], sums[2] + sums[3])

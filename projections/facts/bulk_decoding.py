@@ -87,7 +87,7 @@ class _Texts:
         if self.known + more > len(self.begins):
             self.begins, self.ends = (_longer(column, self.known + more) for column in (self.begins, self.ends))
             self.table = np.zeros(_table_size(len(self.begins)), dtype=np.int32)
-            compiling.compiled(record_scanner.file_texts)(self.known, self.table, self.pool, self.begins, self.ends)
+            compiling.compile_loop(record_scanner.file_texts)(self.known, self.table, self.pool, self.begins, self.ends)
 
     def told(self, first: int) -> list[str]:
         """Return the texts from a code onwards."""
@@ -148,7 +148,7 @@ class Scanner:
         games = used = read = 0
         while read < records:
             self._make_room()
-            compiling.compiled(record_scanner.scan)(
+            compiling.compile_loop(record_scanner.scan)(
                 seen,
                 after,
                 TYPES["game.recorded"].schema_version,
@@ -225,7 +225,7 @@ class Scanner:
         if self.cells_known == len(self.cells):
             self.cells = _longer(self.cells, CELLS_FIRST)
             self.cell_table = np.zeros(_table_size(len(self.cells)), dtype=np.int32)
-            compiling.compiled(record_scanner.file_cells)(self.cells_known, self.cell_table, self.cells)
+            compiling.compile_loop(record_scanner.file_cells)(self.cells_known, self.cell_table, self.cells)
 
     def _new_cells(self, first: int) -> list[tuple[Any, ...]]:
         """Return the cells from a code onwards, with their labels as texts."""

@@ -111,7 +111,7 @@ def number_in_ladders(
 
 
 def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers) -> int:
-    """Stand in for a rule's scoring function, which `compiling.around` puts in its place."""
+    """Stand in for a rule's scoring function, which `compiling.compile_with_rule` puts in its place."""
     raise NotImplementedError
 
 

@@ -260,17 +260,17 @@ def replay_compiled(
 ) -> Trace | None:
     """Replay with compiled code; None if numba cannot compile the rule, or if the rule fails."""
     gaps = _find_gaps(stream, joining, earlier)
-    columns = arrays.side_by_side(read_rule_columns(stream, gaps))
+    columns = arrays.stack(read_rule_columns(stream, gaps))
     for version in stream.versions:
-        columns = compiling.read_only(columns, version.rule)
+        columns = compiling.protect_from_rule(columns, version.rule)
 
     def run(version: Version, *arguments: Any) -> int | None:
-        run_around = compiling.around(loops.run_ladder, version.rule, loops.find_rule_parts(version.rule))
+        run_around = compiling.compile_with_rule(loops.run_ladder, version.rule, loops.find_rule_parts(version.rule))
         code: int | None = run_around(*rule_constants(version), *arguments)
         return code
 
     width = stream.width
-    room = compiling.allocate_game_room(width, int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
+    room = compiling.allocate_game_arrays(width, int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
     backend = LoopBackend(
         run, columns, np.zeros(6, dtype=np.int64), room, read_steps(gaps), arrays.as_numpy, lambda rows: rows
     )
@@ -309,7 +309,7 @@ def _run_periods(
     on_ladder, totals, mints = np.zeros(len(stream.names), dtype=np.int8), np.zeros(6, dtype=np.int64), _zeros(count)
     adjusted_before = _zero_rows(width, len(stream.adjustments))
     most = int(np.diff(results.people_from).max(initial=0))
-    room, places = compiling.allocate_game_room(width, most), _zeros(most + 1)
+    room, places = compiling.allocate_game_arrays(width, most), _zeros(most + 1)
     adjusted = [*map(arrays.as_numpy, _read_adjustments(stream))]
     adjusted[0] = np.searchsorted(periods.offsets, adjusted[0], "left").astype(np.int64)
     scored_by = arrays.as_column(arrays.as_numpy(stream.version)[periods.offsets[:-1]])
@@ -365,7 +365,7 @@ def _run_periods(
 
 def _compile_period_loop(stream: Stream, version: Version, totals: Any) -> Callable[..., int | None]:
     """Return the compiled loop over periods for a version."""
-    run = compiling.around(loops.run_periods, version.rule, loops.find_rule_parts(version.rule))
+    run = compiling.compile_with_rule(loops.run_periods, version.rule, loops.find_rule_parts(version.rule))
     constants = rule_constants(version)
     return lambda *arguments: run(*constants, *arguments)
 
@@ -661,9 +661,9 @@ def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
     games, mints, none = map(_zeros, (people, len(shared.row) * keep, 0))
     on_ladder = np.zeros(people, dtype=np.int8)
     begin = _repeat_state(scored_by.start_state, people)
-    columns = compiling.read_only(arrays.side_by_side(batch.columns), scored_by.rule)
+    columns = compiling.protect_from_rule(arrays.stack(batch.columns), scored_by.rule)
     stopped[:] = NOT_RUN
-    compiling.around(loops.run_ladders, scored_by.rule, loops.find_rule_parts(scored_by.rule))(
+    compiling.compile_with_rule(loops.run_ladders, scored_by.rule, loops.find_rule_parts(scored_by.rule))(
         *rule_constants(scored_by),
         *map(as_numpy, (shared.ladder_from, shared.slot_from, numbered.names_from, shared.offset, numbered.number)),
         columns,
@@ -673,7 +673,7 @@ def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
         on_ladder,
         totals,
         stopped,
-        *compiling.allocate_game_room(width, max(batch.participants, 0)),
+        *compiling.allocate_game_arrays(width, max(batch.participants, 0)),
         before,
         mints,
         none,
@@ -686,4 +686,4 @@ def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
 def rule_constants(version: Version) -> tuple[Any, Any]:
     """Return the constants and the table of a version as compiled code reads them."""
     constants, table = compiling.to_constants(version.constants), compiling.to_constants(rule_table(version.rule))
-    return compiling.read_only(constants, version.rule), compiling.read_only(table, version.rule)
+    return compiling.protect_from_rule(constants, version.rule), compiling.protect_from_rule(table, version.rule)

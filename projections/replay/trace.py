@@ -370,7 +370,7 @@ class Trace:
         stream, slots, earlier = self.stream, self.slots, self.earlier
         begin, start, end = earlier.count if earlier else 0, slots.start[player], slots.end[player]
         some = array("q", slots.order[start if last is None else max(start, end - last) : end])
-        games = arrays.spans_of(stream.offsets, some)
+        games = arrays.find_spans(stream.offsets, some)
         take = arrays.take
         befores, rows, versions = take(self.before, some), take(stream.row, games), take(stream.version, games)
         parts = [
@@ -658,7 +658,9 @@ class Trace:
     def _rewind_states(self, end: int, adjustments: int) -> tuple[Sequence[Column], Column, Column]:
         """Return the states and games of all players after the first slots and adjustments, and their next slots."""
         states, games, slots = [*map(_copy_column, self.states)], _copy_column(self.games), self.slots
-        following = arrays.rewind(states, games, slots.start, slots.end, slots.order, self.states_before, end)
+        following = arrays.rewind(
+            states, games, start=slots.start, end=slots.end, order=slots.order, before=self.states_before, slot=end
+        )
         for at in range(len(self._adjusted_at) - 1, adjustments - 1, -1):
             player = self.stream.adjustments[at].player
             later = following[player] < slots.end[player]

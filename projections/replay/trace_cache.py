@@ -96,7 +96,7 @@ def can_be_cached(facts: Facts, versions: Sequence[Version]) -> bool:
     return (
         facts.cache is not None
         and len(facts.cell) >= TRACED_GAMES
-        and not compiling.is_interpreting()
+        and not compiling.is_interpreted_forced()
         and all(is_built_in(version.rule) for version in versions)
         and can_be_continued(facts, versions)
     )

@@ -313,7 +313,7 @@ def _check_by_replay(
     """
     facts, requested, changes = plan.facts, plan.requested, generation.history_writer is not None
     report_progress("checking", {"ladders_done": 0, "ladders": len(generation.ladders)})
-    with compiling.interpreting():
+    with compiling.force_interpreted():
         uncached_facts = _decode_uncached(ledger, facts.position)
         second_work = create_local_work(
             uncached_facts, plan.options.rule_seconds, plan.options.cores, _digest_by_definition

@@ -15,7 +15,7 @@ State = list[list[int]]
 
 
 def score(n: Any, before: Any, columns: Any, constants: Any, table: Any, after: Any) -> int:
-    """Stand in for a rule's function: `compiling.around` puts that in its place."""
+    """Stand in for a rule's function: `compiling.compile_with_rule` puts that in its place."""
     raise NotImplementedError
 
 
@@ -154,7 +154,7 @@ def call_compiled(rule: Rule, name: str, *arguments: Any) -> Any:
         pytest.skip("the extra fast is not installed")
     given = [argument if isinstance(argument, int) else np.array(argument, dtype=np.int64) for argument in arguments]
     loop = run_age_of_three if name == "age" and rule.width == 3 else LOOPS[name]
-    result = compiling.around(loop, rule, ((name, getattr(rule, name)),))(*given)
+    result = compiling.compile_with_rule(loop, rule, ((name, getattr(rule, name)),))(*given)
     assert result is not None, f"{rule.id}: {name} could not be compiled, or failed"
     return result, given[-1].tolist() if not isinstance(given[-1], int) else None
 

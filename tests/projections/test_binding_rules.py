@@ -91,7 +91,7 @@ def test_start_beyond_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
         ("Failed in nopython mode pipeline (step: nopython frontend)\n\x1b[1mUntyped global name 'x': cannot determine "
          'Numba type of <class \'set\'>\x1b[0m\n\nFile "rules/own.py", line 12:\ndef score(n):\n',
          "Untyped global name 'x': cannot determine Numba type of <class 'set'> (own.py, line 12)"),
-        ("Failed in nopython mode pipeline (step: x)\n- During: typing of call\n", "it does not say why"),
+        ("Failed in nopython mode pipeline (step: x)\n- During: typing of call\n", "no reason given"),
     ],
 )  # fmt: skip
 def test_reason_for_not_compiling_is_told(said: str, reason: str) -> None:

@@ -185,7 +185,7 @@ def numbers(*values):
 for name in sys.argv[1:]:
     begin, states = np.zeros((2, 1, 2), dtype=np.int64)
     rule = registry.rule("pairwise-elo/1")._replace(score=import_module(name).score)
-    compiling.around(loops.run_ladders, rule, loops.find_rule_parts(rule))(
+    compiling.compile_with_rule(loops.run_ladders, rule, loops.find_rule_parts(rule))(
         numbers(), numbers(), numbers(0, 1), numbers(0, 2), numbers(0, 2), numbers(0, 2), numbers(0, 1),
         np.zeros((1, 2), dtype=np.int64), begin, states, numbers(0, 0), np.zeros(2, dtype=np.int8),
         np.zeros((1, 6), dtype=np.int64), numbers(0), *np.zeros((2, 1, 2), dtype=np.int64),

@@ -158,6 +158,6 @@ def test_compiled_fixed_point_has_the_same_bits() -> None:
     pytest.importorskip("numba")
     for name in FIXED:
         function = getattr(deterministic_math, name)
-        compiled = compiling.compiled(function)
+        compiled = compiling.compile_loop(function)
         for numbers in fixed_cases(name, 2_000, seed=4):
             assert outcome(compiled, numbers) == outcome(function, numbers), (name, numbers)

@@ -55,7 +55,7 @@ def plain(ledger: Ledger) -> Facts:
 @pytest.fixture(scope="module")
 def expected(plain: Facts) -> Answers:
     """The digests of all ladders, interpreted; of every rule there is one, and none of them fails."""
-    with compiling.interpreting():
+    with compiling.force_interpreted():
         found = digests(plain)
     assert {ladder.split("/")[0] for ladder in found} == {*SYSTEMS}
     assert all(digest.startswith("sha256:") for digest in found.values()), found
@@ -116,7 +116,7 @@ def test_compiled_rules_leave_the_same_states(
 ) -> None:
     """Digests and the states before all games are those of the interpreter."""
     pytest.importorskip("numba")
-    with compiling.interpreting():
+    with compiling.force_interpreted():
         interpreted = [*traces_of(name, Ladders(plain))]
     set_paths(monkeypatch, scanned=False, compiled=True)
     monkeypatch.setattr(compiling, "can_compile", lambda rule: True)

@@ -410,7 +410,7 @@ REFUSALS: list[tuple[Columns, str]] = [
     ([[0, 0], [MISSING] * 2, [0, 0]], "the game has no places, which say who won"),
     (
         [[1, 1, 3], [0, 0, 1], [0, 0, 0]],
-        "two players are of one team; the rule rates persons who play each against all others",
+        "two players are on one team; the rule rates individuals who each play against all others",
     ),
     (
         [[1, 2, 2], [MISSING] * 3, [0, LEAVERS[0], SUBSTITUTE]],

@@ -33,9 +33,9 @@ def test_spans_are_those_of_a_bisection() -> None:
     for count in (1, 2, 7, 1_000):
         starts = array("q", [0, *sorted(chance.sample(range(1, 5 * count), count - 1))])
         numbers = array("q", [*starts, *(chance.randrange(6 * count) for _ in range(50))])
-        found = arrays.spans_of(starts, numbers)
+        found = arrays.find_spans(starts, numbers)
         assert [*found] == [bisect_right(starts, number) - 1 for number in numbers]
-    assert [*arrays.spans_of(array("q", [0, 3]), array("q"))] == []
+    assert [*arrays.find_spans(array("q", [0, 3]), array("q"))] == []
 
 
 @pytest.mark.usefixtures("one_by_one")

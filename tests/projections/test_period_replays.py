@@ -194,7 +194,7 @@ def test_compiled_and_interpreted_periods_are_equal(
     """Compiled code leaves the same states before every game as the interpreter."""
     pytest.importorskip("numba")
     name, _, _ = played
-    with compiling.interpreting():
+    with compiling.force_interpreted():
         interpreted = trace_of(name)
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
     monkeypatch.setattr(compiling, "can_compile", lambda rule: True)

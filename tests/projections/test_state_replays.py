@@ -127,7 +127,7 @@ def test_compiled_and_interpreted_states_are_equal(played: tuple[str, Games], mo
     """Compiled code leaves the same states before every game as the interpreter."""
     pytest.importorskip("numba")
     name, _ = played
-    with compiling.interpreting():
+    with compiling.force_interpreted():
         interpreted = traces(name)
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
     monkeypatch.setattr(compiling, "can_compile", lambda rule: True)

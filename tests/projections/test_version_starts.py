@@ -254,7 +254,7 @@ def test_compiled_and_interpreted_lifts_are_equal(played: tuple[str, Games], mon
     """Compiled code leaves the same states before every game and entry as the interpreter."""
     pytest.importorskip("numba")
     name, _ = played
-    with compiling.interpreting():
+    with compiling.force_interpreted():
         interpreted = trace_of(name)
     monkeypatch.setattr(compiling, "COMPILED_GAMES", 1)
     monkeypatch.setattr(compiling, "can_compile", lambda rule: True)
@@ -286,7 +286,7 @@ def test_period_ladders_lift_between_periods(ledger: str, period: str, monkeypat
     games = draw_games(Random(12))
     publish(ledger, [*VERSIONS, LATE], "lifting-period/1", period)
     record(ledger, games)
-    with compiling.interpreting():
+    with compiling.force_interpreted():
         whole = trace_of(ledger)
     entries = [one for one in whole.stream.adjustments if one.enters]
     assert {one.version for one in entries} == {1, 2, 3}

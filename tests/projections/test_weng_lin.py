@@ -202,9 +202,9 @@ def predict_once(i: Any, j: Any, before: Any, columns: Any, constants: Any, tabl
 def test_compiled_kernels_have_the_same_bits(name: str) -> None:
     """Compiled, a game gives the states and the probabilities that it gives interpreted."""
     rule, random = built_in(name), Random(11)
-    score_compiled = compiling.around(score_once, rule, (("score", rule.score),))
+    score_compiled = compiling.compile_with_rule(score_once, rule, (("score", rule.score),))
     assert rule.chance is not None
-    chance_compiled = compiling.around(predict_once, rule, (("chance", rule.chance),))
+    chance_compiled = compiling.compile_with_rule(predict_once, rule, (("chance", rule.chance),))
     for _ in range(1_000):
         sides, places, given = oracle.draw_game(random)
         before, columns = laid_out(sides, places, random)
