@@ -12,8 +12,9 @@ from datetime import date, datetime
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
+from ratings_ledger.argument_names import name_arguments
 from ratings_ledger.ledger.errors import BadArgument, LedgerError
-from ratings_ledger.ledger.rejections import quote
+from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.swapped_arguments import explain_mixup
@@ -39,11 +40,20 @@ def check_arguments(query: Callable[P, T]) -> Callable[P, T]:
         except LedgerError as error:
             bound = signature.bind(*arguments, **options).arguments
             explained = explain_mixup(bound.get("self"), query.__name__, bound, error)
+            _name_arguments(explained)
             if explained is error:
                 raise
             raise explained from None
 
     return run_query
+
+
+def _name_arguments(error: LedgerError) -> None:
+    """Name arguments instead of options in the message of an error."""
+    message = name_arguments(str(error))
+    error.args = tuple(message if part == str(error) else part for part in error.args)
+    if isinstance(error, Refused):
+        error.message = message
 
 
 class CheckedSnapshot(Snapshot):

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from types import TracebackType
 from typing import Any, Literal
 
+from ratings_ledger.argument_names import name_arguments as _name_arguments
 from ratings_ledger.arguments import CheckedSnapshot as _CheckedSnapshot
 from ratings_ledger.arguments import check_arguments as _check_arguments
 from ratings_ledger.arguments import format_date as _format_date
@@ -360,7 +361,7 @@ class Ledger:
         whole = [_complete_event(_to_json(event)) for event in event_list]
         numbered = not isinstance(events, Mapping)
         known = _Known(strict, self._cache.load_newest)
-        plan = _propose(self._store, whole, policy, known, based_on=based_on, numbered=numbered)
+        plan = _propose(self._store, whole, policy, known, based_on=based_on, numbered=numbered, phrase=_name_arguments)
         is_new = not plan.is_refused and not plan.result.existing
         if based_on and is_new and (unknown := based_on.keys() - {draft.subject for draft in plan.drafts()}):
             plan.close()

@@ -232,6 +232,7 @@ class Intake:
         clock: system_clock.Clock | None = None,
         reject: Reject = lambda rejection, source: None,
         on_stored: OnStored = lambda line, event_id, appended: None,
+        phrase: Callable[[str], str] = lambda message: message,
         waiting: WaitingDrafts | None = None,
         numbered: bool = False,
     ) -> None:
@@ -248,6 +249,7 @@ class Intake:
             clock: Returns the current time.
             reject: Called with every refusal.
             on_stored: Called with every event that is then in the log.
+            phrase: Adapts the message of every refusal to the front end.
             waiting: The storage of waiting drafts, by default in memory.
             numbered: Number refusals by their event if there is no file.
 
@@ -258,7 +260,7 @@ class Intake:
         self.policy = policy
         self.result = IntakeResult()
         self._clock = clock = clock or system_clock.now
-        self._precondition, self._reject, self._on_stored = precondition, reject, on_stored
+        self._precondition, self._reject, self._on_stored, self._phrase = precondition, reject, on_stored, phrase
         self._newcomers = newcomers or Newcomers(lambda connection: (), "")
         self._based_on = {} if based_on is None else based_on
         self._clock_events: RepeatedClockEvents | None = None
@@ -546,7 +548,11 @@ class Intake:
         return blamed
 
     def _note(self, rejection: Rejection, file: str | None, line: int | None, source: Any) -> None:
-        placed = rejection._replace(file=file or None, line=(line or None) if file or self._is_numbered else None)
+        placed = rejection._replace(
+            message=self._phrase(rejection.message),
+            file=file or None,
+            line=(line or None) if file or self._is_numbered else None,
+        )
         self.result.rejected_count += 1
         if len(self.result.rejected) < REJECTIONS_MAX:
             self.result.rejected.append(placed)

@@ -55,7 +55,7 @@ def compute_other_result(survey: Survey, game_id: str, places: Sequence[int]) ->
     timeline = load_timeline(survey, game_id)
     survey.failures = []  # the loop below collects them again
     if timeline.voided:
-        raise BadArgument(f"{game_id} is voided, so no result changes any points", "place")
+        raise BadArgument(f"{game_id} is voided, so no result changes any points", "places")
     correction = _build_correction(timeline.data, places)
     after, *_ = apply_drafts(survey.connection, survey.everything, [correction])
     row = find_game_row(survey.connection, survey.facts, game_id)
@@ -87,10 +87,10 @@ def _build_correction(data: dict[str, Any], places: Sequence[int]) -> Draft:
     """Build the correction that gives a game other places. Raises `BadArgument`."""
     participants = data["participants"]
     if not has_other_results(data):
-        raise BadArgument(f"the places of {data['game_id']} cannot be changed by themselves", "place")
+        raise BadArgument(f"the places of {data['game_id']} cannot be changed by themselves", "places")
     if len(places) != len(participants):
         message = f"{count(len(places), 'place')} for {count(len(participants), 'participant')} of {data['game_id']}"
-        raise BadArgument(f"{message}; give one place each", "place")
+        raise BadArgument(f"{message}; give one place each", "places")
     seats = [{**seat, "place": place} for seat, place in zip(participants, places, strict=True)]
     game = {**data, "participants": seats}
     event = {
@@ -101,7 +101,7 @@ def _build_correction(data: dict[str, Any], places: Sequence[int]) -> Draft:
     try:
         return read_event(event)[0]
     except Refused as problem:
-        raise BadArgument(f"no result has these places: {problem.message}", "place") from None
+        raise BadArgument(f"no result has these places: {problem.message}", "places") from None
 
 
 def _compare_on_ladder(

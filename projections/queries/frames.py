@@ -99,7 +99,7 @@ def _require(library: str, purpose: str) -> Any:
         return import_module(library)
     except ImportError:
         message = f"{purpose} needs {library}, which is not installed: pip install 'ratings-ledger[frames]'"
-        raise BadArgument(message, "frames") from None
+        raise BadArgument(message) from None
 
 
 def _build_columns(kind: type[Any], rows: Sequence[Any], exact: bool) -> Iterator[Column]:

@@ -30,12 +30,15 @@ def read_sources(sources: Iterable[RulesetSource], zone: str) -> list[SourcedRul
         zone: the time zone of shipped rulesets that leave it open.
 
     Raises:
-        BadArgument: a ruleset has problems, all of which are listed, or there is none with this name.
+        BadArgument: (`rulesets`) a ruleset has problems, all of which are listed, or there is none with this name.
         Refused: (bad-slug) a game's name is not valid.
     """
     if isinstance(sources, str | bytes | os.PathLike | Mapping | Ruleset) or not isinstance(sources, Iterable):
         raise BadArgument(f"rulesets are a list, such as ['elo-chess'], not {type(sources).__name__}", "rulesets")
-    return [ruleset for source in sources for ruleset in read_source(source, zone)]
+    try:
+        return [ruleset for source in sources for ruleset in read_source(source, zone)]
+    except BadArgument as problem:
+        raise BadArgument(str(problem), "rulesets") from None
 
 
 def read_source(source: RulesetSource, zone: str) -> list[SourcedRuleset]:

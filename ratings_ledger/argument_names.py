@@ -1,0 +1,43 @@
+"""Name the arguments of the library where the messages of all front ends name options of the command line.
+
+    'zoe' is new, and --strict takes no new names     becomes     'zoe' is new, and strict=True takes no new names
+
+Commands such as `ratings rules list --shipped` stay as they are, because a program's user can run them.
+"""
+
+import re
+
+_ARGUMENTS = {
+    "--new-names accept": 'new_names="accept"',
+    "--any-date": "any_date=True",
+    "--allow-uncounted": "allow_uncounted=True",
+    "--strict": "strict=True",
+    "--ignore-clock": "ratings record --ignore-clock",
+    "--known-at": "known_at",
+    "--as-of": "as_of",
+    "--rules": "rules",
+    "--from": "after",
+}
+_OPTION = re.compile(rf"ratings [a-z][^;()]*|({'|'.join(_ARGUMENTS)})(?: (\d[\d-]*))?(?![\w-])")
+
+
+def name_arguments(message: str) -> str:
+    """Return a message with the library's arguments in place of options.
+
+    >>> name_arguments("rules@1 is withdrawn at position 7; query it with --known-at 6")
+    'rules@1 is withdrawn at position 7; query it with known_at=6'
+    >>> name_arguments("a ladder as it stood on a day has --as-of, such as --as-of 2024-12-31")
+    "a ladder as it stood on a day has as_of, such as as_of='2024-12-31'"
+    >>> name_arguments("no list is published; to publish one: ratings publish elo-catan --as-of 2024-12-31")
+    'no list is published; to publish one: ratings publish elo-catan --as-of 2024-12-31'
+    """
+    return _OPTION.sub(_name_argument, message)
+
+
+def _name_argument(match: re.Match[str]) -> str:
+    option, value = match.groups()
+    if option is None:
+        return match.group()
+    if value is None:
+        return _ARGUMENTS[option]
+    return f"{_ARGUMENTS[option]}={value if value.isdigit() else repr(value)}"

@@ -1,0 +1,65 @@
+"""Messages that reach a program name the arguments of the library, not the options of the command line."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import ratings_ledger as rl
+
+
+@pytest.fixture(scope="module")
+def ledger() -> rl.Ledger:
+    """A ledger with one game of Catan, and a ruleset that is withdrawn."""
+    ledger = rl.create(rulesets=["elo-catan", "glicko-catan"])
+    ledger.propose(game("anna", "bento"), by="mira").commit()
+    void = {"type": "event.voided", "data": {"id": "ruleset:glicko-catan@1", "reason": "a test"}}
+    ledger.propose(void, by="mira").commit()
+    return ledger
+
+
+def game(*players: str, **members: str) -> dict[str, Any]:
+    """A game of Catan between these players in the order of their places."""
+    participants = [{"player": player, "place": place} for place, player in enumerate(players, 1)]
+    return {"game_id": "-".join(players), "game": "catan", "participants": participants,
+            "occurred_at": "2026-01-01T10:00:00Z", **members}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("event", "options", "told"),
+    [
+        (game("anna", "bentoo"), {}, 'new_names="accept" takes it'),
+        (game("anna", "bye"), {}, 'new_names="accept" takes it'),
+        (game("anna", "zoe"), {"strict": True}, "'zoe' is new, and strict=True takes no new names"),
+        (game("anna", "zoe", occurred_at="2999-01-01T10:00:00Z"), {}, "(any_date=True takes it)"),
+    ],
+)
+def test_rejections_name_arguments(
+    event: dict[str, Any], options: dict[str, Any], told: str, ledger: rl.Ledger
+) -> None:
+    plan = ledger.propose(event, by="mira", **options)
+
+    assert told in plan.rejections[0].message
+    with pytest.raises(rl.Refused) as refusal:
+        plan.commit()
+    assert str(refusal.value) == plan.rejections[0].message
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        (lambda ledger: ledger.at(rules="glicko-catan@1").standings("glicko-catan"), r"query it with known_at=\d+$"),
+        (lambda ledger: ledger.at().standings("elo-catan/2026-01"), "has as_of, such as as_of='2026-01-31'$"),
+        (lambda ledger: ledger.at().standings("elo-chess"), "ratings rules publish --shipped elo --game chess$"),
+    ],
+)
+def test_errors_name_arguments(query: Callable[[rl.Ledger], object], told: str, ledger: rl.Ledger) -> None:
+    with pytest.raises(rl.BadArgument, match=told):
+        query(ledger)
+
+
+def test_wrong_places_name_their_argument(ledger: rl.Ledger) -> None:
+    with pytest.raises(rl.BadArgument) as refusal:
+        ledger.at().other_result("anna-bento", [1])
+
+    assert refusal.value.argument == "places"
