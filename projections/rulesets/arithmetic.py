@@ -211,14 +211,14 @@ class _Walk:
 
     def _do_if(self, statement: ast.If) -> None:
         before = self._in_test, self._in_any_test
-        if self._type(statement.test) == TEST and self._in_loop:
+        if self._type(statement.test) in (TEST, DOUBLE) and self._in_loop:
             self._in_test = self._in_any_test = True
         self._statements(statement.body)
         self._statements(statement.orelse)
         self._in_test, self._in_any_test = before
 
     def _do_while(self, statement: ast.While) -> None:
-        if self._type(statement.test) == TEST:
+        if self._type(statement.test) in (TEST, DOUBLE):
             self._refuse(statement, "repeats a loop by comparing doubles; use a fixed number of steps")
         self._loop(statement)
 
@@ -304,9 +304,10 @@ class _Walk:
     def _of_global(self, node: ast.Name, value: Any) -> Type:
         """Return the type of a constant of the module: doubles must be written there, not computed by other means."""
         kind = _type_of_value(value)
-        if kind == UNKNOWN:
+        parts = _flatten(kind)
+        if UNKNOWN in parts:
             return self._refuse(node, f"reads {node.id}, which is no constant number")
-        if kind in (DOUBLE, DOUBLES) or (isinstance(kind, tuple) and DOUBLE in kind):
+        if parts & {DOUBLE, DOUBLES}:
             written = _find_constant(self._function.__code__.co_filename, node.id)
             if written is None or not _is_written(written):
                 return self._refuse(node, f"reads {node.id}, a double that is not written out in the same file")
@@ -336,9 +337,11 @@ class _Walk:
 
     def _of_boolop(self, node: ast.BoolOp) -> Type:
         kinds = [self._type(value) for value in node.values]
+        if len({*kinds}) == 1:
+            return kinds[0]
         if TEST in kinds or DOUBLE in kinds:
             return TEST
-        return kinds[0] if len({*kinds}) == 1 else self._refuse(node, f"chooses between kinds: {ast.unparse(node)}")
+        return self._refuse(node, f"chooses between kinds: {ast.unparse(node)}")
 
     def _of_compare(self, node: ast.Compare) -> Type:
         operands = [node.left, *node.comparators]
@@ -400,13 +403,9 @@ class _Walk:
         if isinstance(node.slice, ast.Slice):
             return kind if not isinstance(kind, tuple) else self._refuse(node, "takes a part of a tuple")
         if isinstance(kind, tuple):
-            index = node.slice
-            if (
-                isinstance(index, ast.Constant)
-                and isinstance(index.value, int)
-                and -len(kind) <= index.value < len(kind)
-            ):
-                return kind[index.value]
+            index = _read_literal(node.slice)
+            if index is not None and -len(kind) <= index < len(kind):
+                return kind[index]
             return self._element(node, kind)
         if self._type(node.slice) not in (WHOLE, UNKNOWN):
             return self._refuse(node, f"reads at a place that is no whole number: {ast.unparse(node)}")
@@ -419,13 +418,10 @@ class _Walk:
     def _of_call(self, node: ast.Call) -> Type:
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
             return self._refuse(node, f"calls with arguments by name, or with *: {ast.unparse(node)}")
-        function, name = self._find_function(node.func), ast.unparse(node.func)
+        (function, module), name = self._find_function(node.func), ast.unparse(node.func)
         kinds = [self._type(argument) for argument in node.args]
         if function is None:
             return self._refuse(node, f"calls {name}, which is neither of the contract nor of its own file")
-        module = str(getattr(function, "__module__", None) or type(function).__module__)
-        if isinstance(function, ModuleType):
-            module = function.__name__
         if module.partition(".")[0] == "numpy":
             return self._refuse(node, f"calls {name} of numpy, whose results differ between machines")
         if function in (math.sqrt, math.floor):
@@ -445,16 +441,19 @@ class _Walk:
             node, f"calls {name} of {module}; a kernel calls its own file and the contract's arithmetic"
         )
 
-    def _find_function(self, node: ast.expr) -> Any:
-        space = self._function.__globals__
-        if isinstance(node, ast.Name) and node.id not in self._function.__code__.co_varnames:
-            return space.get(node.id, getattr(builtins, node.id, None))
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+    def _find_function(self, node: ast.expr) -> tuple[Any, str]:
+        """Return the function that a call names, or None, and the name of its module."""
+        space, local = self._function.__globals__, self._function.__code__.co_varnames
+        if isinstance(node, ast.Name) and node.id not in local:
+            function = space.get(node.id, getattr(builtins, node.id, None))
+            return function, str(getattr(function, "__module__", None) or type(function).__module__)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id not in local:
             owner = space.get(node.value.id)
             if isinstance(owner, ModuleType):
-                # a module's own functions may be compiled ones without a module
-                return getattr(owner, node.attr, None) if owner.__name__ == "math" else owner
-        return None
+                function = getattr(owner, node.attr, None)
+                # a method, such as that of the shared generator of `random`, has no module of its own
+                return function, str(getattr(function, "__module__", None) or owner.__name__)
+        return None, ""
 
     def _of_contract(self, node: ast.Call, name: str, function: str, kinds: list[Type]) -> Type:
         """Return what a function of the contract returns; all but a few take and return whole numbers."""
@@ -470,7 +469,9 @@ class _Walk:
 
     def _of_builtin(self, node: ast.Call, name: str, kinds: list[Type]) -> Type:
         """Return what a built-in function returns."""
-        numbers = {*kinds} if len(kinds) != 1 else {_ELEMENTS.get(kinds[0], kinds[0])}
+        numbers = {*kinds}
+        if len(kinds) == 1:
+            numbers = {*kinds[0]} if isinstance(kinds[0], tuple) else {_ELEMENTS.get(kinds[0], kinds[0])}
         if name in ("min", "max") and len(numbers) == 1:
             return numbers.pop()
         if name in ("min", "max"):
@@ -488,7 +489,7 @@ class _Walk:
             return DOUBLE
         if name == "enumerate" and len(kinds) == 1:
             return (WHOLE, self._element(node, kinds[0])), (WHOLE, self._element(node, kinds[0]))
-        if name == "sum" and kinds == [WHOLES]:
+        if name == "sum" and [*map(_unite, kinds)] == [WHOLES]:
             return WHOLE
         why = {
             "sum": "; it adds doubles otherwise since Python 3.12, so add them in a loop",
@@ -509,9 +510,16 @@ def _first_line(node: ast.stmt) -> str:
 
 def _is_literal(node: ast.expr) -> bool:
     """Tell whether an expression is a small whole number, written out: it is the same as a double."""
+    value = _read_literal(node)
+    return value is not None and abs(value) <= 2**53
+
+
+def _read_literal(node: ast.expr) -> int | None:
+    """Return the value of a whole number that is written out, with its sign, or None."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        node = node.operand
-    return isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value <= 2**53
+        value = _read_literal(node.operand)
+        return -value if value is not None and isinstance(node.op, ast.USub) else value
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else None
 
 
 def _type_of_value(value: Any) -> Type:
@@ -522,9 +530,18 @@ def _type_of_value(value: Any) -> Type:
         return DOUBLE
     if isinstance(value, str | None):
         return OTHER
-    if isinstance(value, tuple | range):
-        return tuple(map(_type_of_value, value)) if len(value) < 100 else WHOLES
+    if isinstance(value, range):
+        return WHOLES
+    if isinstance(value, tuple):
+        kinds = tuple(map(_type_of_value, value))
+        # a long table is one type instead of thousands
+        return _SEQUENCES.get(kinds[0], kinds) if len(kinds) >= 100 and len({*kinds}) == 1 else kinds
     return UNKNOWN
+
+
+def _flatten(kind: Type) -> set[Type]:
+    """Return the types in a type: those of the members of a tuple and of tuples within it, or the type itself."""
+    return {part for member in kind for part in _flatten(member)} if isinstance(kind, tuple) else {kind}
 
 
 def _find_constant(file: str, name: str) -> ast.expr | None:

@@ -22,6 +22,7 @@ HEAD = """
 import math
 import random
 import numpy as np
+from ratings_ledger.projections import kit
 from math import floor, sqrt, inf
 from ratings_ledger.projections.contract import (
     MISSING, exp, fixed_exp, joined, ln, logistic, power, real, root, units,
@@ -31,6 +32,10 @@ HALF, THIRD = 0.5, 1.0 / 3.0
 Q = math.log(10.0)
 WEIGHTS = (1.0, 0.5)
 NAMES = {"a": 1}
+MANY, MANY_WHOLES = tuple(n / 7 for n in range(100)), tuple(range(100))
+NESTED, MIXED = ((1.5, 2.5), (3.5, 4.5)), (1, 2.5)
+WRITTEN_TWICE = ((Q,), 1)
+TABLES = (1, NAMES)
 
 
 def score(n, before, columns, constants, table, after):
@@ -101,6 +106,15 @@ REFUSED: dict[str, tuple[str, str]] = {
         "x = 1.0\nwhile n > 0 and not x < 0.1:\n    x = x * 0.5",
         "repeats a loop by comparing",
     ),
+    "a loop until zero": ("x = 1.0\nwhile x:\n    x = x * 0.5", "repeats a loop by comparing doubles"),
+    "a loop until one of two is zero": (
+        "x = y = 1.0\nwhile x and y:\n    x = x * 0.5",
+        "repeats a loop by comparing doubles",
+    ),
+    "a loop that breaks off at zero": (
+        "x = 1.0\nfor i in range(9):\n    if x:\n        break",
+        "ends a loop by comparing doubles; use a fixed number of steps",
+    ),
     "a loop that breaks off": (
         "x = 1.0\nfor i in range(9):\n    x = x * 0.5\n    if x < 0.1:\n        break",
         "ends a loop by comparing doubles; use a fixed number of steps",
@@ -128,6 +142,25 @@ REFUSED: dict[str, tuple[str, str]] = {
         "x = 1.0\ny = x * inf",
         "reads inf, a double that is not written out in the same file",
     ),
+    "many constants that are computed": (
+        "x = 1.0\ny = x * MANY[n]",
+        "reads MANY, a double that is not written out in the same file",
+    ),
+    "a constant within two": (
+        "x = 1.0\ny = x * WRITTEN_TWICE[0][0]",
+        "reads WRITTEN_TWICE, a double that is not written out in the same file",
+    ),
+    "a dict within a constant": ("x = 1\ny = TABLES[1]", "reads TABLES, which is no constant number"),
+    "a double of the kit as a whole number": (
+        "x = kit.real(n, 1)\ny = x // 2",
+        "uses // on doubles: x // 2; only whole numbers have a remainder",
+    ),
+    "a member of the kit that is none": (
+        "x = 1.0\ny = kit.absent(x)",
+        "calls kit.absent, which is neither of the contract",
+    ),
+    "the larger in a tuple of both": ("x = 1\ny = max(MIXED)", "calls max with values of different kinds"),
+    "any member of a tuple of both": ("x = 1\ny = MIXED[n]", "a whole number and a double"),
     "a table by name": ("x = 1\ny = NAMES", "reads NAMES, which is no constant number"),
     "a wrong argument": ("x = 1\ny = exp(x)", "calls exp with a whole number, x; a double is needed"),
     "another wrong argument": ("x = 1.0\ny = real(x, 1)", "calls real with a double, x; a whole number is needed"),
@@ -163,6 +196,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 # where it is not the second line of the body: the line of the helper after the body, or a line further on
 OTHER_LINES = {
     "a loop that breaks off": 5,
+    "a loop that breaks off at zero": 4,
     "a loop that returns": 5,
     "a loop within one that returns": 5,
     "a name without a value": 4,
@@ -200,6 +234,10 @@ ALLOWED: dict[str, str] = {
     "a loop in a comparison": "x = 1.0\nif x > 0.5:\n    for i in range(9):\n        if i == 3:\n            break",
     "members": "x = [place for place in columns[0] if place > 0]\ny = sum(x) + sum(table) + len(x) + [0, 0][1]",
     "tuples": "x = WEIGHTS[0] / WEIGHTS[n]\nfor y in WEIGHTS:\n    x = x / y\nfor i, j in enumerate(table): n = i // 2",
+    "tuples of both": "x = MIXED[-1] / NESTED[-1][0]\ny = MIXED[-2] // 2\nafter[0][0] = max((1, n)) + sum((n, 1))",
+    "many whole numbers": "x = MANY_WHOLES[n] // 2\nfor y in MANY_WHOLES: x += y",
+    "the kit by its name": "x = kit.exp(0.5) / kit.real(n, 1)\nafter[0][0] = kit.units(x, 1) // 2",
+    "either of two doubles": "x = 0.0 or 1.5\ny = (x and 2.0) / 2.0",
     "parts": "x = before[0][:n]\nfor row in before:\n    y = row[0] // 2",
     "errors": "if n > 9:\n    raise ValueError(f'too many: {n}')\nassert n > 0",
     "missing values": "x = 0.0 if columns[0][0] == MISSING else real(columns[0][0], 1)\ny: float = x / 2.0",
