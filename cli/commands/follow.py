@@ -17,28 +17,29 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.notes import LeagueNotes
 from ratings_ledger.projections.admission.proposals import Known, propose
 
-ENDING = (signal.SIGTERM, signal.SIGINT)
-STORE_UNAVAILABLE = 3
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def follow(db: str, policy: ImportPolicy) -> int:
-    """Append events from standard input until it ends, answer each line on standard output; return the exit code.
+    """Append events from standard input and answer each line on standard output, until either ends.
 
-    Raises `StoreUnavailable`, `ClockBehind`; lines without an answer can then be sent again.
+    Returns the exit code: 1 if a line was rejected, else 0; also if the reader of the answers closes standard output.
+
+    Raises `StoreUnavailable`, `ClockBehind`; unanswered lines can then be sent again.
     """
-    ledger, known, noted = open_ledger(db, keep_open=True), Known(load_newest=newest_ladders), set[str]()
+    ledger, known, reported = open_ledger(db, keep_open=True), Known(load_newest=newest_ladders), set[str]()
 
     def import_batch(items: Sequence[Item], reject: Reject, on_stored: OnStored) -> None:
         hooks = {"reject": reject, "on_stored": on_stored}
         result = propose(ledger, items, policy, known, league_notes=LeagueNotes(), **hooks).append()
-        result.rejected_count = 0  # each line gets its own answer; the notes about the other lines still matter
+        result.rejected_count = 0  # each line is answered, so the notes need not count the rejected ones again
         note_new(result)
-        # note each reason once, with its first game: how many there are is known only at the end
+        # report each reason once, with its first game: the total is unknown until the input ends
         result.unranked = {
-            reason: games._replace(number=1) for reason, games in result.unranked.items() if reason not in noted
+            reason: games._replace(number=1) for reason, games in result.unranked.items() if reason not in reported
         }
-        result.leagues = [note for note in result.leagues if note not in noted]
-        noted.update(result.unranked, result.leagues)
+        result.leagues = [note for note in result.leagues if note not in reported]
+        reported.update(result.unranked, result.leagues)
         note_unranked(result)
         note_leagues(result)
 
@@ -57,34 +58,38 @@ def follow(db: str, policy: ImportPolicy) -> int:
             except BrokenPipeError:
                 # output that cannot be written must not be tried again when the interpreter exits
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                render.note("ratings: the reader of the answers is gone")
+                render.note("ratings: the answers cannot be written: standard output was closed")
                 _note_unanswered(batch)
-                return STORE_UNAVAILABLE
+                break
     return int(has_rejected)
 
 
 def _note_unanswered(batch: Sequence[Line]) -> None:
-    first = batch[0][0]
-    render.note(f"ratings: line {first} and those after it have no answer; send them again, nothing counts twice")
+    first_line = batch[0][0]
+    render.note(
+        f"ratings: the lines from {first_line} on are unanswered; send them again (a stored line is not stored twice)"
+    )
 
 
 @contextmanager
 def _stop_signal() -> Iterator[int]:
-    """Provide a descriptor that becomes readable on the first signal to end; a second one ends the process at once."""
+    """Yield a descriptor that becomes readable on the first SIGTERM or SIGINT; a second signal kills the process."""
     reading, writing = os.pipe()
-    before = {number: signal.getsignal(number) for number in ENDING}
+    previous_handlers = {signal_number: signal.getsignal(signal_number) for signal_number in STOP_SIGNALS}
 
-    def stop(number: int, frame: object) -> None:
+    def restore_handlers() -> None:
+        for signal_number, handler in previous_handlers.items():
+            signal.signal(signal_number, handler)
+
+    def stop(signal_number: int, frame: object) -> None:
         os.write(writing, b".")
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        restore_handlers()
 
-    for number in ENDING:
-        signal.signal(number, stop)
+    for signal_number in STOP_SIGNALS:
+        signal.signal(signal_number, stop)
     try:
         yield reading
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        restore_handlers()
         os.close(reading)
         os.close(writing)

@@ -4,7 +4,7 @@ The digest of a list leads to its rows: for each part, the last one recorded bef
 an `as_of`, or at its publication; of several, the last live one counts.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -123,6 +123,7 @@ def refuse_list(events: EventLookup, data: dict[str, Any], occurred_at: int, pos
         raise Refused("bad-list", f"the rows of {name} do not have the digest that the list names")
     if len({row["player"] for row in rows}) < len(rows):
         raise Refused("bad-list", f"a player is on {name} twice")
+    refuse_unequal_states(data["ladder"], rows)
     last, is_default = None, _has_default_as_of(data, occurred_at)
     for event in events.about(f"ladder:{data['ladder']}"):
         if event.type != "list.published" or _has_default_as_of(event.data, event.occurred_at) != is_default:
@@ -132,6 +133,20 @@ def refuse_list(events: EventLookup, data: dict[str, Any], occurred_at: int, pos
     if last is not None and last.data["digest"] == data["digest"]:
         place = "" if last.position is None else f" at position {last.position}"
         raise Refused("list-exists", f"{data['ladder']} is already published with the same content{place}")
+
+
+def refuse_unequal_states(ladder: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Raise `Refused` (bad-list) unless all rows of a list have a `state` with the same columns, or none has one."""
+    first_columns = {*rows[0].get("state", ())} if rows else set()
+    for row in rows:
+        columns = {*row.get("state", ())}
+        if columns != first_columns:
+            left, right = (", ".join(sorted(names)) or "none" for names in (columns, first_columns))
+            raise Refused(
+                "bad-list",
+                f"on {quote(ladder)} the state of {quote(row['player'])} has other columns ({left}) than that of "
+                f"{quote(rows[0]['player'])} ({right})",
+            )
 
 
 def refuse_list_schedule(events: EventLookup, data: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ from ratings_ledger.ledger.validation.published_lists import (
     latest_lists,
     published_lists,
     published_rows,
+    refuse_unequal_states,
 )
 from ratings_ledger.projections.contract import State
 from ratings_ledger.projections.facts.columns import Facts
@@ -44,9 +45,10 @@ class Publication(Result):
 
 
 def load_published_list(connection: Connection, published: PublishedList) -> Ranking:
-    """Return a list as recorded in its events. Raises `StoreDamaged` if some of its rows are missing."""
+    """Return a list as recorded in its events. Raises `StoreDamaged` if rows are missing or their states differ."""
     try:
         rows = published_rows(Log(connection), published.digest, published.parts, published.position)
+        refuse_unequal_states(published.ladder, rows)
     except Refused as problem:
         raise StoreDamaged(f"the list published at position {published.position}: {problem.message}") from None
     columns = _find_columns(rows)

@@ -58,6 +58,33 @@ def test_inconsistent_list_is_refused(db: str, ratings: Ratings) -> None:
         assert (result.exit_code, json.loads(result.stdout)["rejected"][0]["code"]) == (1, "bad-list"), result
 
 
+def give_state(rows: list[dict[str, Any]], *states: dict[str, str] | None) -> list[dict[str, Any]]:
+    """Return rows with these states; None leaves a row without one."""
+    return [row if state is None else {**row, "state": state} for row, state in zip(rows, states, strict=False)]
+
+
+@pytest.mark.parametrize("other", [None, {"points": "1", "games": "2"}])
+def test_rows_of_unequal_states_are_refused(other: Any, db: str, ratings: Ratings) -> None:
+    """An import refuses a list whose rows have different columns of state; a list without any is taken."""
+    right = read(ratings, db, "standings", BASIC)
+    rows = give_state(right["rows"], {"points": "1", "deviation": "2"}, other)
+    (rejected,) = taken_in(db, "".join(forged(rows, right["ruleset"], known_at=1))).rejected
+    assert rejected.code == "bad-list"
+    assert "has other columns" in rejected.message
+
+
+def test_recorded_rows_of_unequal_states_are_damage(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list that an older program recorded with different columns of state is reported as damaged, by position."""
+    right = read(ratings, db, "standings", BASIC)
+    rows = give_state(right["rows"], {"points": "1", "deviation": "2"}, None)
+    with monkeypatch.context() as patch:
+        patch.setattr("ratings_ledger.ledger.validation.published_lists.refuse_unequal_states", lambda *given: None)
+        taken_in(db, "".join(forged(rows, right["ruleset"], known_at=1)))
+    result = ratings("standings", BASIC, "--as-published", "--format", "json", db=db)
+    assert (result.exit_code, json.loads(result.stderr.splitlines()[-1])["reason"]) == (1, "damaged"), result
+    assert "has other columns (none) than that of" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("member", "value", "code"),
     [
