@@ -49,7 +49,6 @@ from ratings_ledger.projections.admission.publishing_rulesets import (
     EVERY,
     build_ruleset_items,
     list_missing,
-    publish_missing,
     shipped_texts,
 )
 from ratings_ledger.projections.contract import joined
@@ -258,13 +257,7 @@ def publish(
     if from_shipped is None and (games or zone is not None):
         raise click.UsageError(f"--game and --zone go with --shipped ID, such as --shipped {ELO}")
     if from_shipped is not None:
-        texts = _shipped_texts(how, from_shipped, games, zone)
-        names, items = list_missing(how.ledger, texts)
-        if how.form == "json" or (how.dry_run and names):
-            return _propose_rulesets(how, names, items)
-        published = names if how.dry_run else publish_missing(how.ledger, how.policy.by, texts)
-        render.echo(f"published: {', '.join(published) or 'nothing new'}")
-        return 0
+        return _propose_rulesets(how, *list_missing(how.ledger, _shipped_texts(how, from_shipped, games, zone)))
     if problems_found := _try_first(how.db, files, rule_seconds):
         for name, problem in problems_found:
             render.echo(format_problem(name, problem), err=True)

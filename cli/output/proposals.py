@@ -218,13 +218,15 @@ def print_rulesets_published(outcome: RulesetOutcome) -> None:
         render.note(format_rejection(rejection._replace(line=None)))
     if result.rejected:
         return
-    if outcome.dry_run and result.would_append:
+    if not outcome.rulesets:
+        render.echo(f"Nothing to publish: the ledger has these versions already; the head is {outcome.head}")
+    elif outcome.dry_run and result.would_append:
         render.echo(f"Nothing was recorded; this is what publishing {names} would do.")
     elif result.appended == 1 == len(outcome.rulesets):
         render.echo(f"{names} published at position {outcome.head}")
     else:
         rest = f"{result.existing} already published; the head is {outcome.head}"
-        render.echo(f"{names}: {result.appended} published, {rest}")
+        render.print_hanging(f"{names}: {result.appended} published, {rest}", 2)
     if result.would_append:
         print_impact(outcome.impact)
 

@@ -128,11 +128,11 @@ def test_merge_says_two_became_one(club_db: str, ratings: Ratings) -> None:
 def test_more_rulesets_are_published_later(db: str, ratings: Ratings) -> None:
     """Shipped rulesets, Elo for another game among them, can be published later, each once."""
     done = ratings("rules", "publish", "--shipped", "elo", "--game", "catan", "--game", "chess", db=db)
-    assert (done.exit_code, done.stdout) == (0, "published: elo-catan@1\n")
+    assert (done.exit_code, done.stdout) == (0, "elo-catan@1 published at position 3\nNo points change.\n")
     done = ratings("rules", "publish", "--shipped", "youplay-wsim", db=db)
-    assert done.stdout == "published: youplay-wsim@v0, youplay-wsim@v1, youplay-wsim@v2\n"
-    assert ratings("rules", "publish", "--shipped", db=db).stdout.startswith("published: galactic-points@1, b5-league")
-    assert ratings("rules", "publish", "--shipped", db=db).stdout == "published: nothing new\n"
+    assert done.stdout.startswith("youplay-wsim@v0, youplay-wsim@v1, youplay-wsim@v2: 3 published, 0 already published")
+    assert ratings("rules", "publish", "--shipped", db=db).stdout.startswith("galactic-points@1, b5-league")
+    assert ratings("rules", "publish", "--shipped", db=db).stdout.startswith("Nothing to publish: the ledger has")
 
 
 WRONG = {

@@ -11,6 +11,7 @@ from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_ruleset
 from ratings_ledger.projections.rulesets.versions import ON_REQUEST, SHIPPED
 
 ON_REQUEST_IDS = [name for name, ruleset in shipped_rulesets().items() if ruleset.on_request]
+NOTHING_NEW = "Nothing to publish: the ledger has these versions already; the head is "
 FOLDER = Path(__file__).parents[2] / "projections" / "shipped"
 
 
@@ -43,14 +44,17 @@ def test_ruleset_on_request_is_published_once(name: str, db: str, ratings: Ratin
     full_name = f"{name}-go" if game else name
     done = ratings("rules", "publish", "--shipped", name, *game, db=db)
     assert (done.exit_code, done.stderr) == (0, "")
-    assert done.stdout == f"published: {', '.join(f'{full_name}@{version}' for version in ruleset.versions)}\n"
+    names = ", ".join(f"{full_name}@{version}" for version in ruleset.versions)
+    number = len(ruleset.versions)
+    published = f"{names} published at position" if number == 1 else f"{names}: {number} published, 0 already published"
+    assert " ".join(done.stdout.split()).startswith(published)
     shown = read(ratings, db, "rules", "show", f"{full_name}@{ruleset.versions[-1]}")
     assert shown["scope"]["game"] == (["go"] if game else [*ruleset.games])
     assert shown["rule"] == ruleset.rule
     assert "GAME" not in json.dumps(shown)
     assert (shown["time_zone"] == "Asia/Tokyo") is ruleset.takes_zone
     again = ratings("rules", "publish", "--shipped", name, *game, db=db)
-    assert again.stdout == "published: nothing new\n"
+    assert again.stdout.startswith(NOTHING_NEW)
 
 
 @pytest.mark.parametrize("name", systems())
@@ -68,7 +72,7 @@ def test_system_makes_the_ladders_of_elo(name: str, db: str, ratings: Ratings) -
 def test_zone_of_a_template_can_be_chosen(db: str, ratings: Ratings) -> None:
     """A template takes the zone that is named instead of the home zone."""
     published = ratings("rules", "publish", "--shipped", "elo", "--game", "go", "--zone", "Europe/Rome", db=db)
-    assert published.stdout == "published: elo-go@1\n"
+    assert published.stdout == "elo-go@1 published at position 3\nNo points change.\n"
     assert read(ratings, db, "rules", "show", "elo-go")["time_zone"] == "Europe/Rome"
 
 
@@ -144,4 +148,14 @@ def test_dry_run_shows_what_a_shipped_ruleset_would_do(db: str, ratings: Ratings
     assert (outcome["rulesets"], outcome["appended"], outcome["dry_run"]) == (["weng-lin-shogi@1"], 0, True)
     assert versions(ratings, db) == before
     elo = ("rules", "publish", "--shipped", "elo", "--game", "shogi", "--dry-run")
-    assert ratings(*elo, db=db).stdout == "published: nothing new\n"
+    assert ratings(*elo, db=db).stdout.startswith(NOTHING_NEW)
+
+
+def test_publishing_a_shipped_ruleset_shows_its_impact(db: str, ratings: Ratings) -> None:
+    """People are shown which points a shipped ruleset gives, as for a file; what is printed is what JSON holds."""
+    assert ratings("record", "--game-id", "g-1", "anna", "ben", db=db).exit_code == 0
+    shipped = ("rules", "publish", "--shipped", "weng-lin", "--game", "shogi")
+    previewed = ratings(*shipped, "--dry-run", db=db).stdout
+    published = ratings(*shipped, db=db).stdout
+    assert "\nanna " in published
+    assert published.splitlines()[1:] == previewed.splitlines()[1:]

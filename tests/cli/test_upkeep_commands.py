@@ -173,7 +173,7 @@ def test_publishing_twice_changes_nothing(db: str, ratings: Callable[..., Any]) 
     assert f"published at position {INITIAL_POSITION + 1}\n" in first.stdout
     assert "already published" in second.stdout
     assert status(ratings, db)["position"] == INITIAL_POSITION + 1
-    assert ratings("rules", "publish", "--shipped", db=db).stdout == "published: nothing new\n"
+    assert ratings("rules", "publish", "--shipped", db=db).stdout.startswith("Nothing to publish: the ledger has")
 
 
 REFUSED_SEQUELS = {
