@@ -26,6 +26,7 @@ REASONS = {
         2,
         "a published ruleset names a rule that is not installed here, or takes other parameters",
     ),
+    "bad-backup-list": (2, "a folder's list of backups is not one that this program wrote"),
     "no-ledger": (3, "there is no ledger there"),
     "unreachable": (3, "the store cannot be reached"),
     "busy": (3, "the store was locked for longer than the program waits"),
@@ -195,4 +196,6 @@ class WorkerLost(LedgerError):
 
 
 class BadBackupList(LedgerError):
-    """The list of backups in a folder is not a valid list (exit code 2)."""
+    """The list of backups in a folder is not valid (exit code 2)."""
+
+    reason = "bad-backup-list"

@@ -46,7 +46,7 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
     """Write all events to a new file in DIR, compressed, with the head next to it in a small file.
 
     --keep counts days, weeks and months (in UTC) that have backups. Only files that this command made in DIR are ever
-    dropped, and never the newest one. Exit 1, with nothing dropped, if the ledger does not contain the history of an
+    deleted, and never the newest one. Exit 1, with nothing deleted, if the ledger does not contain the history of an
     earlier backup (it was changed, or replaced by an older copy), or if a backup is dated after now.
     """
     done = make_backup(open_ledger(db), folder, clock.now, keep)
@@ -55,11 +55,11 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
 
 
 def note_problems(folder: Path, done: BackupResult) -> bool:
-    """Note missing or changed backups, and problems that prevent dropping any; return whether there are such
+    """Note missing or changed backups, and problems that prevent deleting any; return whether there are such
     problems.
     """
     for name, what in done.mismatched:
-        render.note(f"note: {folder / name} {what}; it is ignored, and not dropped")
+        render.note(f"note: {folder / name} {what}; it is ignored, and not deleted")
     problems = done.problems(folder)
     for problem in problems:
         render.note(f"ratings: {problem}")

@@ -52,7 +52,7 @@ def print_backup_made(backup: NewBackup) -> None:
     """Print where the backup is, and its head."""
     render.echo(
         f"{render.count(backup.position, 'event')} in {backup.backup['file']}; "
-        f"{render.count(backup.kept, 'backup')} kept, {len(backup.dropped):,} dropped"
+        f"{render.count(backup.kept, 'backup')} kept, {len(backup.dropped):,} deleted"
     )
     render.echo(f"The head: {backup.backup['head']}")
 

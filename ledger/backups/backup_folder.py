@@ -4,9 +4,9 @@
     ratings-2026-11-22T031700Z-50577.jsonl.gz         an export of that time, up to that position
     ratings-2026-11-22T031700Z-50577.jsonl.gz.head    50577:9f86d0...
 
-A policy such as 14d,8w,12m keeps the last backup of each of the latest 14 days, 8 weeks and 12 months (UTC) that
-have one. The others are deleted if they are listed and unchanged. So are head files without a backup, which a killed
-process left.
+A policy such as 14d,8w,12m keeps, for each of the latest 14 days, 8 weeks and 12 months (UTC) with a backup, the one
+with the highest position. Other backups are deleted if they are in the list and unmodified. Orphaned head files, left
+by a killed process, are deleted too.
 """
 
 import errno
@@ -14,10 +14,12 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,7 +43,7 @@ _POLICY_PART = re.compile(r"([1-9]\d{0,3})([dwm])", re.ASCII)
 
 
 class Backup(NamedTuple):
-    """A backup as the list names it; `made_at` in microseconds since 1970 UTC, `size` in bytes."""
+    """An entry of the list of backups; `made_at` is in microseconds since 1970 UTC, `size` in bytes."""
 
     file: str
     ledger_id: str
@@ -51,30 +53,34 @@ class Backup(NamedTuple):
 
 
 class BackupResult(NamedTuple):
-    """The result of `make_backup`: the new backup, the names of dropped ones, and the number of this ledger's backups.
+    """The result of `make_backup`.
 
-    `lost` are earlier backups whose history the ledger no longer contains, `ahead` those dated after now: if there are
-    any, no backup is deleted. `mismatched` are missing or changed files, each with a description.
+    backup      the new backup
+    deleted     the names of the files of deleted backups
+    kept        the number of this ledger's intact backups that remain
+    diverged    earlier backups whose history the ledger does not contain; while there are any, none is deleted
+    mismatched  missing or modified files, each with a description
+    ahead       backups dated in the future; while there are any, none is deleted
     """
 
     backup: Backup
-    dropped: list[str]
+    deleted: list[str]
     kept: int
-    lost: list[Backup]
+    diverged: list[Backup]
     mismatched: list[tuple[str, str]]
     ahead: list[Backup]
 
     def problems(self, folder: Path) -> list[str]:
         """Describe why no backup was deleted, one sentence per backup."""
-        lost = (
+        diverged = (
             "{} ends at {}, which is not in this ledger's history; no backup was deleted: move the file to another "
             "folder"
         )
         ahead = (
-            "{} is dated {}, after this machine's time; no backup was deleted: set the clock, or if it is right, "
-            "move the file to another folder"
+            "{} is dated {}, which is in the future on this machine; no backup was deleted: correct the clock, or move "
+            "the file to another folder if the clock is right"
         )
-        return [lost.format(folder / backup.file, backup.head) for backup in self.lost] + [
+        return [diverged.format(folder / backup.file, backup.head) for backup in self.diverged] + [
             ahead.format(folder / backup.file, f"{format_instant(backup.made_at)[:19]}Z") for backup in self.ahead
         ]
 
@@ -85,7 +91,10 @@ def parse_policy(text: str) -> dict[str, int]:
     for part in text.split(","):
         match = _POLICY_PART.fullmatch(part.strip())
         if match is None or match.group(2) in numbers:
-            raise ValueError("give numbers of days, weeks and months to keep, each at most once, such as 14d,8w,12m")
+            raise ValueError(
+                f"{quote(text)} is not a policy; list how many days, weeks and months to keep, each at most once, such "
+                "as 14d,8w,12m"
+            )
         numbers[match.group(2)] = int(match.group(1))
     return numbers
 
@@ -98,40 +107,36 @@ _PERIODS: Mapping[str, Callable[[date], tuple[int, ...]]] = {
 
 
 def select_expired(backups: Sequence[Backup], policy: Mapping[str, int]) -> list[Backup]:
-    """Select the backups that a policy does not keep, from all of a ledger's in the order they were made.
+    """Return the backups of one ledger that a policy does not keep; `backups` must be in the order they were made.
 
     For each day, week or month, the policy keeps the backup with the highest position. The last backup, and the one
     with the highest position of all, are always kept.
     """
 
-    def by_position(number: int) -> tuple[int, int]:
-        return backups[number].head.position, number
+    def get_position(index: int) -> tuple[int, int]:
+        return backups[index].head.position, index
 
-    kept = {len(backups) - 1, max(range(len(backups)), key=by_position)} if backups else set()
+    kept = {len(backups) - 1, max(range(len(backups)), key=get_position)} if backups else set()
     for unit, limit in policy.items():
         best: dict[tuple[int, ...], int] = {}
-        for number in sorted(range(len(backups)), key=by_position):
-            day = (EPOCH + timedelta(microseconds=backups[number].made_at)).date()
-            best[_PERIODS[unit](day)] = number
+        for index in sorted(range(len(backups)), key=get_position):
+            day = (EPOCH + timedelta(microseconds=backups[index].made_at)).date()
+            best[_PERIODS[unit](day)] = index
         kept.update(best[period] for period in sorted(best)[-limit:])
-    return [backup for number, backup in enumerate(backups) if number not in kept]
+    return [backup for index, backup in enumerate(backups) if index not in kept]
 
 
 def make_backup(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None = None) -> BackupResult:
-    """Make a full backup in a folder, creating it if need be, then drop the backups that a policy does not keep.
+    """Make a full backup in a folder, creating it if need be, then delete the backups that a policy does not keep.
 
     Records a run. Raises `OSError`, `BadBackupList`, `AlreadyRunning`, and `StoreDamaged` if the log is damaged.
     """
     with record_run(ledger, "backup", clock) as run:
         make_folder(folder)
-        result = _make_locked(ledger, folder, clock, policy)
-        run.position, run.details = (
-            result.backup.head.position,
-            {
-                "file": result.backup.file,
-                "dropped": len(result.dropped),
-            },
-        )
+        with _lock_folder(folder), ledger.reading() as connection:
+            result = _make_backup_in_locked_folder(connection, folder, clock, policy)
+        run.position = result.backup.head.position
+        run.details = {"file": result.backup.file, "dropped": len(result.deleted)}
         if problems := result.problems(folder):
             run.fail(problems[0])
     return result
@@ -147,35 +152,34 @@ def make_folder(folder: Path) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
-def _make_locked(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None) -> BackupResult:
-    with _lock_folder(folder), ledger.reading() as connection:
-        backups = read_list(folder)
-        own_id = ledger_id(connection)
-        lost = [
-            backup
-            for backup in backups
-            if backup.ledger_id == own_id and chain_hash_at(connection, backup.head.position) != backup.head.chain_hash
-        ]
-        _drop_orphans(folder)
-        new_backup = _write_backup(connection, folder, own_id, now := clock())
-        backups.append(new_backup)
-        _write_list(folder, backups)
-        mismatched = [
-            (backup.file, text) for backup in backups if (text := _describe_mismatch(folder, backup)) is not None
-        ]
-        mismatched_files = {file for file, _ in mismatched}
-        intact = [backup for backup in backups if backup.ledger_id == own_id and backup.file not in mismatched_files]
-        ahead = [backup for backup in intact if is_ahead(backup.made_at, now)]
-        dropped = [] if lost or ahead or policy is None else select_expired(intact, policy)
-        for backup in dropped:
-            _delete_backup(folder, backup)
-        if mismatched or dropped:
-            _write_list(folder, [backup for backup in backups if os.path.lexists(folder / backup.file)])
+def _make_backup_in_locked_folder(
+    connection: Connection, folder: Path, clock: Clock, policy: Mapping[str, int] | None
+) -> BackupResult:
+    backups = read_list(folder)
+    own_id = ledger_id(connection)
+    diverged = [
+        backup
+        for backup in backups
+        if backup.ledger_id == own_id and chain_hash_at(connection, backup.head.position) != backup.head.chain_hash
+    ]
+    _delete_orphans(folder)
+    new_backup = _write_backup(connection, folder, own_id, now := clock())
+    backups.append(new_backup)
+    _write_list(folder, backups)
+    mismatched = [(backup.file, text) for backup in backups if (text := _describe_mismatch(folder, backup)) is not None]
+    mismatched_files = {file for file, _ in mismatched}
+    intact = [backup for backup in backups if backup.ledger_id == own_id and backup.file not in mismatched_files]
+    ahead = [backup for backup in intact if is_ahead(backup.made_at, now)]
+    expired = [] if diverged or ahead or policy is None else select_expired(intact, policy)
+    for backup in expired:
+        _delete_backup(folder, backup)
+    if mismatched or expired:
+        _write_list(folder, [backup for backup in backups if os.path.lexists(folder / backup.file)])
     return BackupResult(
         backup=new_backup,
-        dropped=[backup.file for backup in dropped],
-        kept=len(intact) - len(dropped),
-        lost=lost,
+        deleted=[backup.file for backup in expired],
+        kept=len(intact) - len(expired),
+        diverged=diverged,
         mismatched=mismatched,
         ahead=ahead,
     )
@@ -188,7 +192,9 @@ def _lock_folder(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise AlreadyRunning(f"another backup into {folder} is running; this one did nothing") from None
+            raise AlreadyRunning(
+                f"another backup into {folder} is running, so none was made; try again when it has finished"
+            ) from None
         yield
 
 
@@ -205,14 +211,14 @@ def _write_backup(connection: Connection, folder: Path, own_id: str, now: int) -
             file.flush()
             size = os.fstat(file.fileno()).st_size
             with create_file(f"{path}{HEAD_SUFFIX}", 0o600) as head_file:
-                head_file.write(_head_text(place))
+                head_file.write(_format_head(place))
     except BaseException:
-        _drop_orphans(folder)
+        _delete_orphans(folder)
         raise
     return Backup(path.name, own_id, place, now, size)
 
 
-def _drop_orphans(folder: Path) -> None:
+def _delete_orphans(folder: Path) -> None:
     """Delete this account's head files whose backup is missing; a killed process leaves them."""
     for name in os.listdir(folder):
         backup = name.removesuffix(HEAD_SUFFIX)
@@ -224,7 +230,7 @@ def _drop_orphans(folder: Path) -> None:
                     (folder / name).unlink()
 
 
-def _head_text(place: Place) -> bytes:
+def _format_head(place: Place) -> bytes:
     return f"{place}\n".encode()
 
 
@@ -235,7 +241,10 @@ def read_head_file(file: str) -> Place | None:
     with open(f"{file}{HEAD_SUFFIX}", "rb") as head_file:
         place = parse_place(head_file.read(200).decode("ascii", "replace").strip())
     if place is None:
-        raise Refused("end-mismatch", f"{file}{HEAD_SUFFIX} contains no head of the form POSITION:CHAINHASH")
+        raise Refused(
+            "end-mismatch",
+            f"{file}{HEAD_SUFFIX} does not contain POSITION:CHAINHASH; restore it, or delete it to check without it",
+        )
     return place
 
 
@@ -244,8 +253,10 @@ def _describe_mismatch(folder: Path, backup: Backup) -> str | None:
     try:
         status = os.lstat(folder / backup.file)
     except OSError as error:
-        return "is gone" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
-    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+        return "is gone" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+    if not stat.S_ISREG(status.st_mode):
+        return "is no longer a regular file"
+    if status.st_uid != os.geteuid():
         return "no longer belongs to this account"
     return None if status.st_size == backup.size else f"has {status.st_size:,} bytes instead of {backup.size:,}"
 
@@ -256,7 +267,7 @@ def _delete_backup(folder: Path, backup: Backup) -> None:
     head_file = folder / f"{backup.file}{HEAD_SUFFIX}"
     with suppress(OSError):
         with open_own(head_file, "rb") as file:
-            is_ours = file.read(200) == _head_text(backup.head)
+            is_ours = file.read(200) == _format_head(backup.head)
         if is_ours:
             head_file.unlink()
 
@@ -270,19 +281,68 @@ def read_list(folder: Path) -> list[Backup]:
     except FileNotFoundError:
         return []
     try:
-        return [_parse_entry(**member) for member in json.loads(text)["backups"]]
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        return _parse_list(text)
+    except ValueError as error:
+        quoted_path = shlex.quote(str(path))
         raise BadBackupList(
-            f"{path} is not a list of backups: {quote(str(error))}; move the file elsewhere to start a new list; "
-            "the backups in the old list will then never be deleted"
+            f"{path} is not a list of backups: {error}; to start a new list: mv {quoted_path} "
+            f"{shlex.quote(f'{path}.old')}; the backups in the old list will then never be deleted"
         ) from None
 
 
-def _parse_entry(file: Any, ledger_id: Any, head: Any, made_at: Any, bytes: Any) -> Backup:  # noqa: A002
-    place = parse_place(head)
-    if not _FILE.fullmatch(file) or place is None or not isinstance(ledger_id, str) or type(bytes) is not int:
-        raise ValueError(f"{quote(file)} is not a backup that this program made")
-    return Backup(file, ledger_id, place, parse_instant(made_at), bytes)
+def _parse_list(text: bytes) -> list[Backup]:
+    """Parse a list of backups. Raises `ValueError`, which says what is wrong, and in which entry."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    entries = content.get("backups") if isinstance(content, dict) else None
+    if not isinstance(entries, list):
+        raise ValueError('it has no list called "backups"')
+    return [_parse_entry(entry, number) for number, entry in enumerate(entries, 1)]
+
+
+def _parse_entry(entry: Any, number: int) -> Backup:
+    """Parse an entry of the list; `number` counts from 1. Raises `ValueError`."""
+    if not isinstance(entry, dict) or entry.keys() != _PARSERS.keys():
+        raise ValueError(f"entry {number} needs exactly these members: {', '.join(_PARSERS)}")
+    values = {}
+    for name, parse in _PARSERS.items():
+        try:
+            values[name] = parse(entry[name])
+        except (ValueError, TypeError):
+            value = json.dumps(entry[name], ensure_ascii=False)
+            raise ValueError(f"entry {number} has {quote(value)} as {name}, which this program never writes") from None
+    return Backup(values["file"], values["ledger_id"], values["head"], values["made_at"], values["bytes"])
+
+
+def _parse_file_name(value: Any) -> str:
+    if not _FILE.fullmatch(value):
+        raise ValueError
+    return str(value)
+
+
+def _parse_head(value: Any) -> Place:
+    if (place := parse_place(value)) is None:
+        raise ValueError
+    return place
+
+
+def _check_type(kind: type, value: Any) -> Any:
+    # a bool is an int, but no size
+    if type(value) is not kind:
+        raise TypeError
+    return value
+
+
+# by member of an entry; each raises `ValueError` or `TypeError` for a value that the program never writes
+_PARSERS: Mapping[str, Callable[[Any], Any]] = {
+    "file": _parse_file_name,
+    "ledger_id": partial(_check_type, str),
+    "head": _parse_head,
+    "made_at": parse_instant,
+    "bytes": partial(_check_type, int),
+}
 
 
 def backup_json(backup: Backup) -> dict[str, Any]:

@@ -25,9 +25,10 @@ from ratings_ledger.projections.stored.computing import LadderFailure, compute, 
 
 @dataclass(frozen=True, slots=True)
 class NewBackup(Result):
-    """A new backup as an entry of its folder's list, the old backups that were dropped, and the number kept.
+    """A new backup as an entry of its folder's list, and the number of backups that were kept.
 
-    `lost` are earlier backups whose history the ledger does not contain; `ahead` are backups dated in the future.
+    `dropped` are the files of deleted backups; `lost` are earlier backups whose history the ledger does not contain;
+    `ahead` are backups dated in the future.
     """
 
     backup: dict[str, Any] = field(metadata=INLINE)
@@ -61,10 +62,10 @@ class BackupCheck(Result):
 
 def describe_new_backup(folder: Path, done: BackupResult) -> NewBackup:
     """Return a new backup as a result, with file paths that include the folder."""
-    backup, dropped = done.backup, tuple(str(folder / name) for name in done.dropped)
+    backup, deleted = done.backup, tuple(str(folder / name) for name in done.deleted)
     named = backup_json(backup) | {"file": str(folder / backup.file)}
-    lost, ahead = tuple(map(backup_json, done.lost)), tuple(map(backup_json, done.ahead))
-    return NewBackup(named, backup.head.position, dropped, done.kept, lost, ahead)
+    lost, ahead = tuple(map(backup_json, done.diverged)), tuple(map(backup_json, done.ahead))
+    return NewBackup(named, backup.head.position, deleted, done.kept, lost, ahead)
 
 
 def check_backup_files(files_to_check: BackupFiles, live: str | None = None) -> BackupCheck:

@@ -463,8 +463,8 @@ def test_backup_dated_ahead_drops_nothing(
     told = ratings("backup", "make", folder, "--keep", "2d", db=full)
     assert (told.exit_code, told.stdout.startswith(f"{THIRD} events in ")) == (1, True)
     assert told.stderr == (
-        f"ratings: {ahead} is dated 2027-12-30T03:00:00Z, after this machine's time; no backup was deleted: "
-        "set the clock, or if it is right, move the file to another folder\n"
+        f"ratings: {ahead} is dated 2027-12-30T03:00:00Z, which is in the future on this machine; no backup was "
+        "deleted: correct the clock, or move the file to another folder if the clock is right\n"
     )
     checked = ratings("status", "--no-failures", db=full)
     assert checked.exit_code == 1

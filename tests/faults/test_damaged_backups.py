@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -320,8 +321,10 @@ def test_invalid_backup_list_is_refused(
     precious.write_text("precious")
     (folder / "notes.txt").write_text("precious")
     (folder / backup_folder.LIST_NAME).write_text(text)
-    told = ratings("backup", "make", folder, "--keep", "1d", db=db)
+    told = ratings("backup", "make", folder, "--keep", "1d", "--format", "json", db=db)
     assert (told.exit_code, "is not a list of backups" in told.stderr) == (2, True), told
+    assert json.loads(told.stderr.splitlines()[-1])["reason"] == "bad-backup-list"
+    assert not re.search(r"argument|attribute|indices|object|NoneType|Expecting|_parse", told.stderr), told
     assert (precious.read_text(), (folder / "notes.txt").read_text()) == ("precious", "precious")
     assert {path.name for path in folder.iterdir()} == {"notes.txt", backup_folder.LIST_NAME, backup_folder.LOCK_NAME}
 
