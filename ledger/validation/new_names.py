@@ -208,7 +208,7 @@ class Newcomers:
             current = identities(connection).current
             self.alike = {name: [*dict.fromkeys(map(current, others))] for name, others in self.alike.items()}
         refused = {
-            name: self._refuse_name(name, known)
+            name: self._find_rejection_of_name(name, known)
             if self.refuses(self._first[name].file)
             else self._refuse_invisible(name)
             for name in (*self.names, *self.new_ids)
@@ -267,7 +267,7 @@ class Newcomers:
         message = f"{quote(name)} holds {character}, which is invisible; leave it out"
         return Rejection("bad-identifier", message, first.file, first.line)
 
-    def _refuse_name(self, name: str, known: Collection[str]) -> Rejection | None:
+    def _find_rejection_of_name(self, name: str, known: Collection[str]) -> Rejection | None:
         first = self._first[name]
         if problem := self._refuse_invisible(name):
             return problem

@@ -41,7 +41,7 @@ from ratings_ledger.projections.replay.eligibility import (
     rates_teams,
     reads_numbers,
 )
-from ratings_ledger.projections.replay.ladders import list_partition_values, parse_name, refuse_name
+from ratings_ledger.projections.replay.ladders import find_ladder_name_problem, list_partition_values, parse_name
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
@@ -49,11 +49,11 @@ from ratings_ledger.projections.rulesets.versions import (
     ELO,
     Version,
     bind,
+    find_months_problem,
+    find_sequel_problem,
     in_force,
     list_games,
     read_ruleset,
-    refuse_months,
-    refuse_sequel,
 )
 
 if TYPE_CHECKING:
@@ -330,7 +330,7 @@ class Admission:
             raise Refused(
                 "unknown-ladder", f"no ruleset is called {quote(name.ruleset_id)} (ladder {quote(ladder)}){hint}"
             )
-        if reason := refuse_name(name, versions[0].ruleset):
+        if reason := find_ladder_name_problem(name, versions[0].ruleset):
             raise Refused("unknown-ladder", f"{quote(ladder)} is not a ladder: {reason}")
         return versions
 
@@ -393,11 +393,11 @@ class Admission:
             if published.ruleset.version == ruleset.version:
                 rejection = version_exists_rejection(ruleset)
                 raise Refused(rejection.code, rejection.message)
-            if problem := refuse_sequel(version, published):
+            if problem := find_sequel_problem(version, published):
                 raise Refused("partition-changed", f"{problem.key}: {problem.message}")
         if version.ranking.sums_lists:
             of = getattr(version.params, "of", "")
-            if of not in self._unusable and (reason := refuse_months(version, self.versions.get(of, []))):
+            if of not in self._unusable and (reason := find_months_problem(version, self.versions.get(of, []))):
                 raise Refused("bad-ruleset", f"params.of: {reason}")
         return version
 

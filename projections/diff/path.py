@@ -36,10 +36,10 @@ from ratings_ledger.projections.replay.arrivals import GameDay, read_game_day, s
 from ratings_ledger.projections.replay.ladders import (
     Stream,
     StreamAdjustment,
+    find_ladder_name_problem,
     have_same_state,
     list_partition_values,
     parse_name,
-    refuse_name,
 )
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import TracePosition
@@ -277,7 +277,7 @@ class _Path:
             version = find_first_version(self.connection, ahead, self.name.ruleset_id)
         if version is None:
             return newest(find_versions(self.facts, self.ladder, self.rules))
-        if reason := refuse_name(self.name, version.ruleset):
+        if reason := find_ladder_name_problem(self.name, version.ruleset):
             raise UnknownLadder(f"{quote(self.ladder)} is not a ladder: {reason}")
         return version
 

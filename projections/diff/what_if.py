@@ -30,10 +30,16 @@ from ratings_ledger.projections.queries.results import (
     Answer,
     Result,
 )
-from ratings_ledger.projections.replay.ladders import Stream, parse_name, refuse_name
+from ratings_ledger.projections.replay.ladders import Stream, find_ladder_name_problem, parse_name
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
-from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind, list_games, refuse_months, refuse_sequel
+from ratings_ledger.projections.rulesets.versions import (
+    RulesetProblem,
+    bind,
+    find_months_problem,
+    find_sequel_problem,
+    list_games,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +92,10 @@ def apply_ruleset(facts: Facts, ruleset: Ruleset, as_of: int | None) -> Ladders:
     if version is None:
         raise build_error("bad-ruleset", problems[0])
     for published in facts.rulesets.get(ruleset.id, ()):
-        if problem := refuse_sequel(version, published):
+        if problem := find_sequel_problem(version, published):
             raise build_error("partition-changed", problem)
     source_id = getattr(version.params, "of", None)
-    if source_id is not None and (reason := refuse_months(version, facts.rulesets.get(source_id, []))):
+    if source_id is not None and (reason := find_months_problem(version, facts.rulesets.get(source_id, []))):
         raise build_error("bad-ruleset", RulesetProblem("params.of", reason))
     undated = version._replace(effective_from=-(2**63))
     unusable = {name: problem for name, problem in facts.unusable.items() if name != ruleset.id}
@@ -145,7 +151,7 @@ def check_simulated_ladder(facts: Facts, ladder: str, ruleset: Ruleset) -> None:
     name = parse_name(ladder)
     if name.ruleset_id != ruleset.id:
         find_versions(facts, ladder)
-    elif reason := refuse_name(name, ruleset):
+    elif reason := find_ladder_name_problem(name, ruleset):
         raise BadArgument(f"{quote(ladder)} is not a ladder: {reason}", "ladder")
 
 

@@ -59,7 +59,7 @@ from ratings_ledger.projections.replay.replay import find_starting_state
 from ratings_ledger.projections.replay.trace import Step, Trace, TracePosition
 from ratings_ledger.projections.rulesets.assumptions import assumptions_among
 from ratings_ledger.projections.rulesets.columns import find_reading
-from ratings_ledger.projections.rulesets.versions import Version, newest, refuse_months
+from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, newest
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +385,7 @@ def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Ve
         return None
     params: Any = newest(versions).params
     monthly = facts.rulesets.get(params.of, [])
-    if refuse_months(newest(versions), monthly):
+    if find_months_problem(newest(versions), monthly):
         return f"it sums the places of the lists of {params.of}, which are not there"
     _, _, reason = explain_not_counted(facts, row, monthly)
     if reason:

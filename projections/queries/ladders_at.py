@@ -55,15 +55,15 @@ from ratings_ledger.projections.replay.ladders import (
     Stream,
     build_streams,
     describe_periods,
+    find_ladder_name_problem,
     parse_name,
-    refuse_name,
     short_name,
 )
 from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_cell_values
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, find_rank_value
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
-from ratings_ledger.projections.rulesets.versions import Version, find_period, in_force, newest, refuse_months
+from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, find_period, in_force, newest
 
 POSITIONS_KEPT, VERSIONS_KEPT = 3, 8
 FOLLOWED_EVENTS = 1_000  # decode everything again after this many more events
@@ -623,7 +623,7 @@ class Ladders:
         if params.of in self.facts.unusable:
             raise RuleFailure(stream.ladder, self.facts.unusable[params.of].reason, position=version.position)
         versions = self.facts.rulesets.get(params.of, [])
-        if problem := refuse_months(version, versions):
+        if problem := find_months_problem(version, versions):
             raise RuleFailure(stream.ladder, problem, position=version.position)
         by_name = self.streams(params.of)
         names = monthly_ladders(stream.ladder, version, versions)
@@ -674,7 +674,7 @@ class Memo(Generic[K, T]):
 
 
 def monthly_ladders(ladder: str, annual: Version, monthly: Sequence[Version]) -> dict[str, str]:
-    """Return the names of the twelve monthly lists that an annual one sums, by month; see `refuse_months`."""
+    """Return the names of the twelve monthly lists that an annual one sums, by month."""
     by = annual.ruleset.partition.by
     values = dict(zip(by, parse_name(ladder).values, strict=True))
     names = {}
@@ -726,7 +726,7 @@ def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[V
     if not versions:
         _refuse_withdrawn(facts, rules or "")
         raise unknown_ruleset(name.ruleset_id, facts.rulesets, f" at position {facts.position}")
-    if reason := refuse_name(name, versions[0].ruleset):
+    if reason := find_ladder_name_problem(name, versions[0].ruleset):
         raise UnknownLadder(f"{quote(ladder)} is not a ladder: {reason}{_suggest_as_of(name, versions[0].ruleset)}")
     if rules is None:
         return versions

@@ -36,7 +36,7 @@ from ratings_ledger.projections.queries.results import LastEvent
 from ratings_ledger.projections.replay.eligibility import NEVER, SelectedGames, list_starting_leagues
 from ratings_ledger.projections.replay.ladders import Stream, list_partition_values, parse_name
 from ratings_ledger.projections.replay.partition import Values, is_partitioned_by_time, list_values_at, partition_games
-from ratings_ledger.projections.rulesets.versions import Version, list_games, refuse_months
+from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, list_games
 
 # for more games than this, the indexes of all games on a ladder are collected at once
 MANY_GAMES = 100
@@ -442,7 +442,7 @@ def _find_monthly_ladders(ladders: Ladders, ladder: str, versions: Sequence[Vers
     for version in versions:
         of = getattr(version.params, "of", "")
         monthly = ladders.facts.rulesets.get(of, [])
-        if of not in ladders.facts.unusable and refuse_months(version, monthly) is None:
+        if of not in ladders.facts.unusable and find_months_problem(version, monthly) is None:
             names |= {*monthly_ladders(ladder, version, monthly).values()}
     return names
 

@@ -293,7 +293,7 @@ def distinct_ladders(*tables: Iterable[OnLadder]) -> set[str]:
 _VALUE_FORMS = {"month": r"\d{4}-(0[1-9]|1[0-2])", "year": r"\d{4}", "players": r"[1-9]\d*"}
 
 
-def refuse_name(name: LadderName, ruleset: Ruleset) -> str | None:
+def find_ladder_name_problem(name: LadderName, ruleset: Ruleset) -> str | None:
     """Return why a ladder name does not fit the partition of its ruleset, or None."""
     by, bands = ruleset.partition.by, ruleset.partition.bands
     form = "/".join([ruleset.id, *({"month": "YYYY-MM", "year": "YYYY"}.get(part, part.upper()) for part in by)])

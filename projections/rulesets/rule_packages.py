@@ -1,4 +1,4 @@
-"""Write a package with a rule to start from: working files under a chosen name."""
+"""Scaffold a package with a rule: the files of the template, under a chosen name."""
 
 import keyword
 import os
@@ -11,19 +11,19 @@ from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.rulesets.registry import rule_names
 
-_FOLDER = resources.files("ratings_ledger.projections").joinpath("rulesets", "package_template")
-_ENDING = ".txt"
+_TEMPLATE_FOLDER = resources.files("ratings_ledger.projections").joinpath("rulesets", "package_template")
+_TEMPLATE_SUFFIX = ".txt"
 
 
-def refuse_package_name(name: str) -> str | None:
-    """Return why a package with a rule cannot have this name, a slug, or None."""
+def find_package_name_problem(name: str) -> str | None:
+    """Return why a slug cannot name a package with a rule, or None if it can."""
     module = _to_module_name(name)
     if not module.isidentifier() or keyword.iskeyword(module):
         return f"{quote(name)} cannot be the name of a Python module; begin with a letter, as in my-{name}"
     if f"{name}/1" in rule_names():
-        return f"there is a rule {name}/1 already; take another name"
+        return f"rule {name}/1 already exists; choose another name"
     if find_spec(module) is not None:
-        return f"a Python module {module} is installed already; take another name"
+        return f"a Python module {module} is already installed; choose another name"
     return None
 
 
@@ -32,20 +32,20 @@ def write_rule_package(name: str, folder: str, game: str, time_zone: str) -> lis
 
     Raises `BadArgument` for a name that cannot be used, `FileExistsError` if the folder exists.
     """
-    if reason := refuse_package_name(name):
+    if reason := find_package_name_problem(name):
         raise BadArgument(reason, "name")
-    words = {"NAME": name, "MODULE": _to_module_name(name), "CLASS": name.title().replace("-", "")}
-    words |= {"GAME": game, "ZONE": time_zone}
+    placeholders = {"NAME": name, "MODULE": _to_module_name(name), "CLASS": name.title().replace("-", "")}
+    placeholders |= {"GAME": game, "ZONE": time_zone}
     os.mkdir(folder)
     files = []
     try:
-        for file in sorted(_FOLDER.iterdir(), key=lambda file: file.name):
-            target = _fill_in(file.name.removesuffix(_ENDING), words)
-            with open(os.path.join(folder, target), "x", encoding="utf-8") as written:
-                written.write(_fill_in(file.read_text(encoding="utf-8"), words))
+        for file in sorted(_TEMPLATE_FOLDER.iterdir(), key=lambda file: file.name):
+            target = _fill_in(file.name.removesuffix(_TEMPLATE_SUFFIX), placeholders)
+            with open(os.path.join(folder, target), "x", encoding="utf-8") as output:
+                output.write(_fill_in(file.read_text(encoding="utf-8"), placeholders))
             files.append(target)
     except OSError:
-        # The folder is new, so half a package can be deleted.
+        # The folder is new, so deleting a partial package loses nothing.
         with suppress(OSError):
             shutil.rmtree(folder)
         raise
@@ -56,7 +56,7 @@ def _to_module_name(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _fill_in(text: str, words: dict[str, str]) -> str:
-    for word, value in words.items():
-        text = text.replace(word, value)
+def _fill_in(text: str, placeholders: dict[str, str]) -> str:
+    for placeholder, value in placeholders.items():
+        text = text.replace(placeholder, value)
     return text

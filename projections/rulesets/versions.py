@@ -406,7 +406,7 @@ def find_kinds(rule: Rule) -> list[str]:
     return [name for name, columns in COLUMNS_OF.items() if {*rule.columns} <= {*common, *columns}]
 
 
-def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
+def find_sequel_problem(new: Version, old: Version) -> RulesetProblem | None:
     """Return why `new` cannot be another version of the ruleset of `old`, or None."""
     for member in SHARED_MEMBERS:
         before = getattr(old.ruleset, member)
@@ -432,7 +432,7 @@ def refuse_sequel(new: Version, old: Version) -> RulesetProblem | None:
     return None
 
 
-def refuse_months(annual: Version, monthly: Sequence[Version]) -> str | None:
+def find_months_problem(annual: Version, monthly: Sequence[Version]) -> str | None:
     """Return why an annual list cannot sum the places on the lists with versions `monthly`, or None."""
     of, by = getattr(annual.params, "of", ""), annual.ruleset.partition.by
     if not monthly:

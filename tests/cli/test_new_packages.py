@@ -69,8 +69,8 @@ def test_nothing_is_overwritten(ratings: Ratings, tmp_path: Path, monkeypatch: p
         (["--package", "My Club"], "is not a name like"),
         (["--package", "2-player"], "'2-player' cannot be the name of a Python module; begin with a letter"),
         (["--package", "class"], "'class' cannot be the name of a Python module"),
-        (["--package", "json"], "a Python module json is installed already; take another name"),
-        (["--package", "pairwise-elo"], "there is a rule pairwise-elo/1 already; take another name"),
+        (["--package", "json"], "a Python module json is already installed; choose another name"),
+        (["--package", "pairwise-elo"], "rule pairwise-elo/1 already exists; choose another name"),
         (["--package", "mine", "--rule", "italia/1"], "--package writes a rule of its own, --rule names one"),
     ],
 )

@@ -8,7 +8,7 @@ from state_rules import BY_GAME, BY_PERIOD, SCALE
 
 from ratings_ledger.projections.contract import UNITS_MAX, Rule, State
 from ratings_ledger.projections.rulesets.registry import find_malformed_members
-from ratings_ledger.projections.rulesets.versions import Version, bind, refuse_sequel
+from ratings_ledger.projections.rulesets.versions import Version, bind, find_sequel_problem
 
 TEXT = 'id = "x"\nversion = "1"\nrule = "own/1"\n[scope]\ngame = ["chess"]\n'
 RATING, DEVIATION = State("rating", SCALE), State("deviation", SCALE)
@@ -101,13 +101,13 @@ def test_columns_carry_over_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     own, elo = bound(monkeypatch, BY_GAME), bound(monkeypatch, BY_GAME._replace(state=(RATING, DEVIATION)))
     finer = bound(monkeypatch, BY_GAME._replace(state=(RATING, State("k", 1_000))))
     coarse = bound(monkeypatch, BY_GAME._replace(scale=1_000, state=(State("rating", 1_000), State("k", SCALE))))
-    assert refuse_sequel(elo, own) is None
-    assert refuse_sequel(own, elo) is None
+    assert find_sequel_problem(elo, own) is None
+    assert find_sequel_problem(own, elo) is None
     for new, message in (
         (finer, "counts k in 1/1000, x@1 in 1/1000000"),
         (coarse, "counts in 1/1000, x@1 in 1/1000000"),
     ):
-        problem = refuse_sequel(new, own)
+        problem = find_sequel_problem(new, own)
         assert problem is not None
         assert problem.message == f"own-k/1 {message}"
 

@@ -19,7 +19,7 @@ from ratings_ledger.projections import compiling
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, ONE, UNITS_MAX, decimal
 from ratings_ledger.projections.rulesets.registry import find_malformed_members
-from ratings_ledger.projections.rulesets.versions import bind, read_toml, refuse_sequel
+from ratings_ledger.projections.rulesets.versions import bind, find_sequel_problem, read_toml
 
 RULE = built_in("fide-elo/1")
 SCALE = RULE.scale
@@ -499,7 +499,7 @@ def test_versions_of_the_regulations_follow_each_other() -> None:
         ruleset, _ = read_toml((SHIPPED / f"fide-{name}.toml").read_text(encoding="utf-8"))
         assert ruleset is not None
         bound.append(bind(ruleset)[0])
-    assert all(old and new and refuse_sequel(new, old) is None for old, new in pairwise(bound))
+    assert all(old and new and find_sequel_problem(new, old) is None for old, new in pairwise(bound))
 
 
 def test_rule_has_valid_members() -> None:

@@ -9,7 +9,7 @@ from ratings_ledger.ledger.events.types import Ruleset, read_data
 from ratings_ledger.projections.contract import STATE_RULE_COLUMNS, Rule, State
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.registry import rule
-from ratings_ledger.projections.rulesets.versions import bind, find_kinds, read_toml, refuse_sequel
+from ratings_ledger.projections.rulesets.versions import bind, find_kinds, find_sequel_problem, read_toml
 
 GOOD = shipped_text("club-catan-elo")
 DEFAULTS = {
@@ -134,7 +134,7 @@ def test_versions_share_periods_seasons_and_entrants(old: str, new: str, member:
     before, after = (bind(read_toml(written(text))[0])[0] for text in (old, new))  # type: ignore[arg-type]
     assert before is not None
     assert after is not None
-    problem = refuse_sequel(after, before)
+    problem = find_sequel_problem(after, before)
     assert (problem and problem.key) == member
 
 

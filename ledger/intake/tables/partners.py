@@ -7,6 +7,7 @@ Winners, Team A     anna & ben   anna + ben   anna / ben
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import NoReturn
 
 from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
@@ -56,7 +57,7 @@ def _split_at(text: str, joint: str, whole: Collection[str]) -> list[str]:
     return players
 
 
-def refuse_tied_partners(text: str) -> Refused:
-    """Return the refusal of partners joined as tied players, who would be rated as opponents who drew."""
+def refuse_tied_partners(text: str) -> NoReturn:
+    """Raise `Refused` (tied-players) for partners joined as tied players, who would be rated as opponents who drew."""
     message = f"{quote(text)} are partners according to the column, not opponents who tied"
-    return Refused("tied-players", f"{message}; leave --ties out, and write a & b, a + b or a / b")
+    raise Refused("tied-players", f"{message}; leave --ties out, and write a & b, a + b or a / b")

@@ -161,7 +161,7 @@ def _wide_game(line: int, cells: Cells | Refused, columns: CsvColumns, options: 
         event = read_game(cells, columns, options)
         for name, text in cells.items():
             if name in options.team_columns and len(_tied(text, options)) > 1:
-                raise refuse_tied_partners(text)
+                refuse_tied_partners(text)
             if name in columns.places and "" in map(str.strip, _tied(text, options)):
                 joint = (*options.ties, TIE)[0]
                 told = f"{name}: {quote(text)} ties somebody with nobody; {joint} stands between names"
