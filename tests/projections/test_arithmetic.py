@@ -22,7 +22,7 @@ HEAD = """
 import math
 import random
 import numpy as np
-from ratings_ledger.projections import kit
+from ratings_ledger.projections import deterministic_math as kit
 from math import floor, sqrt, inf
 from ratings_ledger.projections.contract import (
     MISSING, exp, fixed_exp, joined, ln, logistic, power, real, root, units,
