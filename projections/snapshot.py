@@ -84,7 +84,7 @@ class Snapshot(SnapshotReader):
 
     @contextmanager
     def sides(self) -> Iterator[SideLoader]:
-        """Provide the ladders at any coordinates, to be compared; its own ones do not count.
+        """Provide a loader of the ladders at any coordinates, for comparisons. The snapshot's own ones are ignored.
 
         Raises `StoreUnavailable`.
         """
@@ -139,7 +139,7 @@ class Snapshot(SnapshotReader):
 
         ladders = self.ladders()
         for reason in (*ladders.unusable, *ladders.failed):
-            self.note(reason)  # which may be why it is the only one
+            self.note(reason)  # without this error, there might be several ladders
         rows = sorted(drop_duplicate_ladders(ladders.rows), key=lambda row: -row.games)
         return choose_only_ladder(rows, as_of=self.as_of, unscored=ladders.unscored)
 
@@ -147,7 +147,7 @@ class Snapshot(SnapshotReader):
         """Return a player and a ladder, given in either order; without a ladder, the only one that the player is on.
 
         Args:
-            is_player: with False, the name may also be the id of a game, which counts on only one ladder.
+            is_player: if False, the name may also be the id of a game that counts on only one ladder.
 
         Raises `BadArgument` if there are several candidate ladders.
         """
@@ -171,7 +171,7 @@ class Snapshot(SnapshotReader):
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | ReplayFailure]:
         """Yield the standings of the named ladders or of all, with a `ReplayFailure` in place of failed ones.
 
-        Raises before the first.
+        Errors are raised before the first item.
         """
         from ratings_ledger.projections.queries.survey import every_standings
 
@@ -237,7 +237,7 @@ class Snapshot(SnapshotReader):
             return build_balance(query.ladders.standings(query.ladder), query.ladders.coordinates, query.times)
 
     def changes(self, ladder: str) -> Iterator[PlayerChange]:
-        """Yield every change of every player's points, in the order of replay. Raises before the first."""
+        """Yield every change of every player's points, in the order of replay. Errors are raised before the first."""
         from ratings_ledger.projections.queries.history import changes
 
         with self.query(ladder) as query:
@@ -297,8 +297,8 @@ class Snapshot(SnapshotReader):
         """Return the probability of each result of a game, and the points at stake.
 
         Args:
-            sides: for each its players, or its only player.
-            home: the side that plays at home; by default none does.
+            sides: for each side, its players or its only player.
+            home: the side that plays at home; by default neither does.
             numbers: custom numbers of the game that the rule reads, by name.
 
         Raises `BadArgument` for sides that cannot play each other, and `CannotPredict` if the rule gives no
@@ -373,10 +373,10 @@ class Snapshot(SnapshotReader):
         """Return the changes of a player's points since the last published list, or since their start, line by line.
 
         Args:
-            last: the number of games and adjustments with lines of their own; one line sums all earlier ones.
+            last: the number of latest games and adjustments to list one by one; one line sums all earlier ones.
 
         Returns:
-            The statement; None on lists, whose points are not a sum of changes.
+            The statement, or None on a list, because its points are not a sum of changes.
         """
         from ratings_ledger.projections.diff.statements import build_statement
 
@@ -437,7 +437,7 @@ class Snapshot(SnapshotReader):
         with self.survey() as survey:
             return compute_other_result(survey, game_id, places)
 
-    # -- what was published and decided; of the coordinates only `known_at` counts, unless a method says otherwise
+    # -- published lists and decisions; only `known_at` of the coordinates counts, unless a method says otherwise
 
     def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
         """Return the published list of a ladder, for the latest time or for `as_of`, as recorded in its events.
@@ -456,7 +456,9 @@ class Snapshot(SnapshotReader):
                 ranking = add_visible_states(ranking, known)
             rows = [row for row in ranking.rows if not players or row.player in names][: limit or None]
             source = Publication(entry.position, entry.event_id, entry.recorded_at, entry.by)
-            remark = f"Published at position {entry.position} by {entry.by}, {times.stated(entry.recorded_at)}."
+            remark = (
+                f"Published at position {entry.position} by {entry.by}, {times.format_with_zone(entry.recorded_at)}."
+            )
             at = Coordinates(entry.as_of, entry.known_at, None)
             return build_standings(ranking, rows, at, times, remark, source)
 
@@ -493,7 +495,7 @@ class Snapshot(SnapshotReader):
 
         with self.log() as log:
             if not 1 <= position <= log.position:
-                message = f"there is no position {position}; the log as it is asked ends at {log.position}"
+                message = f"there is no position {position}; at these coordinates the log ends at {log.position}"
                 raise Unknown("event-unknown", message)
             cache = self._cache.empty_copy()
             before, after = (cache.load_checked(log.connection, end) for end in (position - 1, position))
@@ -523,9 +525,9 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def telling_positions(self) -> frozenset[int]:
-        """Return the positions of the events that may have moved players who were not in a game.
+        """Return the positions of the events that may have changed the points of players who did not play.
 
-        These are decisions, and games that end before a list that had already been published.
+        These are decisions, and games that ended before a list that had been published by then.
         """
         from ratings_ledger.projections.diff.telling_events import find_telling_positions
 
@@ -533,7 +535,7 @@ class Snapshot(SnapshotReader):
             ladders = self._load_ladders(log.connection, log.position, lazily=True).at(None)
             return find_telling_positions(log.connection, ladders)
 
-    # -- what is recorded
+    # -- recorded events
 
     def rulesets(self) -> AllRulesets:
         """Return the published versions, and which of them score games that end now. Only `known_at` counts."""
@@ -553,7 +555,7 @@ class Snapshot(SnapshotReader):
             return ruleset_state(log.connection, name, log.position, log.times)
 
     def leagues(self) -> AllLeagues:
-        """Return the leagues with their states and winners."""
+        """Return all leagues with their states and winners."""
         from ratings_ledger.projections.queries.leagues import all_leagues
 
         with self.survey() as survey:
@@ -570,7 +572,7 @@ class Snapshot(SnapshotReader):
             return load_league(survey, name)
 
     def clock(self, game_id: str, at: int | None = None) -> ClockState:
-        """Return every timer of a game at the server's time `at`, in milliseconds, by default at the last event.
+        """Return every timer of a game at the server's time `at` (milliseconds), by default that of the last event.
 
         Only `known_at` counts. Raises `Unknown` for a game without a clock, or one that had not been started.
         """
@@ -729,7 +731,7 @@ class Snapshot(SnapshotReader):
                 hint = names.similar("game", subject) or names.similar("player", subject, people.current)
             return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, hint=hint, times=log.times)
 
-    # -- the last events that an answer depends on: with `known_at` there, it is the same
+    # -- the last event that an answer depends on: `known_at` that event's position gives the same answer
 
     @retry_on_damaged_cache
     def last_event(self, ladder: str, player: str | None = None) -> LastEvent:

@@ -136,7 +136,7 @@ def _describe_step(times: Times, row: Change) -> str:
     change, after = render.format_decimal(row.change, signed=True), render.format_decimal(row.after)
     if row.state is not ABSENT:
         after = format_rating(after, row.state, is_provisional=row.provisional is True)
-    return f"{row.game_id or row.reason}, {times.minute(row.occurred_at)}: {change}, {after}"
+    return f"{row.game_id or row.reason}, {times.format_minute(row.occurred_at)}: {change}, {after}"
 
 
 def _build_title(what: str, players: Iterable[str], ladder: str) -> str:
@@ -153,5 +153,5 @@ def _describe_ends(answers: Mapping[str, History | Ranks], lines: Sequence[Serie
     """Return the final value of each player, and its coordinates."""
     first = next(iter(answers.values()))
     ends = ", ".join(f"{line.label} {render.format_decimal(line.points[-1].value)}" for line in lines)
-    played = "" if first.at.as_of is None else f", played up to {first.times.stated(first.at.as_of)}"
+    played = "" if first.at.as_of is None else f", played up to {first.times.format_with_zone(first.at.as_of)}"
     return f"At the end: {ends}{spread}. Known at position {first.at.known_at}{played}."

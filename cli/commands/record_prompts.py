@@ -241,7 +241,7 @@ def _print_proposal(plan: Proposal, event: dict[str, Any], times: Times) -> None
         render.note(format_rejection(rejection))
     if plan.is_refused:
         return
-    when = times.played_stated(moment(parse_instant(event["occurred_at"])))
+    when = times.format_played_with_zone(moment(parse_instant(event["occurred_at"])))
     render.echo()
     render.print_hanging(render.plain(f"{data['game']}, {when}, id {data['game_id']}"), 2)
     render.print_hanging(render.plain(describe_outcome(data)), 2)

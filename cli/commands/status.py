@@ -75,5 +75,5 @@ def _problems(
         ended = known.ended
         # a night leaves the outcome of its parts to them, so that redoing a part by hand ends the alarm
         if ended is not None and ended.has_failed and (kind != "nightly" or ended.result == LOST):
-            at = state.times.second(ended.finished or ended.started)
+            at = state.times.format_second(ended.finished or ended.started)
             yield HealthProblem("failed", f"the last {kind} failed ({at}): {ended.message}")

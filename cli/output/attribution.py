@@ -41,7 +41,9 @@ def print_attribution(attribution: PointsAttributed) -> None:
     points = render.format_column([attribution.start if end.points is None else end.points for end in ends], 6)
     for name, value, end in zip(("from", "to  "), points, ends, strict=True):
         absent = " (not on it yet: the start)" if end.points is None else ""
-        render.print_hanging(f"{name}  {value}{absent}  {ComparedSide(end.at).describe(attribution.times.stated)}", 6)
+        render.print_hanging(
+            f"{name}  {value}{absent}  {ComparedSide(end.at).describe(attribution.times.format_with_zone)}", 6
+        )
     render.echo()
     if not attribution.causes:
         render.echo("Nothing changed their points.")
@@ -59,5 +61,5 @@ def print_attribution(attribution: PointsAttributed) -> None:
     for cause in attribution.causes:
         if cause.position is not None and cause.recorded_at is not None:
             why = f": {cause.reason}" if cause.reason else ""
-            when = attribution.times.stated(cause.recorded_at)
+            when = attribution.times.format_with_zone(cause.recorded_at)
             render.print_hanging(render.plain(f"{cause.position:8}  recorded {when} by {cause.by}{why}"), 10)

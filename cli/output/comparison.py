@@ -46,7 +46,7 @@ def print_differences(comparison: Differences) -> None:
         render.echo("\n" * bool(number), nl=False)
         render.echo(short_name(difference.ladder))
         for name, side in (("A", difference.a), ("B", difference.b)):
-            render.print_hanging(f"{name}  {side.describe(comparison.times.stated)}", 3)
+            render.print_hanging(f"{name}  {side.describe(comparison.times.format_with_zone)}", 3)
         if difference.rows:
             render.echo()
             print_effects(sorted(difference.rows, key=_rank_key))

@@ -21,7 +21,7 @@ def count_concerned(decisions: Decisions) -> int:
 
 def build_decisions_page(decisions: Decisions) -> Page:
     """Return the page: what was decided, what each decision did, and whose points changed by what."""
-    first, last = map(decisions.times.stated, decisions.recorded)
+    first, last = map(decisions.times.format_with_zone, decisions.recorded)
     ladders = render.count(
         len({share.ladder for share in drop_duplicate_ladders(decisions.shares) if share.is_decided}), "ladder"
     )
@@ -65,7 +65,7 @@ def _decision_cells(decision: Decision, times: Times) -> tuple[str, str, str, st
     descriptions = "; ".join([*decision.descriptions, *([f"and {more:,} more"] if more else [])])
     count = f"{len(decision.positions):,} " if len(decision.positions) > 1 else ""
     return (
-        times.minute(decision.recorded_at),
+        times.format_minute(decision.recorded_at),
         decision.by,
         f"{count}{decision.verb}: {descriptions}",
         decision.reason or "",

@@ -36,7 +36,7 @@ def _term_rows(explanation: GameExplanation) -> Iterator[list[render.Cell]]:
 
 def print_game(explanation: GameExplanation) -> None:
     """Print a heading, and for each player the points before and after with the terms in between."""
-    played = f", played {explanation.times.played_stated(explanation.occurred_at)}"
+    played = f", played {explanation.times.format_played_with_zone(explanation.occurred_at)}"
     under = f", under {explanation.ruleset}" if explanation.ruleset else ""
     print_heading(
         f"{render.plain(explanation.game_id)} on {short_name(explanation.ladder)}",
@@ -55,7 +55,9 @@ def print_game(explanation: GameExplanation) -> None:
     if explanation.sets is not ABSENT:
         render.print_hanging(f"Sets {render.plain(explanation.sets)}.", 2)
     if explanation.period is not ABSENT:
-        since, to = (explanation.times.minute(instant) for instant in (explanation.period.since, explanation.period.to))
+        since, to = (
+            explanation.times.format_minute(instant) for instant in (explanation.period.since, explanation.period.to)
+        )
         early = "" if explanation.period.closed_now is ABSENT else ", as if that closed now"
         render.print_hanging(f"Scored with its rating period, from {since} to {to}{early}.", 2)
     if sentence := _describe_duel(explanation.players):
@@ -167,7 +169,7 @@ def _point_parts(
         yield "start", explanation.start, ""
     for game in explanation.games:
         cause = "adjusted" if game.cause is ABSENT else game.cause
-        when = explanation.times.played(game.occurred_at)
+        when = explanation.times.format_played(game.occurred_at)
         yield (
             game.game_id or cause,
             game.change,

@@ -49,7 +49,7 @@ def print_history(history: History) -> None:
         render.echo(render.sparkline([rows[0].before, *(row.after for row in rows)]))
     render.echo()
     columns: dict[str, Sequence[render.Cell]] = {
-        history.times.column("played"): [history.times.played(row.occurred_at) for row in rows],
+        history.times.name_column("played"): [history.times.format_played(row.occurred_at) for row in rows],
         "game": [_name_change(row) for row in rows],
         "place": [_format_place(row, history.player) for row in rows],
         "before": render.format_column([row.before for row in rows]),

@@ -50,7 +50,7 @@ def _describe_periods(period: PeriodImpact, times: Times) -> Iterator[str]:
     if period.closed:
         yield f"{ladder}: {render.count(period.closed, 'rating period')} closed, as the time for it has come."
     if period.waiting and period.closes_at is not None:
-        end = times.stated(period.closes_at)
+        end = times.format_with_zone(period.closes_at)
         yield f"{ladder}: {render.count(period.waiting, 'game')} to be scored when the rating period ends, {end}."
 
 
@@ -112,5 +112,5 @@ def name_list(published: DifferingList, times: Times) -> str:
     return (
         short_name(published.ladder)
         if published.as_of is None
-        else f"{short_name(published.ladder)} as of {times.stated(published.as_of)}"
+        else f"{short_name(published.ladder)} as of {times.format_with_zone(published.as_of)}"
     )

@@ -107,13 +107,13 @@ def _list_lines(lines: Sequence[int]) -> str:
 
 def _print_games(file: PreviewedFile, times: Times, several: bool) -> None:
     """Print the first games of a file, with their kinds if there are several, and with ids that are not days."""
-    played = [times.played(game.occurred_at) for game in file.first_games]
+    played = [times.format_played(game.occurred_at) for game in file.first_games]
     columns: dict[str, list[render.Cell]] = {"line": [game.line for game in file.first_games]}
     if several:
         columns["game"] = [game.game["game"] for game in file.first_games]
     if file.read is None or not file.read.is_numbered:
         columns["id"] = [game.game["game_id"] for game in file.first_games]
-    columns[times.column("played")] = [*played]
+    columns[times.name_column("played")] = [*played]
     columns["result"] = [_format_result(game) for game in file.first_games]
     render.print_table([*columns], [*zip(*columns.values(), strict=True)], right=("line",))
     if (more := file.games - len(file.first_games)) > 0:
@@ -135,7 +135,7 @@ def _format_result(game: PreviewedGame) -> str:
 def _describe_counts(preview: Preview, times: Times) -> Iterator[str]:
     """Yield the contents of all files, in words."""
     if preview.first_played is not None and preview.last_played is not None:
-        first, last = (times.minute(at)[:10] for at in (preview.first_played, preview.last_played))
+        first, last = (times.format_minute(at)[:10] for at in (preview.first_played, preview.last_played))
         numbers_by_game = preview.games_by_name
         listed = ", ".join(f"{number:,} {name}" for name, number in numbers_by_game.items())
         of = f" of {next(iter(numbers_by_game))}" if len(numbers_by_game) == 1 else f" ({listed})"

@@ -44,12 +44,12 @@ def print_league(league: LeagueState) -> None:
         lines = [
             (
                 game.game_id,
-                "open" if game.played is None else league.times.played(game.played),
+                "open" if game.played is None else league.times.format_played(game.played),
                 ", ".join(map(render.csv_item, game.seats)),
             )
             for game in league.games
         ]
-        render.print_table(("game", league.times.column("played"), "players by seat"), lines)
+        render.print_table(("game", league.times.name_column("played"), "players by seat"), lines)
 
 
 def print_unmet_csv(unmet: UnmetOpponents) -> None:

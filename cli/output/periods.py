@@ -17,7 +17,7 @@ def print_waiting(period: PeriodState | Absent, at: Coordinates, times: Times, c
     """
     if period is ABSENT or period.closes_at is None:
         return
-    games, end = render.count(period.open_games, "game"), times.stated(period.closes_at)
+    games, end = render.count(period.open_games, "game"), times.format_with_zone(period.closes_at)
     if period.closed_now:
         render.print_hanging(f"As if rating periods closed now: {games} included; the first period ends {end}.", 2)
         return
@@ -27,7 +27,7 @@ def print_waiting(period: PeriodState | Absent, at: Coordinates, times: Times, c
 
 def print_open_period(last: datetime, at: Coordinates, times: Times, command: str) -> None:
     """Print when an open period ends, and the command that shows it as if it were closed."""
-    render.print_hanging(f"It ends {times.stated(last)}. {_describe_command(last, at, times, command)}", 2)
+    render.print_hanging(f"It ends {times.format_with_zone(last)}. {_describe_command(last, at, times, command)}", 2)
 
 
 def _describe_command(last: datetime, at: Coordinates, times: Times, command: str) -> str:

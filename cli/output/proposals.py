@@ -260,7 +260,7 @@ def _print_publication(outcome: ListOutcome) -> None:
         render.note(format_rejection(outcome.imported.rejected[-1]))
         return
     did = "would be published" if outcome.dry_run else f"is published at position {outcome.position}"
-    as_of = f", played up to {outcome.times.stated(outcome.at.as_of)}" if outcome.at.as_of is not None else ""
+    as_of = f", played up to {outcome.times.format_with_zone(outcome.at.as_of)}" if outcome.at.as_of is not None else ""
     count = 0 if outcome.row_count is ABSENT else outcome.row_count
     rows = render.count(count, "row")
     if outcome.ranked < count:
@@ -271,7 +271,9 @@ def _print_publication(outcome: ListOutcome) -> None:
 def print_undone(outcome: UndoOutcome) -> None:
     """Print what is undone, or why it is not, and the impact."""
     events = ", ".join(f"{number:,} {name}" for name, number in outcome.types.items())
-    render.echo(f"recorded by {render.plain(outcome.by)}, {outcome.times.stated(outcome.recorded_at)}: {events}")
+    render.echo(
+        f"recorded by {render.plain(outcome.by)}, {outcome.times.format_with_zone(outcome.recorded_at)}: {events}"
+    )
     render.print_hanging(f"  {render.plain(outcome.what)}", 4)
     if outcome.newer is not None:
         position, by = outcome.newer

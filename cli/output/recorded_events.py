@@ -50,8 +50,8 @@ def print_games(games: RecordedGames) -> None:
     if games.game_id is not None:
         _print_game(games.rows[0], games.times)
         return
-    header = ["position", games.times.column("played"), *GAMES[2:]]
-    rows = [[game.position, games.times.played(game.occurred_at), *_game_cells(game)] for game in games.rows]
+    header = ["position", games.times.name_column("played"), *GAMES[2:]]
+    rows = [[game.position, games.times.format_played(game.occurred_at), *_game_cells(game)] for game in games.rows]
     idle = {"game": 1, "group": 0}
     columns = [
         column
@@ -82,7 +82,9 @@ def _print_game(game: RecordedGame, times: Times) -> None:
     member_names = [name for participant in participants for name in participant]
     header = [*dict.fromkeys(["player", *member_names])]
     voided = " (voided)" if game.voided is True else ""
-    render.echo(f"played {times.played_stated(game.occurred_at)}, recorded at position {game.position}{voided}\n")
+    render.echo(
+        f"played {times.format_played_with_zone(game.occurred_at)}, recorded at position {game.position}{voided}\n"
+    )
     render.print_table(("what", "value"), [(name, str(value)) for name, value in members.items()])
     render.echo()
     rows = [[_cell(participant.get(name)) for name in header] for participant in participants]
@@ -117,14 +119,16 @@ def print_events(events: RecordedEvents) -> None:
     rows = [
         (
             event.event["position"],
-            events.times.minute(event.event["recorded_at"]) if "recorded_at" in event.event else "",
+            events.times.format_minute(event.event["recorded_at"]) if "recorded_at" in event.event else "",
             event.event.get("by"),
             event.event["type"],
             _describe_event(event, events.times),
         )
         for event in events.rows
     ]
-    render.print_table(("position", events.times.column("recorded"), "by", "type", "what"), rows, right=("position",))
+    render.print_table(
+        ("position", events.times.name_column("recorded"), "by", "type", "what"), rows, right=("position",)
+    )
     _note_older(events.older)
 
 

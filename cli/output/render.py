@@ -299,7 +299,7 @@ def print_heading(subject: str, more: str, at: Coordinates, times: Times, played
     else:
         print_title(subject, f"{more}, {known}")
     if played or at.as_of is not None:
-        print_hanging(played or f"played up to {times.second(at.as_of or 0)}", 2)
+        print_hanging(played or f"played up to {times.format_second(at.as_of or 0)}", 2)
     if at.rules is not None:
         ruleset_id, _, _ = at.rules.partition("@")
         print_hanging(f"all games of {ruleset_id} under {at.rules} (--rules)", 2)

@@ -74,12 +74,12 @@ def print_ruleset(found: RulesetState) -> None:
             version.until if isinstance(version.until, str) else "",
             version.version,
             version.position,
-            times.minute(version.recorded_at),
+            times.format_minute(version.recorded_at),
             version.by,
         )
         for version in (*found.timeline, *found.never_in_force)
     ]
-    header = ("from", "until before", "version", "position", times.column("recorded"), "by")
+    header = ("from", "until before", "version", "position", times.name_column("recorded"), "by")
     render.print_table(header, rows, right=("position",))
     for version in found.never_in_force:
         render.print_hanging(f"Version {version.version} is never in force: {version.why}.", 2)

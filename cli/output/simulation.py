@@ -44,7 +44,7 @@ def print_simulation(simulation: Simulation) -> None:
         f"All games under {name}, as if in force from the start", f", known at position {simulation.at.known_at}"
     )
     if simulation.at.as_of is not None:
-        render.echo(f"played up to {simulation.times.stated(simulation.at.as_of)}")
+        render.echo(f"played up to {simulation.times.format_with_zone(simulation.at.as_of)}")
     render.echo("Nothing is recorded.")
     if len(simulation.variants) > 1:
         _print_variants(simulation.variants)

@@ -67,7 +67,11 @@ def print_standings(standings: Standings) -> None:
         render.note(f"No player is on {short_name(standings.ladder)} before its first rating period closes.")
         return
     if not standings.rows:
-        until = "" if standings.at.as_of is None else f" played up to {standings.times.stated(standings.at.as_of)}"
+        until = (
+            ""
+            if standings.at.as_of is None
+            else f" played up to {standings.times.format_with_zone(standings.at.as_of)}"
+        )
         why = f": no game{until} counts on it (why one does not: ratings explain GAME {short_name(standings.ladder)})"
         render.note(render.plain(f"No player is on this ladder{'' if standings.games else why}."))
         return

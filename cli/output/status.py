@@ -53,7 +53,7 @@ def _status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | in
     times, live = state.times, state.generation
     recorded: str | None = None
     if state.recorded_at is not None:
-        recorded = state.recorded_at if csv else times.second(state.recorded_at)
+        recorded = state.recorded_at if csv else times.format_second(state.recorded_at)
     yield from (("ledger", state.ledger), ("id", state.ledger_id))
     yield "head", state.head if csv else f"{state.position}"
     if state.zone:
@@ -77,7 +77,7 @@ def _status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | in
         if known.last_failure is not None and not known.last.has_failed:
             yield f"last failed {kind}", ": ".join(filter(None, known.last_failure.describe(times)))
     for ahead in state.dated_ahead:
-        yield "dated after now", f"{ahead.name}: {times.second(ahead.dated)}; {ahead.remedy}"
+        yield "dated after now", f"{ahead.name}: {times.format_second(ahead.dated)}; {ahead.remedy}"
     for missing in state.rules_missing:
         yield "rule missing", f"{missing.ruleset} needs the rule {missing.rule}, which is not installed"
     yield from _stale_rows(state)
@@ -108,5 +108,5 @@ def _describe_generation(generation: Generation, times: Times) -> str:
     ladders = render.count(generation.ladders, "ladder")
     return (
         f"{'live, ' * generation.live}position {generation.position}, {ladders}{built}, "
-        f"{times.second(generation.finished_at)}"
+        f"{times.format_second(generation.finished_at)}"
     )

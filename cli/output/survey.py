@@ -30,7 +30,7 @@ def print_all_lists_csv(lists: AllLists) -> None:
 def print_ladders(ladders: AllLadders) -> None:
     """Print the ladders, or why there are none."""
     if not ladders.rows and ladders.asked is not None and ladders.at.as_of is not None:
-        render.note(f"No ladder has a game played up to {ladders.times.stated(ladders.at.as_of)}.")
+        render.note(f"No ladder has a game played up to {ladders.times.format_with_zone(ladders.at.as_of)}.")
         return
     if not ladders.rows:
         sentence = describe_no_games(ladders.unscored)
@@ -39,10 +39,15 @@ def print_ladders(ladders: AllLadders) -> None:
     distinct = drop_duplicate_ladders(ladders.rows)
     _print_heading(ladders, render.count(len(distinct), "ladder"), [row.as_of for row in distinct])
     rows = [
-        (short_name(row.ladder), row.players, row.games, ladders.times.played(row.last_game) if row.last_game else "")
+        (
+            short_name(row.ladder),
+            row.players,
+            row.games,
+            ladders.times.format_played(row.last_game) if row.last_game else "",
+        )
         for row in distinct
     ]
-    header = ("ladder", "players", "games", ladders.times.column("last game"))
+    header = ("ladder", "players", "games", ladders.times.name_column("last game"))
     render.print_table(header, rows, right=("players", "games"))
 
 
@@ -89,14 +94,14 @@ def _print_published(lists: AllLists) -> None:
     rows = [
         (
             short_name(row.ladder),
-            "its end" if row.as_of is None else times.minute(row.as_of),
-            times.minute(row.recorded_at),
+            "its end" if row.as_of is None else times.format_minute(row.as_of),
+            times.format_minute(row.recorded_at),
             row.by,
             row.players,
         )
         for row in lists.published
     ]
-    header = ("list", times.column("played up to"), "published", "by", "players")
+    header = ("list", times.name_column("played up to"), "published", "by", "players")
     render.print_table(header, rows, right=("players",))
     render.print_hanging(
         f"\nOne of them: ratings standings {shlex.quote(short_name(lists.published[-1].ladder))} --as-published", 2
@@ -124,7 +129,7 @@ Many = AllLadders | AllLists | PlayerStatistics
 def _print_heading(found: Many, subject: str, until: Sequence[datetime | None]) -> None:
     """Print what a table of several rulesets is about; a date ends at another instant in each of their zones."""
     moments = {moment for moment in until if moment is not None}
-    ends = [found.times.second(moment) for moment in moments]
+    ends = [found.times.format_second(moment) for moment in moments]
     played = ends[0] if len(ends) == 1 else f"{found.asked} in the time zone of each ruleset"
     print_heading(subject, "", found.at, found.times, f"played up to {played}" if ends else None)
     render.echo()

@@ -86,7 +86,7 @@ def _describe_open_periods(ladder: str, closed: ClosedPeriods, now: int, times: 
     is_over = closed.closes_at < now
     problem = (
         f"{count(closed.open_games, 'game')} of {ladder} in rating periods that are not closed; the first "
-        f"{'ended' if is_over else 'ends'} {times.stated(closed.closes_at)}"
+        f"{'ended' if is_over else 'ends'} {times.format_with_zone(closed.closes_at)}"
     )
     remedies = []
     if closed.until is not None and not is_whole:

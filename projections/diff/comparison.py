@@ -300,11 +300,11 @@ class SideLoader:
         """
         facts, ruleset_id = self.facts(at.known_at), parse_name(ladder).ruleset_id
         if ruleset_id not in facts.rulesets and ruleset_id not in facts.unusable:
-            return Side(ComparedSide(at.of(facts), None), RankedState(facts, None))
+            return Side(ComparedSide(at.with_left_out(facts), None), RankedState(facts, None))
         # one replay serves all published lists of the ladder, because each is a prefix of it
         ladders = self.ladders(at._replace(as_of=None)).for_ladder(ladder)
         ranking = ladders.rank_at(ladders.trace(ladder), at.as_of)
-        return Side(ComparedSide(at.of(facts), ranking.ruleset), RankedState(ladders.facts, ranking))
+        return Side(ComparedSide(at.with_left_out(facts), ranking.ruleset), RankedState(ladders.facts, ranking))
 
     def find_as_of(self, published: PublishedList) -> int | None:
         """Return the `as_of` at which to recompute a published list for comparison."""

@@ -1,13 +1,13 @@
 """Coordinates of an answer on the three axes, and how users write and read points in time.
 
     2024-12-31            the end of that day in a zone, or its start for an option that means a start
-    2024-12, 2024         the end of that month or year, or its start; a number is a position where one may stand
+    2024-12, 2024         the end of that month or year, or its start; options that take positions read 2024 as one
     2024-12-31T12:00Z     that instant
     217                   a position in the log, for options about what was known
 
 Instants are shown in the ledger's home zone, or in UTC without one: 2024-12-31T23:30:00Z is 2025-01-01 00:30 in a
-ledger at home in Europe/Berlin, in a column "played (Berlin)". A function `note` receives remarks on unusual but
-correct answers.
+ledger whose home zone is Europe/Berlin, in a column "played (Berlin)". A function `note` receives remarks on unusual
+but correct answers.
 
 A comparison takes each set of coordinates as one text: `now`, `published`, `217`, `2024-12-31`, or parts separated by
 commas, such as `as-of=2024-12-31,rules=club-catan-elo@2`. A bare position or time refers to the log, as in --known-at.
@@ -45,10 +45,10 @@ Note = Callable[[str], None]
 
 
 class Coordinates(NamedTuple):
-    """Coordinates on the three axes: played time, log position, and the version (ID@VERSION) that scores everything.
+    """Coordinates on the three axes: time of play, log position, and the version (ID@VERSION) that scores everything.
 
-    None means no limit, or the rulesets' own timelines. `left_out` are the positions of invalid events, which do not
-    count.
+    `as_of` is in microseconds since 1970. None means no limit, or the rulesets' own timelines. `left_out` lists the
+    positions of invalid events, which are ignored.
     """
 
     as_of: int | None
@@ -66,23 +66,23 @@ class Coordinates(NamedTuple):
         as_of = None if self.as_of is None else format_instant(self.as_of)
         return {"as_of": as_of, "known_at": self.known_at, "rules": self.rules}
 
-    def stated(self) -> dict[str, Any]:
-        """Return the coordinates as JSON members: the axes, and the events left out, if any."""
+    def to_members(self) -> dict[str, Any]:
+        """Return the coordinates as JSON members: the axes, and the ignored events, if any."""
         return {**self.axes(), **({"left_out": list(self.left_out)} if self.left_out else {})}
 
-    def named(self) -> dict[str, datetime | int | str | None]:
-        """Return the three axes with times as `datetime`."""
+    def axes_with_datetimes(self) -> dict[str, datetime | int | str | None]:
+        """Return the three axes by name, with `as_of` as a `datetime`."""
         return {"as_of": self.until, "known_at": self.known_at, "rules": self.rules}
 
     def __repr__(self) -> str:
-        """Return the three axes, without any that limits nothing."""
+        """Return the three axes, except those that limit nothing."""
         limits = [f"known_at={self.known_at}"] + ([] if self.rules is None else [f"rules={self.rules!r}"])
         as_of = [] if self.as_of is None else [f"as_of='{format_instant(self.as_of)}'"]
         left_out = [f"left_out={self.left_out}"] if self.left_out else []
         return f"Coordinates({', '.join(as_of + limits + left_out)})"
 
-    def of(self, facts: Facts) -> Coordinates:
-        """Return the same coordinates with the events that these facts leave out."""
+    def with_left_out(self, facts: Facts) -> Coordinates:
+        """Return the same coordinates with the positions of the invalid events that the facts ignore."""
         return self._replace(left_out=tuple(facts.left_out))
 
 
@@ -92,9 +92,11 @@ _NOON = re.compile(r"(\d{4}-\d\d-\d\d) 12:00:00(?:\.000000)?(?:Z|[+-]\d\d:\d\d)?
 class Times(NamedTuple):
     """The format of a ledger's instants, and the zone in which days end.
 
-    `home` is the name of the home zone. A date without a time is recorded as noon in the home zone of its time, or in
-    UTC without one. `noons` are all zones that this may have been, by default `home` or UTC. A game at exactly such an
-    instant is shown with its day only.
+    `home` is the name of the home zone. A date without a time is recorded as noon in the current home zone, or in UTC
+    without one. `noons` lists all zones used for that so far, by default `home` or UTC. A game at noon in such a zone
+    is shown with its day only.
+
+    An instant is given in microseconds since 1970, as recorded text, or as a `datetime`.
     """
 
     home: str | None = None
@@ -105,42 +107,44 @@ class Times(NamedTuple):
         """Return the name of the display zone."""
         return self.home or "UTC"
 
-    def column(self, word: str) -> str:
-        """Return the header of a column of times, with the short name of the zone."""
+    def name_column(self, word: str) -> str:
+        """Return the header of a column of times, with the short name of the zone: "played (Berlin)"."""
         return f"{word} ({self.zone.rpartition('/')[2].replace('_', ' ')})"
 
-    def minute(self, instant: int | str | datetime) -> str:
-        """Return the day and the minute of an instant, given in microseconds, as recorded text or as a `datetime`."""
-        return self._local(instant)[:16]
+    def format_minute(self, instant: int | str | datetime) -> str:
+        """Format an instant as day and minute, without the zone."""
+        return self._format_local(instant)[:16]
 
-    def second(self, instant: int | str | datetime) -> str:
-        """Return an instant to the second, with the zone."""
-        return f"{self._local(instant)[:19]} {self.zone}"
+    def format_second(self, instant: int | str | datetime) -> str:
+        """Format an instant to the second, with the zone."""
+        return f"{self._format_local(instant)[:19]} {self.zone}"
 
-    def stated(self, instant: int | str | datetime) -> str:
-        """Return an instant to the minute, with the zone."""
-        return f"{self.minute(instant)} {self.zone}"
+    def format_with_zone(self, instant: int | str | datetime) -> str:
+        """Format an instant to the minute, with the zone."""
+        return f"{self.format_minute(instant)} {self.zone}"
 
-    def played(self, instant: int | str | datetime) -> str:
-        """Return when a game was played: the day and the minute, or only the day if no time was recorded.
+    def format_played(self, instant: int | str | datetime) -> str:
+        """Format the time of a game as day and minute, or as the day only if no time was recorded.
 
-        >>> Times("Europe/Berlin").played("2024-11-22T11:00:00.000000Z"), Times().played("2024-11-22T11:00:00.000000Z")
+        >>> noon = "2024-11-22T11:00:00.000000Z"
+        >>> Times("Europe/Berlin").format_played(noon), Times().format_played(noon)
         ('2024-11-22', '2024-11-22 11:00')
         """
-        return self.day_alone(instant) or self.minute(instant)
+        return self.format_day_alone(instant) or self.format_minute(instant)
 
-    def played_stated(self, instant: int | str | datetime) -> str:
-        """Return when a game was played as `played` does, with the zone if there is a minute."""
-        return self.day_alone(instant) or self.stated(instant)
+    def format_played_with_zone(self, instant: int | str | datetime) -> str:
+        """Format the time of a game like `format_played`, with the zone unless only the day is known."""
+        return self.format_day_alone(instant) or self.format_with_zone(instant)
 
-    def day_alone(self, instant: int | str | datetime) -> str | None:
-        """Return the day of a game if no time was recorded, else None."""
+    def format_day_alone(self, instant: int | str | datetime) -> str | None:
+        """Format the day of a game for which no time was recorded; return None for all other games."""
         for zone in self.noons or (self.zone,):
-            if noon := _NOON.fullmatch(Times(None if zone == "UTC" else zone)._local(instant)):
+            if noon := _NOON.fullmatch(Times(None if zone == "UTC" else zone)._format_local(instant)):
                 return noon[1]
         return None
 
-    def _local(self, instant: int | str | datetime) -> str:
+    def _format_local(self, instant: int | str | datetime) -> str:
+        """Format an instant in the display zone, to the last recorded digit."""
         if isinstance(instant, datetime):
             instant = instant.isoformat(timespec="microseconds").replace("+00:00", "Z")
         if self.home is None:
@@ -174,9 +178,9 @@ def load_times(connection: Connection) -> Times:
 
 
 def resolve_known_at(connection: Connection, known_at: str | int | None, time_zone: str | None, note: Note) -> int:
-    """Return the log position for `known_at`; a date or month means its end in a zone, by default the ledger's.
+    """Return the log position that `known_at` means: by default the last one.
 
-    Raises `BadArgument`.
+    A date, month or year means its end in a zone, by default the ledger's home zone. Raises `BadArgument`.
     """
     newest = head(connection)
     if known_at is None:
@@ -186,50 +190,48 @@ def resolve_known_at(connection: Connection, known_at: str | int | None, time_zo
     text = str(known_at)
     if is_position := text.isascii() and text.isdigit():
         if len(text) > 18 or int(text) > newest.position:
-            raise BadArgument(_behind_end(newest.position, text), "known_at")
+            raise BadArgument(_describe_end_of_log(newest.position, text), "known_at")
         if int(text):
             return int(text)
     times, position = load_times(connection), 0
     if not is_position:
-        instant = _end(text, time_zone or times.zone, "known_at", ", nor a position of the log")
+        instant = _parse_end(text, time_zone or times.zone, "known_at", ", nor a position of the log")
         position = position_known_at(connection, instant)
-        if instant > newest.recorded_at and _lies_ahead(text, time_zone or times.zone):
-            last = times.second(newest.recorded_at)
+        if instant > newest.recorded_at and _is_in_future(text, time_zone or times.zone):
+            last = times.format_second(newest.recorded_at)
             note(f"the last event was recorded at {last}; nothing is known from after it")
     if position == 0:
-        first = times.second(recorded_at(connection, 1))
+        first = times.format_second(recorded_at(connection, 1))
         raise BadArgument(f"nothing is known from before position 1, which was recorded at {first}", "known_at")
     return position
 
 
 def resolve_since(connection: Connection, since: str | None) -> int:
-    """Return the log position just before the first event from `since` on; a date or month means its start in the
-    ledger's zone.
+    """Return the log position just before the first event from `since` on.
 
-
-    Raises `BadArgument`.
+    A date, month or year means its start in the ledger's home zone. Raises `BadArgument`.
     """
     if since is None:
         return 0
     newest = head(connection).position
     if since.isascii() and since.isdigit():
         if len(since) > 18 or int(since) > newest:
-            raise BadArgument(_behind_end(newest, since), "since")
+            raise BadArgument(_describe_end_of_log(newest, since), "since")
         return max(0, int(since) - 1)
     instant = parse_since(since, load_times(connection).zone, ", nor a position of the log")
     return position_known_at(connection, instant - 1)
 
 
-def _behind_end(end: int, text: str) -> str:
-    """Return the message for a number behind the end of the log, with a hint if it looks like a year."""
+def _describe_end_of_log(end: int, text: str) -> str:
+    """Return the message for a position after the end of the log, with a hint if the number looks like a year."""
     year = f"; for a year, name a day, such as {text}-12-31" if len(text) == 4 and text[0] in "12" else ""
     return f"the log ends at position {end}, before {text:.20}{year}"
 
 
 def parse_since(since: str, time_zone: str, nor: str = "", argument: str = "since") -> int:
-    """Return the instant for `since`, or another argument, in a zone; a date, month or year means its start.
+    """Return the instant that `since`, or another argument, means in a zone; a date, month or year means its start.
 
-    `nor` names the other accepted forms in the message. Raises `BadArgument`.
+    `nor` adds the other accepted forms to the message. Raises `BadArgument`.
     """
     try:
         return read_from(since, time_zone)
@@ -238,30 +240,32 @@ def parse_since(since: str, time_zone: str, nor: str = "", argument: str = "sinc
 
 
 def parse_as_of(as_of: str | None, time_zone: str, argument: str = "as_of") -> int | None:
-    """Return the instant for `as_of`, or another argument, in a zone; a date, month or year means its end.
+    """Return the instant that `as_of`, or another argument, means in a zone; a date, month or year means its end.
 
     Raises `BadArgument`.
     """
-    return None if as_of is None else _end(as_of, time_zone, argument)
+    return None if as_of is None else _parse_end(as_of, time_zone, argument)
 
 
 def format_end(instant: int, time_zone: str) -> str:
-    """Return an instant as text for an option that means an end: a date if a day of the zone ends with it."""
+    """Format an instant for an option that means an end: as a date if a day of the zone ends then."""
     day = local_time(instant, time_zone).date().isoformat()
     return day if read_until(day, time_zone) == instant else format_instant(instant)
 
 
 def note_future(as_of: str | None, time_zone: str, note: Note) -> None:
-    """Note that `as_of` is in the future; today's date does not count as future."""
-    if as_of is not None and _end(as_of, time_zone, "as_of") > clock.now() and _lies_ahead(as_of, time_zone):
+    """Note if `as_of` is in the future; today's date does not count as future."""
+    if as_of is not None and _parse_end(as_of, time_zone, "as_of") > clock.now() and _is_in_future(as_of, time_zone):
         note(f"{as_of} lies in the future; more may be played until then")
 
 
-def _lies_ahead(text: str, time_zone: str) -> bool:
+def _is_in_future(text: str, time_zone: str) -> bool:
+    """Tell whether a date or time starts after the current time."""
     return read_from(text, time_zone) > clock.now()
 
 
-def _end(text: str, time_zone: str, argument: str, nor: str = "") -> int:
+def _parse_end(text: str, time_zone: str, argument: str, nor: str = "") -> int:
+    """Return the instant that a date or time means as an end. Raises `BadArgument`, with `nor` as `parse_since`."""
     try:
         return read_until(text, time_zone)
     except Refused as problem:
@@ -273,7 +277,7 @@ FORM = "now, published, a position, or parts like as-of=DATE,known-at=POSITION,r
 
 
 class CoordinateSpec(NamedTuple):
-    """Coordinates as a user wrote them; `published` means a published list, the one at `as_of` if that is set."""
+    """Coordinates as a user wrote them; `published` means a published list, by default the latest one."""
 
     text: str
     published: bool = False
@@ -282,7 +286,7 @@ class CoordinateSpec(NamedTuple):
     rules: str | None = None
 
     def resolve(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
-        """Return the coordinates, in the zone of a ladder's ruleset. Raises `BadArgument`."""
+        """Return the coordinates for one ladder; its ruleset's zone is the default zone. Raises `BadArgument`."""
         coordinates = self.resolve_among(connection, ladder, note)
         if coordinates.rules != self.rules:
             message = f"{quote(str(self.rules))} is no version of the ruleset of {ladder}"
@@ -290,7 +294,7 @@ class CoordinateSpec(NamedTuple):
         return coordinates
 
     def resolve_among(self, connection: Connection, ladder: str, note: Note) -> Coordinates:
-        """Return the coordinates for one ladder or ruleset of several; a version applies only to its own ruleset.
+        """Return the coordinates for one of several ladders or rulesets; a version applies only to its own ruleset.
 
         Raises `BadArgument`.
         """
@@ -303,7 +307,7 @@ class CoordinateSpec(NamedTuple):
         )
 
     def lists(self, connection: Connection, note: Note, ladder: str | None = None) -> list[PublishedList]:
-        """Return the matching published lists of one ladder or of all, as known at `known_at`."""
+        """Return the published lists at these coordinates, of one ladder or of all, as known at `known_at`."""
         times = load_times(connection)
         zone = None if ladder is None else date_zone(connection, ladder, times)
         until = resolve_known_at(connection, self.known_at, zone, note)
@@ -345,7 +349,7 @@ class UnknownLadder(BadArgument):
 def time_zone(connection: Connection, ladder: str) -> str:
     """Return the zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
     ruleset_id = parse_name(ladder).ruleset_id
-    # include voided versions: an earlier position may need them, and all versions share the zone
+    # include voided versions: queries at an earlier position need them, and all versions share one zone
     records = read_where(connection, until=None, subject=f"ruleset:{ruleset_id}")
     published = next(iter(read_events_of_type("ruleset.published", records)), None)
     if published is None:
@@ -354,12 +358,12 @@ def time_zone(connection: Connection, ladder: str) -> str:
 
 
 def date_zone(connection: Connection, ladder: str, times: Times) -> str:
-    """Return the zone in which dates end: the ledger's home zone, otherwise that of the ladder's ruleset.
+    """Return the zone in which dates end: the ledger's home zone, or without one the zone of the ladder's ruleset.
 
     Raises `UnknownLadder`.
     """
-    own = time_zone(connection, ladder)
-    return times.home or own
+    ruleset_zone = time_zone(connection, ladder)  # raises even if there is a home zone
+    return times.home or ruleset_zone
 
 
 def ruleset_ids(connection: Connection) -> set[str]:
@@ -376,8 +380,8 @@ def unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> 
 
 
 def _suggest_shipped(ruleset_id: str) -> str:
-    """Return the command that publishes a shipped system for the game in an id, such as elo-chess; or nothing."""
-    from ratings_ledger.projections.rulesets.shipped_rulesets import systems  # few queries name an unknown ladder
+    """Return a hint with the command that publishes the shipped system that an id such as elo-chess names, or ""."""
+    from ratings_ledger.projections.rulesets.shipped_rulesets import systems  # needed only for unknown ladders
 
     for system in sorted(systems(), key=len, reverse=True):
         if ruleset_id.startswith(f"{system}-"):

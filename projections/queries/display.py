@@ -86,7 +86,7 @@ def scalars(result: Any, *, deeply: bool = False) -> Iterator[tuple[str, Any]]:
     """
     names = set[str]()
     for member, value in _list_members(result):
-        parts = value.named() if isinstance(value, Coordinates) else {member: value}
+        parts = value.axes_with_datetimes() if isinstance(value, Coordinates) else {member: value}
         for name, part in parts.items():
             is_empty = part is None or part is ABSENT
             is_empty = is_empty or (isinstance(part, tuple) and all(item is None for item in part))
@@ -188,7 +188,7 @@ def _build_column(name: str, values: Sequence[Any], times: Times) -> tuple[str, 
     """Return the heading and the cells of a column, with the same number of decimals in all cells."""
     present = [value for value in values if value is not None]
     if any(isinstance(value, datetime) for value in present):
-        name = times.column(name)
+        name = times.name_column(name)
     numbers = [value for value in present if isinstance(value, Fraction)]
     places = 4 if numbers and all(abs(value) <= 1 for value in numbers) and any(numbers) else 2
     cells = []
@@ -216,7 +216,7 @@ def _format_cell(value: Any, times: Times, width: int = TEXT_MAX) -> str:
     if isinstance(value, Fraction):
         return _format_number(value)
     if isinstance(value, datetime):
-        return escape(times.minute(value))
+        return escape(times.format_minute(value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

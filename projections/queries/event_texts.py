@@ -44,7 +44,7 @@ def describe_decision(before: Log, event: KnownEvent, times: Times, people: Iden
     if event.type == "player.renamed":
         return f"{data['player']} is {data['new_player']}"
     if event.type == "player.account_changed":
-        return f"{data['player']} has a {data['account']} account from {times.stated(event.occurred_at)}"
+        return f"{data['player']} has a {data['account']} account from {times.format_with_zone(event.occurred_at)}"
     if event.type == "points.adjusted":
         points = Fraction(data["points"])
         return f"{data['player']} {decimal(*points.as_integer_ratio(), signed=True)} on {data['ladder']}"
@@ -107,8 +107,10 @@ def list_changed_members(
         changes.append(("scores", old_scores or "-", new_scores or "-"))
     if (old_sets := describe_sets(before)) != (new_sets := describe_sets(after)):
         changes.append(("sets", old_sets or "-", new_sets or "-"))
-    if times.played(new_time) != times.played(game.occurred_at):
-        changes.append(("played", times.played_stated(game.occurred_at), times.played_stated(new_time)))
+    if times.format_played(new_time) != times.format_played(game.occurred_at):
+        changes.append(
+            ("played", times.format_played_with_zone(game.occurred_at), times.format_played_with_zone(new_time))
+        )
     for name in sorted({*before, *after} - {"participants", "centres", "extra"}):
         if before.get(name) != after.get(name):
             changes.append((name, str(before.get(name, "-")), str(after.get(name, "-"))))
@@ -226,7 +228,7 @@ def describe_event(type_name: str, data: dict[str, Any], times: Times) -> str:
         return f"{data['game_id']}: {describe_outcome(data)}"
     if type_name == "game.corrected":
         moved = data["game"].get("occurred_at")
-        dated = f", played {times.played(moved)}" if moved else ""
+        dated = f", played {times.format_played(moved)}" if moved else ""
         return f"{data['game_id']}: {describe_outcome(data['game'])}{dated}"
     if type_name in GAME_EVENTS:
         return str(data["game_id"])
@@ -253,7 +255,7 @@ def describe_event(type_name: str, data: dict[str, Any], times: Times) -> str:
     if type_name == "list.rows":
         return f"{data['ladder']}: part {data['part']} of {data['parts']}, {len(data['rows'])} rows"
     if type_name == "list.published":
-        as_of = f" as of {times.stated(data['as_of'])}" if "as_of" in data else ""
+        as_of = f" as of {times.format_with_zone(data['as_of'])}" if "as_of" in data else ""
         return f"{data['ladder']}{as_of}: {data['row_count']} rows under {data['ruleset']}, position {data['known_at']}"
     if type_name == "list.scheduled":
         return f"{data['ladder']} is published every {data['every']}"

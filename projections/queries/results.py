@@ -97,7 +97,7 @@ class Result:
             elif is_plain or type(value) in _PLAIN:
                 plain[key] = value
             elif isinstance(value, Coordinates):
-                plain |= value.stated()
+                plain |= value.to_members()
             else:
                 plain[key] = plain_data(value)
         return plain

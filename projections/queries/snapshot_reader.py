@@ -1,7 +1,7 @@
 """Shared setup for every query: the ladders at the given coordinates, plus notes on what is unusual about them.
 
-Facts are decoded once per position, and ladders made once per moment. A query that reads little is repeated where a
-kept file turns out to be damaged.
+Facts are decoded once per position, and ladders are built once per instant. A query that reads only parts of the cache
+is retried if a cache file turns out to be damaged.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Query(NamedTuple):
 
 
 class KnownLog:
-    """A connection and the log up to the position that `known_at` means."""
+    """A connection to the ledger, and the position in the log that `known_at` means."""
 
     def __init__(self, connection: Connection, position: int, times: Times | None) -> None:
         self.connection = connection
@@ -81,7 +81,7 @@ class KnownLog:
 
     @cached_property
     def times(self) -> Times:
-        """Return how this ledger shows times. Reads the home zone from the log."""
+        """Return the ledger's format of times, read from its home zone."""
         return self._times or load_times(self.connection)
 
 
@@ -105,7 +105,7 @@ def retry_on_damaged_cache(query: Callable[P, T]) -> Callable[P, T]:
 
 
 class _Session(local):
-    """The state of one thread inside `staying`: its connection, time formats, and queries by ladder."""
+    """The state of one thread inside `staying`: its connection, its format of times, and its queries by ladder."""
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
@@ -152,9 +152,9 @@ class SnapshotReader:
 
     @contextmanager
     def staying(self) -> Iterator[None]:
-        """Answer several queries on one connection.
+        """Answer all queries of this thread on one connection within this context.
 
-        The log and the home zone are assumed not to change meanwhile. Other threads use their own connections.
+        The log and the home zone are assumed not to change within it. Other threads use their own connections.
         Raises `StoreUnavailable`.
         """
         session = self._session
@@ -167,7 +167,7 @@ class SnapshotReader:
                 session.queries.clear()
 
     def _times_of(self, connection: Connection) -> Times:
-        """Return how this ledger shows times."""
+        """Return the ledger's format of times."""
         return self._session.times or load_times(connection)
 
     @contextmanager
@@ -194,7 +194,8 @@ class SnapshotReader:
         """Provide the ladders at the coordinates for a query about one of them.
 
         Args:
-            lazily: read only the needed parts of a cache. The calling method needs `retry_on_damaged_cache`.
+            lazily: read only the needed parts of the cache, and verify only these. The calling method then needs the
+                decorator `retry_on_damaged_cache`.
 
         Raises `BadArgument`, `Unknown`, `RuleFailed`, `RulesetUnusable`, `StoreUnavailable`.
         """
@@ -206,7 +207,7 @@ class SnapshotReader:
                     yield query
                     return
                 requested = ladder
-                # only dates need the zone, and finding it reads the rulesets
+                # find the zone only for dates, because that reads the rulesets
                 is_dated = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
                 times = self._session.times or load_times(connection)
                 zone = date_zone(connection, ladder, times) if is_dated else "UTC"
@@ -225,9 +226,9 @@ class SnapshotReader:
                 note_future(self.as_of, zone, self.note)
                 if self.close_now and versions[0].ruleset.period == "game":
                     self.note(f"{short_name(ladder)} has no rating periods: every game is scored by itself")
-                # dates end in this zone, so show times in it, too
+                # show times in the zone in which dates end
                 times = times if times.home else Times(versions[0].ruleset.time_zone, UTC_NOON)
-                self._note_idle(ladders, ladder, times)
+                self._note_empty_ladder(ladders, ladder, times)
                 query = Query(connection, ladders, times, ladder)
                 if lazily and self._session.connection is not None:
                     self._session.queries[requested] = query  # the log is the same on this connection
@@ -244,12 +245,13 @@ class SnapshotReader:
             undated = self._load_ladders(log.connection, log.position)
             check_version(undated.facts, self.rules)
             note_future(self.as_of, log.times.zone, self.note)
-            self._note_early(undated.facts, log.times)
+            self._note_before_first_game(undated.facts, log.times)
             yield Survey(log.connection, undated, self.as_of, log.times)
 
     def _load_ladders(self, connection: Connection, position: int, lazily: bool = False) -> Ladders:
-        """Return all ladders as known at a position, without `as_of`. Check their facts first, unless `lazily`."""
-        ladders = (self._cache.load if lazily else self._cache.load_checked)(connection, position, self.rules)
+        """Return all ladders as known at a position, without `as_of`. Unless `lazily`, verify all cache files first."""
+        load = self._cache.load if lazily else self._cache.load_checked
+        ladders = load(connection, position, self.rules)
         return ladders.closed_now() if self.close_now else ladders
 
     def full_name(self, ladder: str) -> str:
@@ -260,10 +262,7 @@ class SnapshotReader:
             return full_name(self._load_ladders(log.connection, log.position, lazily=True).facts, ladder)
 
     def _order_arguments(self, left: str, right: str) -> tuple[str, str]:
-        """Return the player or game first and the ladder second, whichever order they came in.
-
-        Raises `StoreUnavailable`.
-        """
+        """Return (player or game, ladder), given in either order. Raises `StoreUnavailable`."""
         with self.connect() as connection:
             if self.known_at is None:
                 facts = self._load_ladders(connection, head(connection).position, lazily=True).facts
@@ -276,7 +275,7 @@ class SnapshotReader:
         return (right, self.full_name(left)) if swapped else (left, right)
 
     def _find_list(self, connection: Connection, ladder: str, published_at: int | None = None) -> PublishedList:
-        """Return the list of a ladder that `as_of` and `known_at` mean, or the one published at a position.
+        """Return the published list of a ladder at `as_of` and `known_at`, or the one published at a position.
 
         Raises `BadArgument`, `Unknown` (list-unknown), `StoreUnavailable`.
         """
@@ -293,33 +292,33 @@ class SnapshotReader:
             lists = [entry for entry in lists if self.as_of is None or entry.as_of == instant]
         if not lists:
             find_versions(self._load_ladders(connection, position, lazily=True).facts, ladder)
-            suffix = "" if instant is None else f" as of {times.second(instant)}"
+            suffix = "" if instant is None else f" as of {times.format_second(instant)}"
             suffix = suffix if published_at is None else f" at position {published_at}"
             message = f"no list of {short_name(ladder)}{suffix} has been published; see: ratings publish --help"
             raise Unknown("list-unknown", message)
         return select_newest_list(lists)
 
     def note(self, text: str) -> None:
-        """Report a remark once."""
+        """Report a remark, unless it has been reported before."""
         if text not in self._noted:
             self._noted.add(text)
             self._on_note(text)
 
-    def _note_idle(self, ladders: Ladders, ladder: str, times: Times) -> None:
-        """If the ladder is still empty, note when it begins, or which ladder was probably meant."""
+    def _note_empty_ladder(self, ladders: Ladders, ladder: str, times: Times) -> None:
+        """If the ladder is empty at the coordinates, note when it starts, or which ladder was probably meant."""
         if ladders.first_moment(ladder) is not None:
             return
         if ladders.as_of is not None and (first := ladders.at(None).first_moment(ladder)):
             instant, kind = first
-            self.note(f"the first {kind} on {short_name(ladder)} was at {times.second(instant)}")
+            self.note(f"the first {kind} on {short_name(ladder)} was at {times.format_second(instant)}")
         elif message := suggest_ladder(ladders.facts, ladder):
             self.note(message)
 
-    def _note_early(self, facts: Facts, times: Times) -> None:
-        """If no game was played by `as_of`, note when the first one was."""
+    def _note_before_first_game(self, facts: Facts, times: Times) -> None:
+        """If no game was played by `as_of`, note when the first game was played."""
         instant = parse_as_of(self.as_of, times.zone)
         if instant is None or min(facts.occurred_at, default=instant) <= instant:
             return
-        live = [played for row, played in enumerate(facts.occurred_at) if row not in facts.voided]
-        if live:
-            self.note(f"the first game was at {times.second(int(min(live)))}")
+        live_instants = [occurred_at for row, occurred_at in enumerate(facts.occurred_at) if row not in facts.voided]
+        if live_instants:
+            self.note(f"the first game was at {times.format_second(int(min(live_instants)))}")

@@ -413,7 +413,7 @@ def timed_rulesets(survey: Survey) -> list[str]:
 
 def _is_published_for(survey: Survey, publication: PublicationRow, period: str) -> bool:
     """Return whether the `as_of` of a published list lies in a month or year."""
-    return publication.as_of is not None and survey.times.minute(publication.as_of).startswith(period)
+    return publication.as_of is not None and survey.times.format_minute(publication.as_of).startswith(period)
 
 
 def list_due(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:

@@ -65,7 +65,7 @@ class RunState(Result):
 
     def describe(self, times: Times) -> tuple[str, str]:
         """Describe the result, time and author of the run; and the reason if it failed, else an empty text."""
-        at = times.second(self.finished or self.started)
+        at = times.format_second(self.finished or self.started)
         if self.has_failed:
             return f"failed, {at}, by {self.by}", self.message or "no reason was recorded"
         return (f"{self.result}, {at}" if self.finished else f"{self.result} since {at}, by {self.by}"), ""

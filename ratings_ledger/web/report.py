@@ -244,8 +244,8 @@ def _describe_absence(later: Visit, last: Standings, player: str, ids: Sequence[
         view = later.ledger.at(known_at=last.at.known_at)
         profile = next(filter(None, (_load_profile(view, ladder, player_id) for player_id in ids)), None)
         if profile is not None:
-            until, course = last.times.second(last.at.until), profile.course
-            first = f"; their first game is at {last.times.second(course[0].occurred_at)}" if course else ""
+            until, course = last.times.format_second(last.at.until), profile.course
+            first = f"; their first game is at {last.times.format_second(course[0].occurred_at)}" if course else ""
             return f"{quote(player)} has no points on {short_name(ladder)} before {until}{first}"
     rows = later.rows_by_player.get(later.view.person(player).player, ())
     ladders = [row.ladder for row in drop_duplicate_ladders(rows)]
