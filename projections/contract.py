@@ -200,6 +200,9 @@ class Term(NamedTuple):
     """One part of a change of points: its name, its amount in units of 1/scale point, and how it was computed.
 
     `assumes` names the parameters that determine the amount. An explanation says so if a ruleset marks one as assumed.
+
+    `values` are numbers of the computation by name. A rule of Elo gives `k`, `expected` and `scored` if the amount is
+    k * (scored - expected); then `explain` says so in a sentence for a game of two.
     """
 
     term: str
@@ -207,6 +210,7 @@ class Term(NamedTuple):
     detail: str
     note: str = ""
     assumes: tuple[str, ...] = ()
+    values: tuple[tuple[str, Fraction | int], ...] = ()
 
 
 Columns = Sequence[Numbers]

@@ -1,6 +1,5 @@
 """Print explanations: a game term by term, and how a player's place on a ladder comes about; as tables and CSV."""
 
-import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from textwrap import fill
@@ -75,15 +74,14 @@ def print_game(explanation: GameExplanation) -> None:
     _print_assumed(explanation.assumed)
 
 
-# what rules of Elo say of a game against one opponent
-_ELO_TERM = re.compile(r"K (?P<k>\d+), expected (?P<expected>[01]\.?\d*), scored (?P<scored>0|0\.5|1)", re.ASCII)
-_VERBS = {"1": "won", "0.5": "drew", "0": "lost"}
+_VERBS = {Fraction(1): "won", Fraction(1, 2): "drew", Fraction(0): "lost"}
 
 
 def _describe_duel(players: Sequence[ExplainedParticipant]) -> str:
     """Return a game of two under a rule of Elo in one sentence, for members who read no terms; empty for any other.
 
-    >>> term = ExplainedTerm("vs ben", Fraction(16), "K 32, expected 0.5, scored 1")
+    >>> values = {"k": Fraction(32), "expected": Fraction(1, 2), "scored": Fraction(1)}
+    >>> term = ExplainedTerm("vs ben", Fraction(16), "K 32, expected 0.5, scored 1", values=values)
     >>> anna = ExplainedParticipant("anna", Fraction(1000), Fraction(16), Fraction(1016), (term,), ABSENT, 1)
     >>> ben = ExplainedParticipant("ben", Fraction(1000), Fraction(-16), Fraction(984), (term,), ABSENT, 2)
     >>> _describe_duel([anna, ben])
@@ -92,13 +90,17 @@ def _describe_duel(players: Sequence[ExplainedParticipant]) -> str:
     if len(players) != 2 or any(len(player.terms) != 1 or player.why_not is not ABSENT for player in players):
         return ""
     first, second = players
-    if (match := _ELO_TERM.fullmatch(first.terms[0].detail)) is None or first.change != first.terms[0].amount:
+    (term,) = first.terms
+    if not {"k", "expected", "scored"} <= term.values.keys() or first.change != term.amount:
         return ""
-    k, expected, scored = match["k"], match["expected"], match["scored"]
-    percent = render.format_decimal(Fraction(expected) * 100, 0)
+    k, expected, scored = (term.values[name] for name in ("k", "expected", "scored"))
+    if scored not in _VERBS or k.denominator != 1:
+        return ""
+    percent = render.format_decimal(expected * 100, 0)
+    won, chance = render.format_decimal(scored), render.format_decimal(expected, 6)
     gain, other = (render.format_decimal(player.change, signed=True) for player in players)
     result = f"{first.player} was expected to score {percent} % and {_VERBS[scored]}"
-    return f"{result}: {k} x ({scored} - {expected}) = {gain}; {second.player} {other}."
+    return f"{result}: {k} x ({won} - {chance}) = {gain}; {second.player} {other}."
 
 
 def _print_assumed(assumed: dict[str, str] | Absent) -> None:

@@ -64,13 +64,17 @@ from ratings_ledger.projections.rulesets.versions import Version, find_months_pr
 
 @dataclass(frozen=True, slots=True)
 class ExplainedTerm(Result):
-    """One term of a change or of a list's computation; `amount` is None for a term without a number."""
+    """One term of a change or of a list's computation; `amount` is None for a term without a number.
+
+    `values` are numbers of the computation by name, for sentences; `detail` says the same for people and in JSON.
+    """
 
     term: str
     amount: Fraction | None
     detail: str
     note: str | Absent = ABSENT
     game_id: str | Absent = ABSENT
+    values: dict[str, Fraction] = field(default_factory=dict, metadata=HIDDEN, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +405,12 @@ def _start_keys(version: Version) -> tuple[str, ...]:
 
 def _build_term(term: Term, scale: int, game_id: str | None) -> ExplainedTerm:
     return ExplainedTerm(
-        term.term, ExactNumber(term.amount, scale), term.detail, term.note or ABSENT, game_id or ABSENT
+        term.term,
+        ExactNumber(term.amount, scale),
+        term.detail,
+        term.note or ABSENT,
+        game_id or ABSENT,
+        values={name: Fraction(value) for name, value in term.values},
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection
@@ -165,7 +166,11 @@ def _check_terms(terms: Any, change: Sequence[int]) -> None:
 
 
 def _is_term(value: Any) -> bool:
-    return isinstance(value, Term) and all(map(isinstance, value, (str, int, str, str, tuple)))
+    """Tell whether a value from a rule is a term with members of the types that the contract states."""
+    if not isinstance(value, Term) or not all(map(isinstance, value, (str, int, str, str, tuple, tuple))):
+        return False
+    pair_types = ((str, Fraction), (str, int))
+    return all(isinstance(pair, tuple) and (*map(type, pair),) in pair_types for pair in value.values)
 
 
 def remark_on_game(version: Version, ladder: str, row: int, names: Sequence[str], columns: Columns) -> str | None:

@@ -148,7 +148,7 @@ def explain(
     k, k_denominator, shared, scale, rounding, sequential, inverse = prepare(params)
     divisor = k_denominator * (seats[0] - 1 if shared else 1)
     step = SCALE if rounding == 1 else 1
-    k_text = f"K {Fraction(k, divisor)}"
+    k_exact = Fraction(k, divisor)
     terms: list[list[Term]] = []
     for i in range(n):
         own, player_terms = points[i], []
@@ -156,12 +156,13 @@ def explain(
             scored = 2 if place[i] < place[j] else 0 if place[i] > place[j] else 1
             ahead, whole = lead(own - points[j], scored, scale, inverse, rounding, expected_scores())
             amount = rounded(ahead * k * (SCALE // step), divisor, whole) * step
-            chance = decimal(scored * whole // 2 - ahead, whole)
+            chance = scored * whole // 2 - ahead
             note = f"rated {decimal(own, SCALE)} against {decimal(points[j], SCALE)}"
             note += ", rounded to whole points" if rounding == 1 else ""
-            detail = f"{k_text}, expected {chance}, scored {decimal(scored, 2)}"
+            detail = f"K {k_exact}, expected {decimal(chance, whole)}, scored {decimal(scored, 2)}"
+            values = (("k", k_exact), ("expected", Fraction(chance, whole)), ("scored", Fraction(scored, 2)))
             assumes = ("k_total", "k_per_pair", "scale", "rounding", *(("rule",) if scored == 1 else ()))
-            player_terms.append(Term(f"vs {names[j]}", amount, detail, note, assumes))
+            player_terms.append(Term(f"vs {names[j]}", amount, detail, note, assumes, values))
             own += amount if sequential else 0
         if rounding == 2:
             rest = change[i] - sum(term.amount for term in player_terms)

@@ -399,12 +399,20 @@ def explain(
         detail = f"K {_text(k)}{shared}{weighed_margin}, expected {_text(expected)}, scored {_text(scored)}"
         members = joined([names[j] for j in range(n) if is_same_side(j, opponent, team)])
         note = f"rated {rated[own]} against {rated[opponent]}"
-        terms[i].append(Term(f"vs {members}", units(k * lead, SCALE), detail, note, assumes))
+        values: tuple[tuple[str, Fraction | int], ...] = ()
+        if not (shared or weighed_margin):
+            values = (("k", _fraction(k)), ("expected", _fraction(expected)), ("scored", _fraction(scored)))
+        terms[i].append(Term(f"vs {members}", units(k * lead, SCALE), detail, note, assumes, values))
     return terms
 
 
 def _text(value: float) -> str:
     return decimal(units(value, SCALE), SCALE)
+
+
+def _fraction(value: float) -> Fraction:
+    """Return the number that `_text` prints."""
+    return Fraction(units(value, SCALE), SCALE)
 
 
 def provisional(state: StateValues, games: int, params: PairwiseElo2Params) -> bool:

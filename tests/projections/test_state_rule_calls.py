@@ -138,6 +138,8 @@ def test_wrong_score_of_period_is_a_failure():
         (None, "explain returned nothing; a list of terms for each of 3 players is needed"),
         ([[Term("x", 1, "")], [], []], "explain: the terms sum to [1, 0, 0], the changes are ["),
         ([["x"], [], []], "explain returned 'x'; a Term of texts and a whole number is needed"),
+        ([[Term("x", 0, "", values=(("k", 1.5),))], [], []], "explain returned Term(term='x'"),
+        ([[Term("x", 0, "", values=((1, 2),))], [], []], "explain returned Term(term='x'"),
     ],
 )
 def test_wrong_explanation_is_a_failure(terms: Any, message: str):
