@@ -24,6 +24,7 @@ from ratings_ledger.ledger.intake.tables.csv_files import Pieces, SimpleTable, s
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.intake.tables.table_games import under_slug
+from ratings_ledger.ledger.intake.unusual_results import UnusualResults
 from ratings_ledger.ledger.rejections import Refused, Rejection, csv_item, did_you_mean, quote
 from ratings_ledger.ledger.validation.new_names import TableForm
 
@@ -236,7 +237,7 @@ def _read_entries(
     reader, broken = find_reader(name.removesuffix(".gz"), start)
     yield from (FileNote(name, f"{problem}; it is ignored") for problem in broken)
     aliases, games, is_numbered, forfeits = dict[str, str](), dict[str, str](), False, list[int]()
-    missing_sets = MissingSets()
+    missing_sets, unusual_results = MissingSets(), UnusualResults()
     form: TableForm = ""
     for entry in reader.read(Opened(name, file, name if is_plain else None), options):
         if isinstance(entry, str):
@@ -258,6 +259,7 @@ def _read_entries(
                 forfeits.append(line)
             if reader.tables:
                 missing_sets.watch(line, event)
+                unusual_results.watch(line, event)
                 event = under_slug(event, games)
                 if options.aliases:
                     event = apply_aliases(event, options.aliases, aliases)
@@ -266,7 +268,7 @@ def _read_entries(
             yield Item(name, line, event, source, rows_of, reader.tables, is_numbered, reader.accounts, form)
     if forfeits:
         yield FileNote(name, describe_forfeits(len(forfeits), options.forfeits, forfeits if reader.tables else ()))
-    if message := missing_sets.describe():
+    for message in filter(None, (missing_sets.describe(), unusual_results.describe())):
         yield FileNote(name, message)
     answers = {typed: aliases.pop(typed) for typed in [*aliases] if typed in options.answered}
     for kind, used, more in (

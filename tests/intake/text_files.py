@@ -73,6 +73,40 @@ CASES = {
         "Date,1st,2nd,x\n2024-11-22,#1,ben,#NAME?\n", options=(*SET, "--map", "x="),
         games=[ONE[0].replace("anna", "#1")],
     ),
+    "a column of dates and times of day": csv(
+        "Datum/Zeit;1.;2.\n22.11.2024 12:00;anna;ben\n", games=ONE, told=["Datum/Zeit = occurred_at"]
+    ),
+    "a column of dates and times of day, in words": csv(
+        "Datum und Uhrzeit;Platz 1;Platz 2\n22.11.2024 12:00;anna;ben\n", games=ONE,
+        told=["Datum und Uhrzeit = occurred_at"],
+    ),
+    "a column that says how dates are typed": csv(
+        "Datum (TT.MM.JJJJ);1.;2.\n22.11.2024;anna;ben\n", games=ONE, told=["Datum (TT.MM.JJJJ) = occurred_at"]
+    ),
+    "a column of times in another zone": csv(
+        "Date (UTC),1st,2nd\n2024-11-22 12:00,anna,ben\n",
+        refused=[("1 missing-column", "there is no column 'occurred_at', and 'Date (UTC)' is not known; if it is")],
+    ),
+    "a column of thirds": csv(
+        "Date,1st,2nd,Drei\n2024-11-22,anna,ben,cleo\n",
+        refused=[("1 unknown-column", "drop it with --map 'Drei=' if it holds no player and no result (known:")],
+    ),
+    "slips in results": csv(
+        "Datum;Spieler 1;Spieler 2;Sätze\n22.11.2024;anna;ben;11:7 111:3 11:9\n23.11.2024;anna;ben;11:7 11:11 11:9\n"
+        + "".join(f"{day}.11.2024;anna;ben;11:7 11:3 13:11\n" for day in range(24, 31)),
+        games=[f"2024-11-{day}-1 2024-11-{day}T11:00 anna ={2 if day == 23 else 3} ben =0" for day in range(22, 31)],
+        told=["slips: a set to 111, the others to about 11 (line 2); 1 set that neither side won (line 3)"],
+    ),
+    "a result that is won with fewer games than the others": csv(
+        "Date,Home,Away,Result\n2024-11-21,anna,ben,2:1\n"
+        + "".join(f"2024-11-{day},anna,ben,3:1\n" for day in range(22, 31)),
+        games=[f"2024-11-{day}-1 2024-11-{day}T11:00 anna ={2 if day == 21 else 3} ben =1" for day in range(21, 31)],
+        told=["unusual results, perhaps slips: won with 2, the others with 3 (line 2)"],
+    ),
+    "goals, of which none is usual": csv(
+        "Date,Home,Away,Result\n" + "".join(f"2024-11-{day},anna,ben,{day % 7 + 1}:0\n" for day in range(11, 31)),
+        games=[f"2024-11-{day}-1 2024-11-{day}T11:00 anna ={day % 7 + 1} ben =0" for day in range(11, 31)],
+    ),
     "tabs": csv("Date\t1st\t2nd\n22.11.2024\tanna\tben\n", games=ONE, name="results.tsv"),
     "text of another name": csv("Date;1st;2nd\n22.11.2024;anna;ben\n", games=ONE, name="results.txt"),
     "Excel in Western Europe": csv(

@@ -172,13 +172,7 @@ def resolve_columns(
         for name, ours in odd.items()
         if name.casefold() in sources
     ]
-    if unknown := [name for name in odd if name.casefold() not in sources]:
-        listed = ", ".join(map(quote, unknown))
-        message = (
-            f"not known: {listed}; rename a column with --map '{unknown[0]}=OURS'{_how_to_drop(unknown)} "
-            f"(known: {column_words(holds)})"
-        )
-        problems.append(Refused("unknown-column", message))
+    unknown = [name for name in odd if name.casefold() not in sources]
     header = [None if name in odd else ours for name, ours in zip(names, header, strict=True)]
     given = [name for name in header if name]
     # 1st and 1th would be the same place
@@ -198,16 +192,26 @@ def resolve_columns(
     has_players = options.needed == NEEDED or not said or not said.isdisjoint(PLAYER_COLUMNS)
     needed = (*options.needed, *(("player",) if has_players and not wide else ()))
     given_besides = (*given_besides, *(["game"] if options.only_game else []))
-    if absent := [name for name in needed if name not in (*given, *options.fixed, *given_besides)]:
+    absent = [name for name in needed if name not in (*given, *options.fixed, *given_besides)]
+    # a single unknown column is probably the missing one
+    is_it = len(unknown) == len(absent) == 1
+    if unknown and not is_it:
+        message = (
+            f"not known: {', '.join(map(quote, unknown))}; rename a column with --map '{unknown[0]}=OURS'"
+            f"{_how_to_drop(unknown)} (known: {column_words(holds)})"
+        )
+        problems.append(Refused("unknown-column", message))
+    if absent:
         numbered = next((theirs for theirs, ours in zip(names, header, strict=True) if ours == "game_id"), "game_id")
-        problems.append(_no_columns(absent, options.games, numbered))
+        problems.append(_no_columns(absent, options.games, numbered, unknown[0] if is_it else None))
     return header, problems
 
 
-def _no_columns(absent: Sequence[str], games: Sequence[str], numbered: str) -> Refused:
+def _no_columns(absent: Sequence[str], games: Sequence[str], numbered: str, unknown: str | None) -> Refused:
     """Return the refusal of a table that does not say something of its games.
 
-    `games` are those that rulesets score, and `numbered` is the column that is read as the number of a game.
+    `games` are those that rulesets score, `numbered` is the column that is read as the number of a game, and `unknown`
+    one that may be the missing one.
     """
     another = "for another game first: ratings rules publish --shipped elo --game NAME"
     known = f" (rulesets here score {', '.join(games)}; {another})" if games else ""
@@ -215,7 +219,11 @@ def _no_columns(absent: Sequence[str], games: Sequence[str], numbered: str) -> R
     listed = f"{'are no columns' if len(absent) > 1 else 'is no column'} {', '.join(map(repr, absent))}"
     if "game" in absent and numbered != "game_id":
         listed += f" ({quote(numbered)} is read as game_id)"
-    message = f"there {listed}; rename yours with --map THEIRS={absent[0]}{fixed}"
+    rename = f"rename yours with --map THEIRS={absent[0]}"
+    if unknown is not None:
+        listed += f", and {quote(unknown)} is not known"
+        rename = f"if it is that one, rename it with --map '{unknown}={absent[0]}'{_how_to_drop([unknown])}"
+    message = f"there {listed}; {rename}{fixed}"
     if "game_id" in absent:
         message += "; game_id is the game's own number or name, different for each game: number the rows"
     if "player" in absent:
@@ -246,13 +254,16 @@ def is_of_result(name: str) -> bool:
 def _how_to_drop(unknown: Sequence[str]) -> str:
     """Return how a column that is not known is dropped, unless games would then lack players or results.
 
-    >>> _how_to_drop(["Player 3", "Remark"]), _how_to_drop(["Spieler 7"])
-    (", drop one with --map 'Remark='", '; without it games would be wrong, so do not drop it')
+    >>> _how_to_drop(["Player 3", "Fee"]), _how_to_drop(["Spieler 7"])
+    (", drop one that holds no player and no result with --map 'Fee='", '; without it games would be wrong, so do not \
+drop it')
     """
     name = next((name for name in unknown if not is_of_result(name)), None)
     if name is None:
         return "; without it games would be wrong, so do not drop it"
-    return f", drop {'it' if name == unknown[0] else 'one'} with --map '{name}='"
+    if name == unknown[0]:
+        return f", drop it with --map '{name}=' if it holds no player and no result"
+    return f", drop one that holds no player and no result with --map '{name}='"
 
 
 def place_text(text: str) -> str:

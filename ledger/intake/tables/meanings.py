@@ -49,8 +49,9 @@ _LOSERS = (
 # without accents, capitals, blanks and punctuation
 _WORDS = {
     "occurred_at": f"""{_FILLED_IN}
-        date datum dato data fecha jour day tag giorno dia when played playedon dateplayed gamedate
-        dateofgame spieltag gespieltam spieldatum termin datetime dateandtime datedujeu datapartita fechadejuego""",
+        date datum dato data fecha jour day tag giorno dia when wann quand cuando quando played playedon dateplayed
+        gamedate dateofgame spieltag gespieltam spieldatum termin datetime dateandtime datedujeu datapartita
+        fechadejuego""",
     TIME: """time uhrzeit zeit heure hora ora tijd godzina tid klockan timeofday endtime start starttime startzeit
         beginn begin uhr""",
     "game_id": """id gameid nr no number gameno gamenumber gamenr game# # spielnr spielnummer partie partienr
@@ -112,6 +113,10 @@ _SIDE_SCORE = re.compile(
     re.ASCII,
 )
 _SET = re.compile(rf"(?:s|satz|set|manche|parcial|parziale|leg)([1-9])|([1-9]){_NTH}(?:satz|set|manche)", re.ASCII)
+# what stands between the words for a date and a time of day in the name of one column: Datum/Zeit, Date and time
+_AND = re.compile(r"\s*[/+&,;]\s*|\s+(?:and|und|u\.|et|y|e|en|og|och|i|ja)\s+")
+# how a date is to be typed: Datum (TT.MM.JJJJ)
+_TYPED_LIKE = re.compile(r"\s*\((?:(?:tt|dd|jj|mm|jjjj|yyyy|aaaa|yy|aa|hh|ss)[ .:/-]*)+\)", re.ASCII)
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 
@@ -141,7 +146,18 @@ def column_meaning(name: str) -> str | None:
     if place := _PLACE.fullmatch(found):
         number = int(place[1] or place[2])
         return f"{number}{_ENDINGS.get(number, 'th')}"
-    return None
+    return "occurred_at" if _is_of_date(plain) else None
+
+
+def _is_of_date(name: str) -> bool:
+    """Tell whether a name says that a column has dates with times of day, or how its dates are typed.
+
+    >>> _is_of_date("datum / uhrzeit"), _is_of_date("datum (tt.mm.jjjj)"), _is_of_date("date / place")
+    (True, True, False)
+    """
+    is_typed_like = _TYPED_LIKE.search(name) is not None
+    meanings = [_MEANINGS.get(plain_word(part)) for part in _AND.split(_TYPED_LIKE.sub("", name))]
+    return meanings == ["occurred_at", TIME] or (is_typed_like and meanings == ["occurred_at"])
 
 
 _GUESSED = ("date", "time", "game", "player", "place", "score", "winner", "loser", "player 1", "player 2", "score 1",
