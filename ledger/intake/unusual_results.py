@@ -40,7 +40,9 @@ class UnusualResults:
     def watch(self, line: int, event: Any) -> None:
         """Take a game of the table."""
         data = event.get("data") if isinstance(event, dict) else None
-        players = data.get("participants") if isinstance(data, dict) and "score_order" not in data else None
+        if not isinstance(data, dict) or "score_order" in data:
+            return
+        players = data.get("participants")
         if not isinstance(players, list) or len(players) != 2 or not all(isinstance(one, dict) for one in players):
             return
         first, second = players[0].get("score"), players[1].get("score")
