@@ -25,7 +25,7 @@ from ratings_ledger.ledger.intake.intake import (
 from ratings_ledger.ledger.intake.matching import DayNumbers, is_by_day
 from ratings_ledger.ledger.intake.parsing import ALONE_BLOCKS, BlockEntry, ParsedItem, read_blocks
 from ratings_ledger.ledger.intake.spool import Spool
-from ratings_ledger.ledger.processes.memory import collect_rarely
+from ratings_ledger.ledger.processes.memory import collect_rarely, require_memory
 from ratings_ledger.ledger.rejections import Rejection, count, csv_item, quote
 from ratings_ledger.ledger.store.appending import AppendResult, BuildLastDrafts
 from ratings_ledger.ledger.store.log import Log
@@ -104,7 +104,7 @@ class FileIntake(Intake):
         self._numbers = DayNumbers(self._connection)
         for block in self._blocks:
             # raises MemoryError in time: the library that checks events ends the process where it gets none
-            bytearray(ROOM_BYTES)
+            require_memory(ROOM_BYTES)
             self._check_block(block)
             if self.result.rejected_count >= REJECTIONS_MAX and not self.policy.keep_going:
                 break

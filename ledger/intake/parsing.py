@@ -26,7 +26,7 @@ from ratings_ledger.ledger.validation.new_names import FirstOccurrence, nobody_r
 
 BLOCK_ITEMS = 250
 # for shorter inputs, reading is faster than starting another process
-ALONE_BLOCKS = 16
+ALONE_BLOCKS = 8
 
 Outcome = tuple[Draft, dict[str, Any]] | Refused
 

@@ -39,5 +39,10 @@ def is_memory_limited() -> bool:
 
 def refuse_threads_without_memory() -> None:
     """Raise `MemoryError` if a new thread might find no memory; starting it would block for ever."""
+    require_memory(THREADS_BYTES)
+
+
+def require_memory(size: int) -> None:
+    """Raise `MemoryError` if the limit of this process leaves fewer bytes than `size`."""
     if is_memory_limited():
-        bytearray(THREADS_BYTES)  # never touched, and freed immediately
+        bytearray(size)  # freed immediately

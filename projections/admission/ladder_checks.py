@@ -244,10 +244,11 @@ class Admission:
 
     def _admit_game(self, occurred_at: int, data: dict[str, Any]) -> None:
         """Check a game, and add it to the notes and to the pending games."""
+        seats, has_teams = count_seats(data), has_partners(data)
         if not self.allow_uncounted:
-            self._check_countable(occurred_at, data)
+            self._check_countable(occurred_at, data, has_teams)
         if self._unranked is not None and (
-            reason := self._find_unranked_reason(data) or self._find_early_reason(occurred_at, data)
+            reason := self._find_unranked_reason(data, seats, has_teams) or self._find_early_reason(occurred_at, data)
         ):
             earlier = self._unranked.get(reason, GamesOfReason(data["game_id"], 0))
             self._unranked[reason] = earlier._replace(number=earlier.number + 1)
@@ -259,12 +260,12 @@ class Admission:
             self._new_ladders.check_game(self._connection, self.versions, load_game, occurred_at, data)
         if self.checks_games and data.get("rated", True) and not data.get("aborted", False):
             labels = (data["game"], *map(data.get, LABELS[1:]))
-            self._playing[count_seats(data), labels].update([p["player"] for p in data["participants"]])
+            self._playing[seats, labels].update([p["player"] for p in data["participants"]])
 
-    def _check_countable(self, occurred_at: int, data: dict[str, Any]) -> None:
+    def _check_countable(self, occurred_at: int, data: dict[str, Any], has_teams: bool) -> None:
         """Raise `Refused` if a ladder that the game is eligible for cannot score it."""
         facts: Facts | None = None
-        game = data["game"], has_partners(data)
+        game = data["game"], has_teams
         if game not in self._refusing:
             self._refusing[game] = [v for v in self.versions.values() if _may_refuse(v, *game)]
         shape = _find_shape(data) if self._refusing[game] else None
@@ -297,10 +298,10 @@ class Admission:
         void = " and ".join(f"ratings void --event {version.position} --reason TEXT" for version in refusing)
         return f"; {counting[0]} counts it; to withdraw {refusing[0].ruleset.id}: {void}"
 
-    def _find_unranked_reason(self, data: dict[str, Any]) -> str | None:
+    def _find_unranked_reason(self, data: dict[str, Any], seats: int, has_teams: bool) -> str | None:
         """Return why a game is on no ladder, judging by its name, type, size and labels alone; otherwise None."""
         kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
-        key = (data["game"], kind, labels, count_seats(data), has_partners(data))
+        key = (data["game"], kind, labels, seats, has_teams)
         if key not in self._unranked_reasons:
             is_scored = any(data["game"] in v.ruleset.scope.game for known in self.versions.values() for v in known)
             unusable = None if is_scored else self._unusable_games.get(data["game"])

@@ -144,8 +144,13 @@ def _preview_game(item: Item, played_at: int, data: dict[str, Any]) -> Previewed
 
 def has_ties(game: dict[str, Any]) -> bool:
     """Tell whether two sides of a game share a place. Partners are one side; a game without places has no ties."""
-    game_places, participants = places(game), game["participants"]
-    if are_alone(participants):
+    participants = game["participants"]
+    is_simple = are_alone(participants)
+    recorded = [participant.get("place") for participant in participants]
+    if is_simple and None not in recorded:  # as in most games
+        return len({*recorded}) < len(recorded)
+    game_places = places(game)
+    if is_simple:
         return len({*game_places}) < len(game_places) and 0 not in game_places
     place_of_side = {
         (seat.get("team"), "team" not in seat and seat["player"]): place

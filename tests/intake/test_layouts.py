@@ -9,7 +9,7 @@ import pytest
 from damages import TABLES
 
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX
-from ratings_ledger.ledger.intake.tables import similar_rows
+from ratings_ledger.ledger.intake.tables import csv_files, similar_rows, table_games
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import table_events
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
@@ -79,6 +79,30 @@ def test_rows_that_are_alike_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> 
         assert found == read_table([header, *rows], delimiter, options), (seed, rows)
         composed += len(rows) - len({*map(tuple, rows)})
     assert composed > 0
+
+
+def test_rows_that_are_read_together_are_read_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some rows at once give what each of them gives by itself, whatever one of them holds."""
+    odd_cells = ("", " ", "-", " anna", "ben ", "#REF!", "Err:502", "a\x0bb", "é", "?", "0", "a b")
+    together, apart = 0, 0
+    for seed in range(200):
+        chance = Random(seed)
+        rows = [[f"g{number // 2}", "2024-11-22", f"p{number}", str(number % 2 + 1)] for number in range(12)]
+        for _ in range(chance.randrange(3)):
+            row = chance.choice(rows)
+            row[chance.randrange(4)] = chance.choice(odd_cells)
+        if chance.random() < 0.1:
+            chance.choice(rows).append("more")
+        table = [["game_id", "occurred_at", "player", "place"], *rows]
+        options = TableOptions("UTC", fixed={"game": "catan"})
+        monkeypatch.setattr(csv_files, "ROWS_AT_ONCE", 1)
+        wanted = read_table(table, ",", options)
+        monkeypatch.setattr(csv_files, "ROWS_AT_ONCE", 5)
+        assert read_table(table, ",", options) == wanted, (seed, rows)
+        is_plain = table_games.plain_cells(rows, [*table[0]]) is not None
+        together, apart = together + is_plain, apart + (not is_plain)
+    assert together > 20
+    assert apart > 20
 
 
 def test_all_layouts_have_examples() -> None:

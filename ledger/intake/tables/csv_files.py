@@ -42,7 +42,15 @@ from ratings_ledger.ledger.intake.tables.recognition import (
     find_header,
     recognise_games,
 )
-from ratings_ledger.ledger.intake.tables.table_games import Found, cells_of, games_of_rows, name_columns, without_dashes
+from ratings_ledger.ledger.intake.tables.table_games import (
+    Found,
+    cells_of,
+    games_of_rows,
+    has_dashes,
+    name_columns,
+    plain_cells,
+    without_dashes,
+)
 from ratings_ledger.ledger.rejections import Refused
 
 # so much of a file is looked at; what is longer is UTF-8, or has its encoding named
@@ -126,6 +134,7 @@ class Pieces(io.RawIOBase):
 
 
 BLANK_LINES_MAX = 100_000
+ROWS_AT_ONCE = 64
 RECOGNISED_LINES = 1_000  # from which the delimiter is taken
 CELL_TOO_LONG = f"a cell has more than {csv.field_size_limit():,} characters, perhaps for want of a quotation mark"
 
@@ -326,14 +335,27 @@ def _rows(
     row that cannot be split into cells.
     """
     named, has_commas = name_columns(header), delimiter in COMMA_DELIMITERS
-    for line, row in _split_rows(lines, delimiter, first_line):
-        cells = row if isinstance(row, Refused) else cells_of(without_dashes(row, named), header)
-        if has_commas and isinstance(cells, dict):
-            cells = convert_commas(cells)
-        if cells:
-            yield line, cells
-        else:
-            skip()
+    numbered_rows = _split_rows(lines, delimiter, first_line)
+    while some := [*islice(numbered_rows, ROWS_AT_ONCE)]:
+        for line, cells in _read_cells(some, header, named):
+            if has_commas and isinstance(cells, dict):
+                cells = convert_commas(cells)
+            if cells:
+                yield line, cells
+            else:
+                skip()
+
+
+def _read_cells(
+    numbered_rows: list[tuple[int, list[str] | Refused]], header: Header, named: tuple[int, ...]
+) -> Iterator[tuple[int, Cells | Refused]]:
+    """Yield the non-empty cells of rows by column, `named` being the columns of players."""
+    rows = [row for _, row in numbered_rows if isinstance(row, list)]
+    if len(rows) == len(numbered_rows) and (plain := plain_cells(rows, header)) and not has_dashes(rows, named):
+        yield from zip([line for line, _ in numbered_rows], plain, strict=True)
+        return
+    for line, row in numbered_rows:
+        yield line, row if isinstance(row, Refused) else cells_of(without_dashes(row, named), header)
 
 
 def _split_rows(lines: Iterator[str], delimiter: str, first_line: int) -> Iterator[tuple[int, list[str] | Refused]]:

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -105,15 +105,26 @@ def games_of_rows(
     return _long_games(rows, columns, options, last_id, is_row_whole)
 
 
+def plain_cells(rows: Sequence[list[str]], header: Header) -> list[Cells] | None:
+    """Return the cells of rows by column if every column has a name, and every cell a text without blanks around it.
+
+    Returns None for all other rows. Several rows at once take half the time of each row by itself.
+    """
+    texts = rows[0] if len(rows) == 1 else [*chain.from_iterable(rows)]
+    text = "|".join(texts)
+    is_trimmed = " " not in text or (text.strip() == text and "| " not in text and " |" not in text)
+    if not is_trimmed or not text.isprintable() or may_hold_errors(text) or not all(texts):
+        return None
+    if None in header or "" in header or {*map(len, rows)} != {len(header)}:
+        return None
+    return [dict(zip(header, row, strict=True)) for row in rows]  # type: ignore[arg-type]  # no name is None
+
+
 def cells_of(row: list[str], header: Header) -> Cells | Refused:
     """Return the non-empty cells of a row by column, without the columns that --map drops."""
+    if (plain := plain_cells([row], header)) is not None:
+        return plain[0]
     text = "|".join(row)
-    # most rows: each column has a name, each cell a text without blanks around it
-    is_trimmed = " " not in text or (text.strip() == text and "| " not in text and " |" not in text)
-    if len(row) == len(header) and is_trimmed and text.isprintable() and not may_hold_errors(text):
-        cells = dict(zip(header, row, strict=True))
-        if all(row) and None not in cells and "" not in cells:
-            return cells  # type: ignore[return-value]  # no name is None
     if len(row) > len(header) and any(map(str.strip, row[len(header) :])):
         return Refused("row-length", f"the row has {len(row)} cells, the header {len(header)}")
     is_odd = (not text.isprintable() and _ODD.search(text)) or may_hold_errors(text)
@@ -142,6 +153,11 @@ def name_columns(header: Header) -> tuple[int, ...]:
 
 def _is_of_name(name: str) -> bool:
     return name in _NAMES or is_place(name) or name.startswith(OF_PLAYER)
+
+
+def has_dashes(rows: Sequence[list[str]], columns: Iterable[int]) -> bool:
+    """Tell whether a dash may stand for an empty cell in one of the columns; the cells are not empty."""
+    return not "".join([row[column][0] for column in columns for row in rows]).isalnum()
 
 
 def without_dashes(row: list[str], columns: Iterable[int]) -> list[str]:
