@@ -97,34 +97,34 @@ class Snapshot(SnapshotReader):
 
     def ladders(self) -> AllLadders:
         """Return the ladders that have games or adjustments."""
-        from ratings_ledger.projections.queries.survey import all_ladders
+        from ratings_ledger.projections.queries.survey import load_all_ladders
 
         with self.survey() as survey:
-            return all_ladders(survey)
+            return load_all_ladders(survey)
 
     def everybody(self) -> Everybody:
         """Return the rank and points of every player on every ladder."""
-        from ratings_ledger.projections.queries.survey import everybody
+        from ratings_ledger.projections.queries.survey import load_everybody
 
         with self.survey() as survey:
-            return everybody(survey)
+            return load_everybody(survey)
 
     def lists(self, period: str | None = None) -> AllLists:
         """Return the lists of months and years, or of one period (YYYY or YYYY-MM), and the published lists.
 
         The published lists depend only on `known_at`.
         """
-        from ratings_ledger.projections.queries.survey import all_lists
+        from ratings_ledger.projections.queries.survey import load_all_lists
 
         with self.survey() as survey:
-            return all_lists(survey, period)
+            return load_all_lists(survey, period)
 
     def statistics(self, player: str, game: str | None = None) -> PlayerStatistics:
         """Return a player's started and finished games, stars and gold, for one game type or all."""
-        from ratings_ledger.projections.queries.players import player_statistics
+        from ratings_ledger.projections.queries.players import load_statistics
 
         with self.survey() as survey:
-            return player_statistics(survey, player, game)
+            return load_statistics(survey, player, game)
 
     def person(self, player: str) -> Person:
         """Return the statistics of a player who is on a ladder, with their earlier ids and all their ranks."""
@@ -173,7 +173,7 @@ class Snapshot(SnapshotReader):
 
         Errors are raised before the first item.
         """
-        from ratings_ledger.projections.queries.survey import every_standings
+        from ratings_ledger.projections.queries.survey import load_every_standings
 
         with self.survey() as survey:
             ladders = [*dict.fromkeys(full_name(survey.facts, ladder) for ladder in ladders)]
@@ -182,7 +182,7 @@ class Snapshot(SnapshotReader):
                 undated.versions(ladder)
                 if undated.first_moment(ladder) is None and (message := suggest_ladder(survey.facts, ladder)):
                     self.note(message)
-            yield from every_standings(survey, ladders)
+            yield from load_every_standings(survey, ladders)
 
     # -- one ladder
 
@@ -238,10 +238,10 @@ class Snapshot(SnapshotReader):
 
     def changes(self, ladder: str) -> Iterator[PlayerChange]:
         """Yield every change of every player's points, in the order of replay. Errors are raised before the first."""
-        from ratings_ledger.projections.queries.history import changes
+        from ratings_ledger.projections.queries.history import load_changes
 
         with self.query(ladder) as query:
-            yield from changes(query.connection, query.ladders, query.ladder)
+            yield from load_changes(query.connection, query.ladders, query.ladder)
 
     @retry_on_damaged_cache
     def months(self, ladder: str) -> dict[str, str]:
@@ -353,11 +353,11 @@ class Snapshot(SnapshotReader):
     @retry_on_damaged_cache
     def ranks(self, ladder: str, player: str) -> Ranks:
         """Return the changes of a player's rank over time."""
-        from ratings_ledger.projections.queries.history import ranks_over_time
+        from ratings_ledger.projections.queries.history import load_ranks
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
-            return ranks_over_time(query.connection, query.ladders, ladder, query.current(player), query.times)
+            return load_ranks(query.connection, query.ladders, ladder, query.current(player), query.times)
 
     @retry_on_damaged_cache
     def account(self, ladder: str, player: str) -> PlayerExplanation:
@@ -796,4 +796,4 @@ class Snapshot(SnapshotReader):
         from ratings_ledger.projections.queries.last_events import last_positions_of_people
 
         with self.survey() as survey:
-            return last_positions_of_people(survey.connection, survey.everything)
+            return last_positions_of_people(survey.connection, survey.undated)

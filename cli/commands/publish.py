@@ -24,7 +24,7 @@ from ratings_ledger.projections.admission.publishing_lists import build_list_eve
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.survey import find_missed_months, list_due, timed_rulesets
+from ratings_ledger.projections.queries.survey import find_missed_months, list_due, list_timed_rulesets
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.versions import find_period
 
@@ -138,7 +138,7 @@ def _publish_due(how: WriteContext) -> DueListsOutcome:
                     rows.append(_refused(how, ladder, ladders.coordinates, problem, survey.times))
                     continue
                 rows.append(_published(how, ladders, found, events, now, survey.times, end))
-        has_timed = bool(timed_rulesets(survey) or scheduled)
+        has_timed = bool(list_timed_rulesets(survey) or scheduled)
     rows = [row for row in rows if {one.code for one in row.imported.rejected} != {"list-exists"}]
     failed = tuple(survey.failures)
     return DueListsOutcome(

@@ -29,7 +29,7 @@ def print_all_lists_csv(lists: AllLists) -> None:
 
 def print_ladders(ladders: AllLadders) -> None:
     """Print the ladders, or why there are none."""
-    if not ladders.rows and ladders.asked is not None and ladders.at.as_of is not None:
+    if not ladders.rows and ladders.requested_as_of is not None and ladders.at.as_of is not None:
         render.note(f"No ladder has a game played up to {ladders.times.format_with_zone(ladders.at.as_of)}.")
         return
     if not ladders.rows:
@@ -130,7 +130,7 @@ def _print_heading(found: Many, subject: str, until: Sequence[datetime | None]) 
     """Print what a table of several rulesets is about; a date ends at another instant in each of their zones."""
     moments = {moment for moment in until if moment is not None}
     ends = [found.times.format_second(moment) for moment in moments]
-    played = ends[0] if len(ends) == 1 else f"{found.asked} in the time zone of each ruleset"
+    played = ends[0] if len(ends) == 1 else f"{found.requested_as_of} in the time zone of each ruleset"
     print_heading(subject, "", found.at, found.times, f"played up to {played}" if ends else None)
     render.echo()
 

@@ -57,7 +57,7 @@ def compute_other_result(survey: Survey, game_id: str, places: Sequence[int]) ->
     if timeline.voided:
         raise BadArgument(f"{game_id} is voided, so no result changes any points", "places")
     correction = _build_correction(timeline.data, places)
-    after, *_ = apply_drafts(survey.connection, survey.everything, [correction])
+    after, *_ = apply_drafts(survey.connection, survey.undated, [correction])
     row = find_game_row(survey.connection, survey.facts, game_id)
     rows = list[HypotheticalResult]()
     for ladder in list_ladders_of_game(after.facts, row):

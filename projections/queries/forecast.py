@@ -1,7 +1,7 @@
-"""What a ladder's rule expects of a game that is not played yet, and what the players would get for each result.
+"""Predict a game that has not been played yet: the probability of each result, and the points at stake.
 
-Nothing is recorded. The players come with the states that they bring to a game at the coordinates: at `as_of`, or else
-on the day of the ladder's last counted game, so that no answer depends on when the question is asked.
+Nothing is recorded. The players have the states with which they would start a game at the coordinates: at `as_of`, or
+without it on the day of the ladder's last counted game, so that no prediction depends on the time of the query.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from fractions import Fraction
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.errors import BadArgument, CannotPredict
@@ -45,13 +45,13 @@ from ratings_ledger.projections.replay.trace import Trace, TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, in_force, newest, parse_band
 
 UNIX_DAY = date(1970, 1, 1)
-# the results of a game, as its points at stake name them
+# the results of a game for a side, named like the members of `Stakes`
 OUTCOMES = ("win", "draw", "loss")
 
 
 @dataclass(frozen=True, slots=True)
 class Stakes(Result):
-    """What a game would give for each result; None for one that the rule does not score."""
+    """The points that a game would give for each result; None for a result that the rule does not score."""
 
     win: Fraction | None
     draw: Fraction | None
@@ -60,7 +60,7 @@ class Stakes(Result):
 
 @dataclass(frozen=True, slots=True)
 class PartnerStakes(Result):
-    """What a game would give one of several players of a side."""
+    """The points at stake for one of several players of a side."""
 
     player: str
     stakes: Stakes = field(metadata={"name": "if"})
@@ -68,10 +68,10 @@ class PartnerStakes(Result):
 
 @dataclass(frozen=True, slots=True)
 class PredictedSide(Result):
-    """What is expected of a side; `stakes` is what its players would get together, and `partners` what each would.
+    """The prediction for a side: `stakes` are for all its players together, `partners` for each of them.
 
-    With more than two sides a `win` is the first place with all others tied, a `loss` the last one. `rank` is that of
-    a player alone.
+    With more than two sides, a `win` is the first place with all other sides tied, and a `loss` the last place with all
+    others tied. Only a side of one player has a `rank`.
     """
 
     players: tuple[str, ...]
@@ -83,7 +83,7 @@ class PredictedSide(Result):
 
 @dataclass(frozen=True, slots=True)
 class PredictedPair(Result):
-    """What is expected of two of several sides: the probabilities that the first beats the second, and loses."""
+    """The prediction for two of several sides: the probabilities that the first one wins, that it loses, and a draw."""
 
     players: tuple[str, ...]
     others: tuple[str, ...]
@@ -96,10 +96,10 @@ class PredictedPair(Result):
 class Prediction(Answer):
     """The probability of each result of a game, and the points at stake.
 
-    The chances of all sides and the draw sum to one; where the rule predicts no draws, `draw` is 0, and a chance is the
-    expected score. Under a rule that scores rating periods, the points are those of a `period` with this game alone. Of
-    more than two sides every pair is predicted by itself, in `pairs`; a side's chance is then its share of the wins
-    expected in all pairs.
+    The chances of all sides and the draw sum to one. If the rule predicts no draws, `draw` is 0, and a chance is an
+    expected score. Under a rule that scores rating periods, the points are those of a `period` with only this game.
+    With more than two sides, each pair is predicted separately, in `pairs`; a side's chance is then its share of the
+    expected wins in all pairs.
     """
 
     ladder: str
@@ -115,8 +115,8 @@ class PlannedGame(NamedTuple):
     """A game to be played.
 
     names:    the players, in the order of their ids
-    side:     for each the number of their side
-    arrivals: for each what they bring to it
+    side:     for each player, the number of their side
+    arrivals: for each player, their state and history before the game
     home:     the number of the side that plays at home, or None
     numbers:  custom numbers, by name
     year:     the calendar year in the ruleset's zone, MISSING on a ladder without games
@@ -131,12 +131,12 @@ class PlannedGame(NamedTuple):
 
     @property
     def sides(self) -> int:
-        """Return how many sides there are."""
+        """Return the number of sides."""
         return max(self.side) + 1
 
     @property
     def states(self) -> list[list[int]]:
-        """Return the states that the players bring, by state column."""
+        """Return the players' states before the game, one list for each state column."""
         return [[*column] for column in zip(*(arrival.state for arrival in self.arrivals), strict=True)]
 
 
@@ -149,35 +149,38 @@ def predict_game(
     numbers: Mapping[str, int] | None = None,
     times: Times = UTC_TIMES,
 ) -> Prediction:
-    """Return what the ladder's rule expects of a game between these sides, and the points at stake.
+    """Predict a game between these sides with the ladder's rule.
 
     Args:
-        sides: for each its players, or its only player.
-        home: the side that plays at home; by default none does.
+        sides: for each side, its players or its only player.
+        home: the side that plays at home; by default neither does.
         numbers: custom numbers of the game that the rule reads, by name.
 
     Raises `Unknown` (player-unknown), `UnknownLadder`, `RulesetUnusable`, `RuleFailure`, `BadArgument` for sides that
     cannot play each other, and `CannotPredict`.
     """
-    _refuse_types(sides, home, numbers)
-    players = [_read_side(ladders, side) for side in sides]
-    _refuse_sides(players)
+    _check_types(sides, home, numbers)
+    players = [_find_players(ladders, side) for side in sides]
+    _check_sides(players)
     trace = ladders.trace(ladder, keep=False)
     versions = ladders.versions(ladder)
     version = newest(versions) if ladders.as_of is None else in_force(versions, ladders.as_of) or newest(versions)
     if version.rule.chance is None:
         raise CannotPredict(f"{ladder}: its rule, {version.rule.id}, gives no probabilities")
-    _refuse_numbers(version, numbers or {})
+    _check_numbers(version, numbers or {})
     names = sorted(name for side in players for name in side)
     side_of = [next(number for number, side in enumerate(players) if name in side) for name in names]
-    home_side = None if home is None else _find_home(players, _read_side(ladders, home))
+    home_side = None if home is None else _find_home(players, _find_players(ladders, home))
     try:
-        when = _find_moment(ladders, trace, version)
-        arrivals = _find_arrivals(ladders, trace, version, when or GameDay(), names)
-        year = MISSING if when is None else (UNIX_DAY + timedelta(days=when.day)).year
+        game_day = _find_game_day(ladders, trace, version)
+        arrivals = _find_arrivals(ladders, trace, version, game_day or GameDay(), names)
+        year = MISSING if game_day is None else (UNIX_DAY + timedelta(days=game_day.day)).year
         game = PlannedGame(names, side_of, arrivals, home_side, numbers or {}, year)
-        stakes = {(side, outcome): _score(version, ladder, game, side, outcome)
-                  for side in range(game.sides) for outcome in OUTCOMES}  # fmt: skip
+        stakes = {
+            (side, outcome): _score(version, ladder, game, side, outcome)
+            for side in range(game.sides)
+            for outcome in OUTCOMES
+        }
         pairs = _predict_pairs(version, ladder, game, players)
     except RuleFailure as failure:
         raise CannotPredict(f"{ladder}: the rule cannot score this game: {failure}") from failure
@@ -197,10 +200,9 @@ def predict_game(
 def predict_pairs(
     ladders: Ladders, ladder: str, pairs: Iterable[tuple[str, str]], times: Times = UTC_TIMES
 ) -> tuple[Prediction, ...]:
-    """Return what the ladder's rule expects of a game of each two players; nothing where it cannot predict, or no game
-    of two counts.
+    """Predict a game for each pair of players; return nothing if no game of two counts or the rule cannot predict it.
 
-    Raises as `predict_game` does, but not `CannotPredict`.
+    Raises as `predict_game` does, except `CannotPredict`.
     """
     ruleset = newest(ladders.versions(ladder)).ruleset
     bands = [
@@ -216,8 +218,8 @@ def predict_pairs(
         return ()
 
 
-def _refuse_types(sides: Any, home: Any, numbers: Any) -> None:
-    """Raise `BadArgument` for what is no list of sides, no side, or no table of numbers."""
+def _check_types(sides: Any, home: Any, numbers: Any) -> None:
+    """Raise `BadArgument` unless the arguments are a list of sides, a side, and a mapping of names to integers."""
     if not isinstance(sides, list | tuple) or not all(map(_is_side, sides)):
         raise BadArgument('sides is a list of players or of lists of players, such as ["anna", "ben"]', "sides")
     if home is not None and not _is_side(home):
@@ -230,10 +232,11 @@ def _refuse_types(sides: Any, home: Any, numbers: Any) -> None:
 
 
 def _is_side(side: Any) -> bool:
+    """Tell whether an argument is a player or a list of players."""
     return isinstance(side, str) or (isinstance(side, list | tuple) and all(isinstance(name, str) for name in side))
 
 
-def _read_side(ladders: Ladders, side: str | Sequence[str]) -> tuple[str, ...]:
+def _find_players(ladders: Ladders, side: str | Sequence[str]) -> tuple[str, ...]:
     """Return the current ids of the players of a side. Raises `Unknown` (player-unknown)."""
     names = (side,) if isinstance(side, str) else tuple(side)
     for name in names:
@@ -241,37 +244,37 @@ def _read_side(ladders: Ladders, side: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(ladders.facts.current(name) for name in names)
 
 
-def _refuse_sides(sides: Sequence[tuple[str, ...]]) -> None:
+def _check_sides(sides: Sequence[tuple[str, ...]]) -> None:
     """Raise `BadArgument` for sides that cannot play each other."""
     if len(sides) < 2 or not all(sides):
         raise BadArgument("a game has at least two sides, each with a player", "sides")
     names = [name for side in sides for name in side]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise BadArgument(f"{quote(twice)} takes part twice", "sides")
+    if duplicate := next((name for name in names if names.count(name) > 1), None):
+        raise BadArgument(f"{quote(duplicate)} takes part twice", "sides")
 
 
 def _find_home(sides: Sequence[tuple[str, ...]], home: tuple[str, ...]) -> int:
-    """Return the number of the side that plays at home. Raises `BadArgument` if it is none of them."""
+    """Return the number of the side that plays at home. Raises `BadArgument` if it is not among the sides."""
     for number, side in enumerate(sides):
         if {*side} == {*home}:
             return number
     raise BadArgument(f"{quote(joined(home))} is none of the sides", "home")
 
 
-def _refuse_numbers(version: Version, numbers: Mapping[str, int]) -> None:
-    """Raise `BadArgument` for numbers that the rule does not read, or out of the ruleset's range."""
+def _check_numbers(version: Version, numbers: Mapping[str, int]) -> None:
+    """Raise `BadArgument` for a number that the rule does not read or that is outside the ruleset's range."""
     known = [name.removeprefix(NUMBERS) for name in version.rule.columns if name.startswith(NUMBERS)]
     for name, value in numbers.items():
         if name not in known:
-            there = f"it reads {joined(known)}" if known else "it reads none"
-            raise BadArgument(f"{version.rule.id} reads no number {quote(name)}; {there}", "numbers")
+            hint = f"it reads {joined(known)}" if known else "it reads none"
+            raise BadArgument(f"{version.rule.id} reads no number {quote(name)}; {hint}", "numbers")
         allowed = version.ruleset.numbers.get(name)
         if allowed is not None and not allowed.min <= value <= allowed.max:
             raise BadArgument(f"numbers.{name} is {value}; {allowed.min} to {allowed.max} are allowed", "numbers")
 
 
-def _find_moment(ladders: Ladders, trace: Trace, version: Version) -> GameDay | None:
-    """Return when the game is to be played: at the coordinates, or None on a ladder without games."""
+def _find_game_day(ladders: Ladders, trace: Trace, version: Version) -> GameDay | None:
+    """Return the day of the game: at `as_of`, or that of the ladder's last game; None on a ladder without games."""
     last = trace
     while not last.stream.row and last.earlier is not None:
         last = last.earlier
@@ -282,28 +285,29 @@ def _find_moment(ladders: Ladders, trace: Trace, version: Version) -> GameDay | 
 
 
 def _find_arrivals(
-    ladders: Ladders, trace: Trace, version: Version, when: GameDay, names: Sequence[str]
+    ladders: Ladders, trace: Trace, version: Version, game_day: GameDay, names: Sequence[str]
 ) -> list[Arrival]:
-    """Return what players bring to a game at that moment."""
+    """Return the players' states and histories before a game on that day."""
     facts = ladders.facts
     before = TracePosition(trace, trace.count, trace.adjustments)
     people = [(facts.person[facts.player_numbers[name]], name) for name in names]
-    return find_arrivals(facts, before, version, when, people)
+    return find_arrivals(facts, before, version, game_day, people)
 
 
 def _build_columns(version: Version, game: PlannedGame, rank: Sequence[int]) -> list[list[int]]:
-    """Return what the rule reads about a game in which the sides have these ranks, 0 for the best.
+    """Return the columns that the rule reads, for a game in which the sides have these ranks (0 is the best).
 
     A rule that reads scores gets a margin of one. Raises `CannotPredict` for a column that only a played game has.
     """
     n, has_teams = len(game.names), game.sides < len(game.names)
     ranks = [rank[side] for side in game.side]
     margin = 10**version.ruleset.score_decimals
-    best = [margin if rank[side] == 0 and max(rank) else 0 for side in game.side]
-    firsts = [game.side.index(side) == i for i, side in enumerate(game.side)]
+    side_scores = [margin if rank[side] == 0 and max(rank) else 0 for side in game.side]
+    # the first player of a side has its whole score
+    scores = [score if game.side.index(game.side[i]) == i else 0 for i, score in enumerate(side_scores)]
     home = [0 if game.home is None else 1 if side == game.home else -1 for side in game.side]
     build: dict[str, Callable[[], list[int]]] = {
-        "place": lambda: [1 + sum(other < own for other in ranks) for own in ranks],
+        "place": lambda: [1 + sum(opponent < own for opponent in ranks) for own in ranks],
         "status": lambda: [FINISHED] * n,
         "seats": lambda: [n] * n,
         "tied": lambda: [ranks.count(own) for own in ranks],
@@ -311,8 +315,8 @@ def _build_columns(version: Version, game: PlannedGame, rank: Sequence[int]) -> 
         "seat": lambda: [-1] * n,
         "team": lambda: [*game.side] if has_teams else [MISSING] * n,
         "home": lambda: home,
-        "score": lambda: [one if is_first else 0 for one, is_first in zip(best, firsts, strict=True)],
-        "side_score": lambda: best,
+        "score": lambda: scores,
+        "side_score": lambda: side_scores,
         "league": lambda: [MISSING] * n,
         "year": lambda: [game.year] * n,
     }
@@ -325,26 +329,27 @@ def _build_columns(version: Version, game: PlannedGame, rank: Sequence[int]) -> 
         elif name in build:
             columns.append(build[name]())
         else:
-            raise CannotPredict(f"{version.rule.id} reads {name}, which only a game that was played has")
+            raise CannotPredict(f"{version.rule.id} reads {name}, which only a played game has")
     return columns
 
 
 def _find_number(version: Version, game: PlannedGame, name: str) -> int:
-    """Return a custom number of the game, or what the ruleset has where none was recorded."""
+    """Return a custom number of the game, or the ruleset's value for a number that is absent."""
     allowed = version.ruleset.numbers.get(name)
     absent = allowed.absent if allowed is not None and isinstance(allowed.absent, int) else MISSING
     return game.numbers.get(name, absent)
 
 
 def _score(version: Version, ladder: str, game: PlannedGame, side: int, outcome: str) -> list[int] | None:
-    """Return by how much the points of every player change at a result; None if the rule does not score it.
+    """Return the change of every player's points for an outcome of a side; None if the rule does not score a draw.
 
-    Raises `RuleFailure`, and `CannotPredict` if it does not even score a win.
+    Raises `RuleFailure`, and `CannotPredict` if the rule does not score a win or a loss.
     """
-    own, others = {"win": (0, 1), "draw": (0, 0), "loss": (1, 0)}[outcome]
-    columns = _build_columns(version, game, [own if one == side else others for one in range(game.sides)])
+    own_rank, opposing_rank = {"win": (0, 1), "draw": (0, 0), "loss": (1, 0)}[outcome]
+    ranks = [own_rank if number == side else opposing_rank for number in range(game.sides)]
+    columns = _build_columns(version, game, ranks)
     if game.sides < len(game.names) and "team" not in version.rule.columns:
-        raise CannotPredict(f"{ladder}: its rule, {version.rule.id}, knows no sides of several players")
+        raise CannotPredict(f"{ladder}: its rule, {version.rule.id}, does not score sides of several players")
     if reason := check_game(version, ladder, None, len(game.names), columns):
         if outcome == "draw":
             return None
@@ -358,21 +363,19 @@ def _score(version: Version, ladder: str, game: PlannedGame, side: int, outcome:
 
 
 def _build_period(game: PlannedGame, states: Columns, columns: Columns) -> PeriodResults:
-    """Return a period with this game alone: for every player a result against each opponent."""
-    pairs = [[(i, j) for j in range(len(game.names)) if game.side[i] != game.side[j]] for i in range(len(game.names))]
-    offsets = [0]
-    for mine in pairs:
-        offsets.append(offsets[-1] + len(mine))
-    flat = [pair for mine in pairs for pair in mine]
-    own = [[column[i] for i, _ in flat] for column in columns]
-    opponents = [[column[j] for _, j in flat] for column in columns]
-    return PeriodResults(states, offsets, [[j for _, j in flat], [0] * len(flat), *own, *opponents])
+    """Return a rating period with only this game: for every player, a result against each opponent."""
+    players = range(len(game.names))
+    pairs = [(i, j) for i in players for j in players if game.side[i] != game.side[j]]
+    offsets = [0, *accumulate(sum(side != own_side for side in game.side) for own_side in game.side)]
+    own = [[column[i] for i, _ in pairs] for column in columns]
+    opponents = [[column[j] for _, j in pairs] for column in columns]
+    return PeriodResults(states, offsets, [[j for _, j in pairs], [0] * len(pairs), *own, *opponents])
 
 
 def _predict_pairs(
     version: Version, ladder: str, game: PlannedGame, sides: Sequence[tuple[str, ...]]
 ) -> list[PredictedPair]:
-    """Return what the rule expects of every two sides. Raises `RuleFailure`."""
+    """Predict the result between the sides of each pair. Raises `RuleFailure`."""
     columns = _build_columns(version, game, [0] * game.sides)
     states: Columns | Sequence[int] = game.states if version.rule.state else game.states[0]
     pairs = []
@@ -394,23 +397,25 @@ def _describe_side(
     ranks: Mapping[str, int | None],
     version: Version,
 ) -> PredictedSide:
-    """Return what is expected of a side."""
+    """Return the prediction for the side with this number and these players."""
 
     def sum_stakes(names: Sequence[str]) -> Stakes:
-        own = [game.names.index(name) for name in names]
+        indexes = [game.names.index(name) for name in names]
         totals = []
         for outcome in OUTCOMES:
             changes = stakes[number, outcome]
-            totals.append(None if changes is None else ExactNumber(sum(changes[i] for i in own), version.rule.scale))
+            totals.append(
+                None if changes is None else ExactNumber(sum(changes[i] for i in indexes), version.rule.scale)
+            )
         return Stakes(*totals)
 
-    won = sum((pair.chance for pair in pairs if pair.players == players), ExactNumber(0))
-    won += sum((pair.others_chance for pair in pairs if pair.others == players), ExactNumber(0))
-    each = tuple(PartnerStakes(name, sum_stakes([name])) for name in players)
+    expected_wins = sum((pair.chance for pair in pairs if pair.players == players), ExactNumber(0))
+    expected_wins += sum((pair.others_chance for pair in pairs if pair.others == players), ExactNumber(0))
+    is_alone = len(players) == 1
     return PredictedSide(
         players,
-        ranks.get(players[0]) if len(players) == 1 else None,
-        won / len(pairs),
+        ranks.get(players[0]) if is_alone else None,
+        expected_wins / len(pairs),
         sum_stakes(players),
-        each if len(players) > 1 else ABSENT,
+        ABSENT if is_alone else tuple(PartnerStakes(name, sum_stakes([name])) for name in players),
     )

@@ -29,7 +29,7 @@ from ratings_ledger.projections.queries.explain import GameExplanation, explain_
 from ratings_ledger.projections.queries.ladders_at import Ladders, require_player
 from ratings_ledger.projections.queries.last_events import last_event_of_game, last_events_of_games
 from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Answer, LastEvent, Result
-from ratings_ledger.projections.queries.survey import LadderRow, Survey, all_ladders
+from ratings_ledger.projections.queries.survey import LadderRow, Survey, load_all_ladders
 from ratings_ledger.projections.replay.eligibility import explain_not_counted
 from ratings_ledger.projections.replay.ladders import (
     Stream,
@@ -75,7 +75,7 @@ def load_timelines(survey: Survey, game_ids: Sequence[str], ladder: str | None =
 
 def _load_last_events(survey: Survey, rows: Sequence[int]) -> list[LastEvent]:
     """Return the last event that each game depends on, by row."""
-    positions = [last_event_of_game(survey.connection, survey.everything, row) for row in rows]
+    positions = [last_event_of_game(survey.connection, survey.undated, row) for row in rows]
     times = recorded_times(survey.connection, [*dict.fromkeys(positions)])
     return [LastEvent(position, moment(times[position])) for position in positions]
 
@@ -85,7 +85,7 @@ def last_positions_of_games(survey: Survey) -> dict[str, int]:
     facts = survey.facts
     ids = games_by_position(survey.connection, facts.position)
     rows = range(len(facts.first_position))
-    positions = last_events_of_games(survey.connection, survey.everything, rows)
+    positions = last_events_of_games(survey.connection, survey.undated, rows)
     return {ids[first]: last for first, last in zip(facts.first_position, positions, strict=True)}
 
 
@@ -266,7 +266,7 @@ def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[
 
     Raises `BadArgument` for a player or game on no ladder, and `Unknown` for an unknown player.
     """
-    rows = all_ladders(survey).rows
+    rows = load_all_ladders(survey).rows
     of_game = None if is_player else list_counting_ladders(survey, name)
     is_entrant = survey.facts.knows(name) or any(
         ladders.facts.knows(name) for ladders in map(survey.ladders, survey.usable)

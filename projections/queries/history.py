@@ -1,7 +1,7 @@
 """A player's history on a ladder: every change of their points, and their rank over time.
 
-A course holds all changes as numbers and builds a `Change`, with the content of its event, only when it is read. A
-page that shows the last of a thousand games builds no others.
+A course holds all changes as numbers, and builds a `Change`, with the content of its event, only when it is read: a
+page that shows the last of a thousand games builds only that one.
 
 On a list that ranks qualified players by points, a rank is one more than the number of players with more points. To
 follow one player's rank, every player gets a level: how many of the point values that this player ever had are lower.
@@ -69,7 +69,7 @@ REVISIONS = ("game.corrected", "game.reinstated")
 WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
 
 
-# the causes of changes other than games and adjustments, as text
+# descriptions of the causes of changes other than games and adjustments
 CAUSES = {
     "season": "a new season",
     "period": "the rating period closed",
@@ -78,7 +78,13 @@ CAUSES = {
 
 
 def build_change(person: int, step: Step, game: GameRecord, scale: int, event: dict[str, Any]) -> Change:
-    """Return a person's change in a step. `person` is the number of the current id, `event` is the record."""
+    """Return a person's change in a step of the replay.
+
+    Args:
+        person: the number of the person's current id.
+        scale: the units of a point.
+        event: the record of the game or adjustment.
+    """
     is_game = step.game is not None
     place = game.places[game.persons.index(person)] if is_game and game.persons else None
     return Change(
@@ -86,7 +92,7 @@ def build_change(person: int, step: Step, game: GameRecord, scale: int, event: d
         event["id"],
         event["data"]["game_id"] if is_game else None,
         moment(game.occurred_at),
-        place or None,  # some game types have none
+        place or None,  # 0 in a game type without places
         ExactNumber(step.before, scale),
         ExactNumber(step.change, scale),
         ExactNumber(step.before + step.change, scale),
@@ -100,7 +106,7 @@ def build_change(person: int, step: Step, game: GameRecord, scale: int, event: d
 
 
 def load_games(facts: Facts, steps: Sequence[Step]) -> list[GameRecord]:
-    """Return the games of some steps; an adjustment becomes a game without seats."""
+    """Return the games of some steps; for an adjustment, a record without seats."""
     games = look_up_games(facts, [step.row for step in steps if step.row is not None])
     return [
         next(games)
@@ -116,16 +122,16 @@ def read_game_records(connection: Connection, games: Iterable[GameRecord]) -> di
 
 
 class GameVersions:
-    """The live content of games, given their records: with current player ids and members that a record leaves out.
+    """The live content of games, given their records: with current player ids, and without omitted members.
 
-    On a ladder of clubs the participants are clubs.
+    On a ladder of clubs, the participants are clubs.
     """
 
     def __init__(self, connection: Connection, facts: Facts, records: dict[int, str]) -> None:
         until = facts.position
         self._clubs = facts if facts.club_games is not None else None
         self._people = identities(connection, until)
-        # a void or a reinstatement does not repeat the game
+        # the record of a void or a reinstatement does not repeat the game
         names = [
             from_json(record)["data"]["game_id"]
             for record in records.values()
@@ -136,7 +142,7 @@ class GameVersions:
         self._games = {name: game.data for name, game in zip(names, histories, strict=True) if game is not None}
 
     def game(self, event: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the game after the event of one of the records; None for an event that is not about a game."""
+        """Return the game after an event, which must be one of the records; None for an event about no game."""
         if event["type"] not in GAME_EVENTS:
             return None
         data: dict[str, Any] = event["data"]
@@ -148,23 +154,23 @@ class GameVersions:
 
 
 def _present_clubs(facts: Facts, data: dict[str, Any]) -> dict[str, Any]:
-    """Return a game with clubs as participants, each at the place of its best player."""
-    best: dict[str, int] = {}
+    """Return a game with clubs as participants, each with the place of its best player."""
+    best_places: dict[str, int] = {}
     for place, participant in zip(places(data), data["participants"], strict=True):
         if (label := participant.get("club")) is not None:
             club = facts.current(label)
-            best[club] = min(place, best.get(club, place))
-    return {"participants": [{"player": club, "place": place} for club, place in best.items()]}
+            best_places[club] = min(place, best_places.get(club, place))
+    return {"participants": [{"player": club, "place": place} for club, place in best_places.items()]}
 
 
-# queries about one player come in a row
+# several queries in a row are often about the same player
 _LAST_COURSE: Memo[tuple[str, str], Course] = Memo(limit=1)
 
 
 def load_course(connection: Connection, ladders: Ladders, ladder: str, player: str) -> Course:
-    """Return a player's course; empty for a player who is not on the ladder, and on annual lists.
+    """Return the course of a player, given by current id; empty if they are not on the ladder, and on annual lists.
 
-    `player` is a current id. Raises `UnknownLadder`, `RuleFailure`.
+    Raises `UnknownLadder`, `RuleFailure`.
     """
     return _LAST_COURSE.get(ladders, (ladder, player), lambda: _read_course(connection, ladders, ladder, player))
 
@@ -179,8 +185,8 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
     games = load_games(facts, steps)
     records = read_game_records(connection, games)
     versions = GameVersions(connection, facts, records)
-    after = zip(trace.states_after(number, steps), trace.games_after(number, steps), strict=True)
-    states = [build_state_after(version, ladder, state, games) for (state, version), games in after]
+    states_and_games = zip(trace.states_after(number, steps), trace.games_after(number, steps), strict=True)
+    states = [build_state_after(version, ladder, state, count) for (state, version), count in states_and_games]
     course = Course(stream, facts.player_numbers[player], steps, games, records, versions, states)
     course.published = _find_contradicting_lists(connection, ladders, ladder, player, course)
     return course
@@ -189,10 +195,10 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
 def _find_contradicting_lists(
     connection: Connection, ladders: Ladders, ladder: str, player: str, course: Course
 ) -> dict[int, list[ShownPoints]]:
-    """Return the published lists that showed other points than today's, by the index in the player's course.
+    """Return the published lists that showed other points than the same list would today, by index in the course.
 
-    A list belongs to the last change that it covers: the last one played by its `as_of`, or, for a list of a whole
-    period, the last one recorded when it was computed. A list that covers no change of today belongs to the first.
+    A list is attached to the last change that it covers: the last one played by its `as_of`, or for a list of a whole
+    period, the last one recorded when it was computed. A list that covers no change is attached to the first one.
     """
     by_index: dict[int, list[ShownPoints]] = {}
     facts, ruleset = ladders.facts, ladders.versions(ladder)[0].ruleset
@@ -210,24 +216,27 @@ def _find_contradicting_lists(
 
 
 def _compute_points_today(
-    ladders: Ladders, ladder: str, player: str, until: int | None, last: Fraction
+    ladders: Ladders, ladder: str, player: str, until: int | None, last_points: Fraction
 ) -> Fraction | None:
-    """Return the points that a list up to an instant would show today. `last` are the points after what it covers."""
+    """Return the points that a list up to an instant would show today.
+
+    `last_points` are the player's points after the last change that the list covers.
+    """
     if ladders.versions(ladder)[0].ranking.running:
-        return last
+        return last_points
     return _find_points(ladders.at(until).standings(ladder), ladders.facts, player)
 
 
 def _find_points(ranking: Ranking, facts: Facts, player: str) -> Fraction | None:
-    """Return a player's points, by current id, in standings that may use an earlier id."""
+    """Return the points of a player, given by current id, in standings that may name an earlier id; None if absent."""
     return next((row.value(ranking.scale) for row in ranking.rows if facts.current(row.player) == player), None)
 
 
-# a ladder with more steps has no ranks over time, which would take minutes
+# ranks over time are not computed for a ladder with more steps, because that would take minutes
 STEPS_MAX = 2_000_000
-# a list that does not rank by points is computed at most this many times
+# the maximum number of times at which a list that does not rank by points is computed
 ENDS_MAX = 60
-# each counter row covers this many bits of a level
+# a counter of the next row sums 2**BITS counters of this one
 BITS = 6
 MASK = (1 << BITS) - 1
 Unit = Literal["day", "month", "year"]
@@ -248,19 +257,22 @@ class LevelChange(NamedTuple):
     levels: Sequence[int]
 
 
-def ranks_over_time(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Ranks:
-    """Return the ranks of a player, by current id, on the ladder or not. Raises `UnknownLadder`, `RuleFailure`."""
+def load_ranks(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Ranks:
+    """Return the ranks over time of a player, who is given by current id and need not be on the ladder.
+
+    Raises `UnknownLadder`, `RuleFailure`.
+    """
     trace = ladders.trace(ladder)
     stream, at = trace.stream, ladders.coordinates
     if all(stream.ranking.by_points(version.params) for version in stream.versions):
-        short = trace.step_count <= STEPS_MAX
-        rows = tuple(_find_rank_changes(ladders.facts, trace.whole(), player)) if short else None
+        is_short = trace.step_count <= STEPS_MAX
+        rows = tuple(_find_rank_changes(ladders.facts, trace.whole(), player)) if is_short else None
         return Ranks(player, ladder, at, "step", rows, times=times)
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if is_partitioned_by_time(ruleset) else times.zone
-    most = min(ENDS_MAX, STEPS_MAX // max(1, trace.step_count))
-    every, ends = _list_period_ends(ladders, trace.whole(), zone, most)
-    rows = tuple(_rank_at_ends(ladders, trace, player, ends)) if len(ends) <= most else None
+    ends_max = min(ENDS_MAX, STEPS_MAX // max(1, trace.step_count))
+    every, ends = _list_period_ends(ladders, trace.whole(), zone, ends_max)
+    rows = tuple(_rank_at_ends(ladders, trace, player, ends)) if len(ends) <= ends_max else None
     return Ranks(player, ladder, at, every, rows, times=times)
 
 
@@ -269,48 +281,49 @@ def _find_rank_changes(facts: Facts, trace: Trace, player: str) -> Iterator[Rank
     stream = trace.stream
     if player not in stream.names:
         return
-    own = stream.names.index(player)
-    own_points = _find_own_points(trace, own)
+    number_of_player = stream.names.index(player)
+    own_points = _find_own_points(trace, number_of_player)
     levels, games = [NONE] * len(stream.names), [0] * len(stream.names)
-    min_games = [version.params.min_games for version in stream.versions]
-    least, counts, known = newest(stream.versions).params.min_games, _create_counts(len(own_points) + 1), None
+    min_games_of_version = [version.params.min_games for version in stream.versions]
+    min_games, last_rank = newest(stream.versions).params.min_games, None
+    counts = _create_counts(len(own_points) + 1)
     for change in merge(
         _find_adjusted_levels(trace, own_points), _find_game_levels(trace, own_points), key=lambda change: change.game
     ):
-        enough = least if change.version is None else min_games[change.version]
         for number, level in zip(change.players, change.levels, strict=True):
-            old = levels[number] if games[number] >= least else NONE
+            old_level = levels[number] if games[number] >= min_games else NONE
             games[number] += change.version is not None
             levels[number] = level
-            if games[number] >= least and old != level:
-                _update_counts(counts, old, level)
-        if enough != least:
-            least, counts = enough, _create_counts(len(own_points) + 1)
+            if games[number] >= min_games and old_level != level:
+                _update_counts(counts, old_level, level)
+        new_min_games = min_games if change.version is None else min_games_of_version[change.version]
+        if new_min_games != min_games:  # count the players again who qualify under the new version
+            min_games, counts = new_min_games, _create_counts(len(own_points) + 1)
             for level, count in zip(levels, games, strict=True):
-                if level != NONE and count >= least:
+                if level != NONE and count >= min_games:
                     _update_counts(counts, NONE, level)
-        ranked = levels[own] != NONE and games[own] >= least
-        rank = 1 + _count_higher(counts, levels[own]) if ranked else None
-        if rank != known:
-            known = rank
-            yield RankChange(*_find_moment(facts, change), rank, games[own])
+        is_ranked = levels[number_of_player] != NONE and games[number_of_player] >= min_games
+        rank = 1 + _count_higher(counts, levels[number_of_player]) if is_ranked else None
+        if rank != last_rank:
+            last_rank = rank
+            yield RankChange(*_find_moment(facts, change), rank, games[number_of_player])
 
 
 def _find_moment(facts: Facts, change: LevelChange) -> tuple[int, datetime]:
-    """Return the position of a game or an adjustment, and the time."""
+    """Return the position and the time of the game or the adjustment that changed levels."""
     if change.adjustment is not None:
         return change.adjustment.position, moment(change.adjustment.occurred_at)
     return facts.live_position[change.row], moment(facts.occurred_at[change.row])
 
 
 def _find_own_points(trace: Trace, player: int) -> list[int]:
-    """Return the distinct points that a player ever had after a game or an adjustment, ascending."""
+    """Return the distinct points that a player ever had after a game or an adjustment, in ascending order."""
     slots, before, changes = trace.slots, trace.before, trace.changes
-    own = slots.order[slots.start[player] : slots.end[player]]
-    adjusted = zip(trace.stream.adjustments, trace.adjusted_before[0], strict=True)
+    own_slots = slots.order[slots.start[player] : slots.end[player]]
+    adjustments = zip(trace.stream.adjustments, trace.adjusted_before[0], strict=True)
     return sorted(
-        {before[slot] + changes[slot] for slot in own}
-        | {points + adjustment.units for adjustment, points in adjusted if adjustment.player == player}
+        {before[slot] + changes[slot] for slot in own_slots}
+        | {points + adjustment.units for adjustment, points in adjustments if adjustment.player == player}
     )
 
 
@@ -334,7 +347,7 @@ def _find_game_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[Level
 
 
 def _create_counts(size: int) -> Counts:
-    """Return counters of 0 for each of `size` levels, for each block of 64 levels, and so on."""
+    """Return counters, all 0: one for each of `size` levels, one for each block of 64 levels, and so on."""
     counts = [[0] * size]
     while size > MASK + 1:
         size = (size + MASK) >> BITS
@@ -343,7 +356,7 @@ def _create_counts(size: int) -> Counts:
 
 
 def _update_counts(counts: Counts, old: int, new: int) -> None:
-    """Move a player from the `old` level, if not `NONE`, to the `new` one."""
+    """Move a player from the `old` level (`NONE` for a new player) to the `new` one."""
     for row in counts:
         if old == new:
             return
@@ -363,6 +376,7 @@ def _count_higher(counts: Counts, level: int) -> int:
 
 
 def _month_end(year: int, month: int, zone: str) -> int:
+    """Return the last instant of a month in a zone."""
     return month_start(year + month // 12, month % 12 + 1, zone) - 1
 
 
@@ -373,10 +387,10 @@ END_OF: dict[Unit, Callable[[date, str], int]] = {
 }
 
 
-def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, most: int) -> tuple[Unit, list[int]]:
-    """Return the ends of the days on which a ladder changed; of months, then of years, if these are more than `most`.
+def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, ends_max: int) -> tuple[Unit, list[int]]:
+    """Return the ends of the days on which a ladder changed, or if these exceed `ends_max`, of the months or years.
 
-    An annual list, which has no games of its own, gets the ends of its months.
+    An annual list, which has no games of its own, gets the ends of its months. The first item names the unit.
     """
     facts, stream, as_of = ladders.facts, trace.stream, ladders.as_of
     if stream.ranking.sums_lists:
@@ -391,23 +405,23 @@ def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, most: int) -> t
         days = {local_time(instant, zone).date() for instant in instants}
         by_unit = {unit: {end(day, zone) for day in days} for unit, end in END_OF.items()}
     longest: Unit = "year"
-    unit = next((unit for unit, ends in by_unit.items() if len(ends) <= most), longest)
+    unit = next((unit for unit, ends in by_unit.items() if len(ends) <= ends_max), longest)
     return unit, sorted(by_unit[unit] if as_of is None else {min(end, as_of) for end in by_unit[unit]})
 
 
 def _rank_at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[int]) -> Iterator[RankChange]:
-    """Yield the changes of a player's rank between some instants."""
-    known = None
+    """Yield the changes of a player's rank from one of some ascending instants to the next."""
+    last_rank = None
     for instant in ends:
         row = rows_of_players(ladders.rank_at(trace, instant).rows, {player}).get(player)
-        if row is not None and row.rank != known:
-            known = row.rank
+        if row is not None and row.rank != last_rank:
+            last_rank = row.rank
             yield RankChange(None, moment(instant), row.rank, row.games)
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPoints(Result):
-    """The points that a published list showed, None if the player was not on it; with its position and `as_of`."""
+    """The points that a published list showed, None if the player was not on it; the list's position and `as_of`."""
 
     position: int
     as_of: datetime | None
@@ -416,14 +430,16 @@ class ShownPoints(Result):
 
 @dataclass(frozen=True, slots=True)
 class Change(Result):
-    """A change of a player's points by a game or an adjustment; an adjustment has a `reason` and no game. Other changes
-    have a `cause`: a `season` that began (with the position and time of its first game), a `period` that closed (with
-    those of the player's last game in it), or a `version` that took effect (with its own). Under a rule that keeps
-    several numbers about a player, `state` has them after the change as decimals for people and `state_exact` exactly;
-    `provisional` says whether the rule considers them unreliable.
+    """A change of a player's points by a game, an adjustment or another cause. An adjustment has a `reason` and no
+    game. Other changes have a `cause`: a `season` that began (with the position and time of its first game), a `period`
+    that closed (with those of the player's last game in it), or a `version` that took effect (with its own).
 
-    `published` are the lists that showed other points then. `revised_at` is the time of the game's last correction or
-    reinstatement, None for an unchanged game. `game` is the live game with its players' current ids.
+    state:       under a rule that keeps several numbers about a player, these after the change, as decimals
+    state_exact: the same numbers exactly
+    provisional: whether the rule considers them unreliable
+    published:   the lists that showed other points at that time
+    revised_at:  the time of the game's last correction or reinstatement; None for an unchanged game
+    game:        the live game with its players' current ids
     """
 
     position: int
@@ -446,11 +462,14 @@ class Change(Result):
 
 
 class Course(Sequence[Change]):
-    """All changes of a player's points on a ladder, in order, as columns.
+    """All changes of a player's points on a ladder, in order, as columns with one entry for each change.
 
-    `units` are the points after each change in units of 1/`scale`, `instants` their times, `is_game` says whether a
-    game caused it, and `causes` names the cause. `published` has, by index, the lists that showed other points than
-    today's. `person` is the number of the player's current id.
+    units:     the points after the change, in units of 1/`scale`
+    instants:  its time, in microseconds since 1970
+    is_game:   whether a game caused it
+    causes:    the name of its cause
+    published: by index, the published lists that showed other points than the same lists would today
+    person:    the number of the player's current id
     """
 
     def __init__(
@@ -516,8 +535,8 @@ class Course(Sequence[Change]):
     @cached_property
     def deviations(self) -> list[Fraction]:
         """Return the rating deviation after each change, 0 under a version without one; empty if no version has one."""
-        known = [Fraction(state.exact.get(DEVIATION, 0)) for state in self._states]
-        return known if any(known) else []
+        deviations = [Fraction(state.exact.get(DEVIATION, 0)) for state in self._states]
+        return deviations if any(deviations) else []
 
     @property
     def start(self) -> Fraction:
@@ -525,7 +544,7 @@ class Course(Sequence[Change]):
         return ExactNumber(self._steps[0].before, self.scale)
 
     def games(self) -> Iterator[GameRecord]:
-        """Return the games among the changes, with their seats."""
+        """Yield the games among the changes, with their seats."""
         return (game for game, is_game in zip(self._games, self.is_game, strict=True) if is_game)
 
     def revised(self) -> Iterator[tuple[int, Change]]:
@@ -535,11 +554,12 @@ class Course(Sequence[Change]):
                 yield index, self[index]
 
     def last_known(self, position: int) -> int:
-        """Return the index of the last change recorded by a position; -1 if there is none."""
+        """Return the index of the last change that was recorded up to a position; -1 if there is none."""
         known = [index for index, game in enumerate(self._games) if game.first_position <= position]
         return known[-1] if known else -1
 
     def _build(self, index: int) -> Change:
+        """Build the change at an index from its event."""
         step, game = self._steps[index], self._games[index]
         event = from_json(self._records[game.live_position], cache_strings="keys")
         change = build_change(self.person, step, game, self.scale, event)
@@ -562,7 +582,7 @@ class PlayerChange(Result):
 
 @dataclass(frozen=True, slots=True)
 class History(Answer, RowSequence[Change]):
-    """Every change of a player's points on a ladder, in the order of replay; `period` describes the ladder's rating
+    """Every change of a player's points on a ladder, in the order of replay. `period` describes the ladder's rating
     periods.
     """
 
@@ -580,16 +600,16 @@ class History(Answer, RowSequence[Change]):
         return self.steps.rows
 
     def _sequence(self) -> Course:
-        """Return the changes, each built when it is read."""
+        """Return the changes; each is built when it is read."""
         return self.steps
 
 
-# events of this many changes are read at once
+# the number of changes whose events are read at once
 CHUNK_STEPS = 10_000
 
 
-def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[PlayerChange]:
-    """Yield every change of every player's points on a ladder, in replay order.
+def load_changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[PlayerChange]:
+    """Yield every change of every player's points on a ladder, in the order of replay.
 
     Raises `UnknownLadder`, `RuleFailure` before the first one.
     """
@@ -607,8 +627,8 @@ def changes(connection: Connection, ladders: Ladders, ladder: str) -> Iterator[P
 
 @dataclass(frozen=True, slots=True)
 class RankChange(Result):
-    """A player's rank from a moment on, None while they have none, and their games by then. `position` is the one of
-    the game or adjustment, None at the end of a day, month or year.
+    """A player's rank from a time on, None if they have none, and the number of their games by then. `position` is that
+    of the game or adjustment; None at the end of a day, month or year.
     """
 
     position: int | None
@@ -621,9 +641,7 @@ class RankChange(Result):
 class Ranks(Answer, RowSequence[RankChange]):
     """The changes of a player's rank on a ladder. `every` says how often the rank is compared: after every `step` (a
     game or an adjustment of the ladder, in the order of replay), or at the end of every `day`, `month` or `year` with
-    one.
-
-    Before the first row the player has no rank. `rows` is None for a ladder that is too long.
+    such a step. Before the first row, the player has no rank. `rows` is None for a ladder that is too long.
     """
 
     player: str

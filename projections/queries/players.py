@@ -1,9 +1,9 @@
 """Player profiles on one ladder, and player statistics over all ladders.
 
-A profile reads only the parts of a kept trace that belong to the player's own games, and all points for the rank.
+From a cached trace, a profile reads only the parts about the player's own games, and all players' points for the rank.
 
-Stars show how reliably a player finishes games, over the last 99 games and only from 20 games on (Catan Online World).
-Games taken over as a substitute, ended by agreement or voided do not count.
+Stars show how reliably a player finishes games. They cover the last 99 games, and need at least 20 (Catan Online
+World). Games taken over as a substitute, ended by agreement or voided do not count.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class PlaceCount(Result):
 
 @dataclass(frozen=True, slots=True)
 class Opponent(Result):
-    """An opponent: the number of common games, and of those where the player had a better, an equal or a worse place.
+    """An opponent: the number of common games, and those in which the player had a better, an equal or a worse place.
 
     Games without places count only in `games`.
     """
@@ -92,11 +92,11 @@ class Opponent(Result):
 class Profile(Answer):
     """The profile of a player on a ladder, from the games that count there.
 
-    standing:  the player's row, None without one; `ranked` of all `players` have a rank
-    course:    every game and adjustment, as in `history`; on lists points are sums over games
+    standing:  the player's row, or None; `ranked` of all `players` have a rank
+    course:    every game and adjustment, as in `history`; on lists, points are sums over games
     highest:   the first change that reached the highest points; `lowest` likewise
-    wins:      the games won: with place 1, shared by partners at most
-    longest_without_win: counts games with places, as all streaks do; a current streak includes the last of these
+    wins:      the number of games won: place 1, shared with partners at most
+    longest_without_win: counts only games with places, as all streaks do; a current streak includes the last such game
     places:    the player's places, best first
     opponents: all opponents, the most frequent first
     """
@@ -130,13 +130,13 @@ class Profile(Answer):
 
 
 WINDOW_GAMES = 99
-STARS_FROM = 20
-# the minimum percentage of finished games for a number of stars; the first row gives golden ones
+STARS_GAMES_MIN = 20
+# (minimum percentage of finished games, number of stars); the first row gives golden stars
 STARS = ((95, 3), (80, 3), (65, 2), (50, 1))
 
 
 class GoldPayment(NamedTuple):
-    """Gold from a list: the pieces, the `as_of` of the list, and the period that must be over."""
+    """Gold from a list: the pieces, the `as_of` of the list, and the period, which must be over before it pays."""
 
     ladder: str
     pieces: int
@@ -145,7 +145,7 @@ class GoldPayment(NamedTuple):
 
 
 class FailedList(NamedTuple):
-    """A list that cannot be replayed: its payment without pieces, the reason, and the players on it."""
+    """A list that cannot be replayed: a payment of 0 pieces, the reason, and the players on the list."""
 
     payment: GoldPayment
     reason: str
@@ -159,8 +159,8 @@ class GoldPayments(NamedTuple):
     failed: list[FailedList]
 
 
-def player_statistics(survey: Survey, player: str, game: str | None = None) -> PlayerStatistics:
-    """Return a player's statistics over all games, or one game type, with the gold of all lists whose period is over.
+def load_statistics(survey: Survey, player: str, game: str | None = None) -> PlayerStatistics:
+    """Return a player's statistics over all games or one game type, with the gold of all lists whose period is over.
 
     Raises `Unknown` (player-unknown) for a player without such games.
     """
@@ -168,7 +168,9 @@ def player_statistics(survey: Survey, player: str, game: str | None = None) -> P
     player = facts.current(player)
     statistics = PlayerStatistics(**_build_statistics(survey, player, game, _collect_gold(survey, player)))
     if not statistics.started and not statistics.substituted:
-        scope = ("" if game is None else f" {quote(game)}") + ("" if survey.asked is None else f" up to {survey.asked}")
+        scope = ("" if game is None else f" {quote(game)}") + (
+            "" if survey.requested_as_of is None else f" up to {survey.requested_as_of}"
+        )
         hint = "" if facts.knows(player) else did_you_mean(player, known_players(facts), facts.current)
         raise Unknown("player-unknown", f"{quote(player)} has not played{scope}; see: ratings games{hint}")
     return statistics
@@ -179,51 +181,51 @@ def load_person(survey: Survey, player: str) -> Person:
 
     Raises `Unknown` (player-unknown) for a player who is on no ladder.
     """
-    facts, rows = survey.facts, survey.once("by player", rows_by_player)
-    # a club may have the former id of a player
+    facts, rows = survey.facts, survey.share("by player", rows_by_player)
+    # look up the id itself first, because a club may have the former id of a player
     player = player if player in rows else facts.current(player)
     if player not in rows:
         raise Unknown("player-unknown", f"{quote(player)} is on no ladder{did_you_mean(player, rows)}")
     ids = _find_ids(facts, player)
-    at = last_positions_of_people(survey.connection, survey.everything, rows_with(facts, ids)).get(player)
+    at = last_positions_of_people(survey.connection, survey.undated, rows_with(facts, ids)).get(player)
     last = None if at is None else last_event_at(survey.connection, at)
     return Person(
-        **_build_statistics(survey, player, None, survey.once("gold", _collect_gold)),
+        **_build_statistics(survey, player, None, survey.share("gold", _collect_gold)),
         rows=tuple(rows[player]),
         last=last,
         earlier=tuple(sorted(facts.players[number] for number in ids - {facts.player_numbers.get(player)})),
     )
 
 
-def _build_statistics(survey: Survey, player: str, game: str | None, paying: GoldPayments) -> dict[str, Any]:
+def _build_statistics(survey: Survey, player: str, game: str | None, payments: GoldPayments) -> dict[str, Any]:
     """Return the members of `PlayerStatistics`."""
     at = survey.coordinates
 
-    def counts(payment: GoldPayment) -> bool:
-        """Return whether a list is over and belongs to this game type."""
+    def is_due(payment: GoldPayment) -> bool:
+        """Tell whether the list of a payment is over and belongs to this game type."""
         games = list_games(survey.facts.rulesets[parse_name(payment.ladder).ruleset_id])
         is_open = payment.period and is_running(payment.period, clock.now(), payment.as_of)
         return game in {None, *games} and not is_open
 
-    gold = [payment for payment in paying.by_player.get(player, ()) if counts(payment)]
-    survey.failures += [entry.reason for entry in paying.failed if player in entry.players and counts(entry.payment)]
-    done, substituted = _count_games(survey.facts, player, at.as_of, game)
-    window = done[-WINDOW_GAMES:]
+    gold = [payment for payment in payments.by_player.get(player, ()) if is_due(payment)]
+    survey.failures += [entry.reason for entry in payments.failed if player in entry.players and is_due(entry.payment)]
+    finished, substituted = _read_finished(survey.facts, player, at.as_of, game)
+    window = finished[-WINDOW_GAMES:]
     ratio = ExactNumber(sum(window), len(window)) if window else None
-    stars, golden = _award_stars(ratio, len(done))
+    stars, golden = _award_stars(ratio, len(finished))
     return {
         "player": player,
         "game": game,
         "at": at,
-        "started": len(done),
-        "finished": sum(done),
+        "started": len(finished),
+        "finished": sum(finished),
         "substituted": substituted,
         "ratio": ratio,
         "stars": stars,
         "golden": golden,
         "gold": sum(payment.pieces for payment in gold),
         "gold_by_list": {payment.ladder: payment.pieces for payment in gold},
-        "gold_as_of": {paid.ladder: None if paid.as_of is None else moment(paid.as_of) for paid in gold},
+        "gold_as_of": {payment.ladder: None if payment.as_of is None else moment(payment.as_of) for payment in gold},
         **survey.shared_members(),
     }
 
@@ -236,12 +238,13 @@ def _find_ids(facts: Facts, player: str) -> set[int]:
     return {id_ for id_, person in enumerate(facts.person) if person == number} if facts.renamed else {number}
 
 
-def _count_games(facts: Facts, player: str, as_of: int | None, game: str | None) -> tuple[list[bool], int]:
-    """Return for each game that the player started, in order, whether they finished it; and the number taken over."""
-    done: list[bool] = []
+def _read_finished(facts: Facts, player: str, as_of: int | None, game: str | None) -> tuple[list[bool], int]:
+    """Return for each game that a player started, in order, whether they finished it, and the number taken over."""
+    finished: list[bool] = []
     substituted = 0
     ids = _find_ids(facts, player)
-    for row in sorted(rows_with(facts, ids), key=facts.occurred_at.__getitem__):  # rows are in the log's order
+    # rows are in log order, which may differ from the order of play
+    for row in sorted(rows_with(facts, ids), key=facts.occurred_at.__getitem__):
         if row in facts.voided or facts.cell_of(row).flags & ABORTED or game not in (None, facts.label("game", row)):
             continue
         if as_of is not None and facts.occurred_at[row] > as_of:
@@ -252,44 +255,45 @@ def _count_games(facts: Facts, player: str, as_of: int | None, game: str | None)
                 if status == "substitute":
                     substituted += 1
                 else:
-                    done.append(status == "finished")
-    return done, substituted
+                    finished.append(status == "finished")
+    return finished, substituted
 
 
 def _award_stars(ratio: Fraction | None, started: int) -> tuple[int | None, bool]:
-    if ratio is None or started < STARS_FROM:
+    """Return the number of stars for a ratio of finished games, and whether they are golden; None for too few games."""
+    if ratio is None or started < STARS_GAMES_MIN:
         return None, False
-    for least, stars in STARS:
-        if ratio * 100 >= least:
-            return stars, least == STARS[0][0]
+    for percent_min, stars in STARS:
+        if ratio * 100 >= percent_min:
+            return stars, percent_min == STARS[0][0]
     return 0, False
 
 
 def _collect_gold(survey: Survey, player: str | None = None) -> GoldPayments:
-    """Return the payments of all lists, or of those that a player is on."""
+    """Return the payments of all lists, or only of the lists that a player is on."""
     payments = GoldPayments(defaultdict(list), [])
     paying = [name for name in survey.usable if survey.facts.rulesets[name][0].ranking.pays_gold]
     for ladders, stream in survey.streams(paying):
         if player is not None and player not in stream.names:
             continue
         period = find_period(stream.versions[0].ruleset, parse_name(stream.ladder).values)
-        paid = GoldPayment(stream.ladder, 0, ladders.as_of, period)
+        payment = GoldPayment(stream.ladder, 0, ladders.as_of, period)
         try:
             rows = ladders.rank_stream(stream).rows
         except RuleFailure as failure:
             reason = describe_failure(failure, survey.facts, survey.connection)
-            payments.failed.append(FailedList(paid, reason, stream.names))
+            payments.failed.append(FailedList(payment, reason, stream.names))
             continue
         for row in rows:
             if row.gold:
-                payments.by_player[row.player].append(paid._replace(pieces=row.gold))
+                payments.by_player[row.player].append(payment._replace(pieces=row.gold))
     return payments
 
 
 class OwnGame(NamedTuple):
-    """A game from one player's view: the place (0: none), whether their side alone has place 1, and the opponents.
+    """A game from one player's view: their place (0: none), whether only their side has place 1, and their opponents.
 
-    Opponents are pairs of a number in the stream and a place.
+    An opponent is (number of the player in the stream, place).
     """
 
     place: int
@@ -298,7 +302,7 @@ class OwnGame(NamedTuple):
 
 
 def build_profile(connection: Connection, ladders: Ladders, ladder: str, player: str, times: Times) -> Profile:
-    """Return the profile of a player, given by current id, who need not be on the ladder.
+    """Return the profile of a player, who is given by current id and need not be on the ladder.
 
     Raises `UnknownLadder`, `RuleFailure`.
     """
@@ -307,9 +311,9 @@ def build_profile(connection: Connection, ladders: Ladders, ladder: str, player:
     row = rows_of_players(ranking.rows, {player}).get(player)
     course = load_course(connection, ladders, ladder, player)
     games = [index for index, is_game in enumerate(course.is_game) if is_game]
-    own = [*_list_own_games(trace, player, course)]
-    results = [(game, mine.won) for game, mine in zip(games, own, strict=True) if mine.place]
-    places = Counter(game.place for game in own if game.place)
+    own_games = [*_list_own_games(trace, player, course)]
+    results = [(index, game.won) for index, game in zip(games, own_games, strict=True) if game.place]
+    places = Counter(game.place for game in own_games if game.place)
     return Profile(
         player,
         ladder,
@@ -327,7 +331,7 @@ def build_profile(connection: Connection, ladders: Ladders, ladder: str, player:
         *_find_streaks(course, results, True),
         *_find_streaks(course, results, False),
         tuple(PlaceCount(place, places[place]) for place in sorted(places)),
-        _count_opponents(trace, own),
+        _count_opponents(trace, own_games),
         running=trace.stream.ranking.running,
         times=times,
     )
@@ -338,19 +342,19 @@ def _list_own_games(trace: Trace, player: str, course: Course) -> Iterator[OwnGa
     if not course:
         return
     stream = trace.stream
-    own, person = stream.names.index(player), course.person
-    games = [step.game for step in trace.steps(own) if step.game is not None]
+    number, person = stream.names.index(player), course.person
+    games = [step.game for step in trace.steps(number) if step.game is not None]
     for players, game in zip(trace.players_of_all(games), course.games(), strict=True):
-        # a person in two seats counts with the first one
-        seats = dict(zip(reversed(game.persons), reversed(game.places), strict=True))
-        sides = dict(zip(reversed(game.persons), reversed(game.sides), strict=True))
-        place = seats[person]
-        others = ((number, stream.persons[number]) for number in players)
-        opponents = [(number, seats[other]) for number, other in others if sides[other] != sides[person]]
-        # a seat that changed hands counts once, and so do partners
-        outcomes = zip(game.places, game.replaced, game.sides, strict=True)
-        won = place == 1 and len({side for at, replaced, side in outcomes if (at, replaced) == (1, 0)}) == 1
-        yield OwnGame(place, won, opponents)
+        # reversed, so that a person in two seats counts with the first one
+        place_of = dict(zip(reversed(game.persons), reversed(game.places), strict=True))
+        side_of = dict(zip(reversed(game.persons), reversed(game.sides), strict=True))
+        place = place_of[person]
+        participants = ((number, stream.persons[number]) for number in players)
+        opponents = [(number, place_of[who]) for number, who in participants if side_of[who] != side_of[person]]
+        # count sides, not seats: a seat that changed hands counts once, and so do partners
+        seats = zip(game.places, game.replaced, game.sides, strict=True)
+        winning_sides = {side for seat_place, replaced, side in seats if seat_place == 1 and not replaced}
+        yield OwnGame(place, place == 1 and len(winning_sides) == 1, opponents)
 
 
 def _find_extremes(course: Course) -> tuple[Change | None, Change | None]:
@@ -363,7 +367,7 @@ def _find_extremes(course: Course) -> tuple[Change | None, Change | None]:
 def _find_streaks(
     course: Course, results: Sequence[tuple[int, bool]], won: bool
 ) -> tuple[Streak | None, Streak | None]:
-    """Return the longest streak of games won, or not won, and the current one, which includes the last game."""
+    """Return the longest streak of games won (or not won), and the current streak, which includes the last game."""
     runs = [(outcome, [game for game, _ in run]) for outcome, run in groupby(results, key=lambda result: result[1])]
     longest = max((run for outcome, run in runs if outcome == won), key=len, default=None)
     current = runs[-1][1] if runs and runs[-1][0] == won else None
@@ -371,6 +375,7 @@ def _find_streaks(
 
 
 def _build_streak(course: Course, run: Sequence[int] | None) -> Streak | None:
+    """Return the streak of a run of games, given by their indexes in the course."""
     if run is None:
         return None
     first, last = course[run[0]], course[run[-1]]
@@ -379,26 +384,25 @@ def _build_streak(course: Course, run: Sequence[int] | None) -> Streak | None:
     return Streak(len(run), first.game_id, first.occurred_at, last.game_id, last.occurred_at)
 
 
-def _count_opponents(trace: Trace, own: Iterable[OwnGame]) -> tuple[Opponent, ...]:
+def _count_opponents(trace: Trace, own_games: Iterable[OwnGame]) -> tuple[Opponent, ...]:
     """Return all opponents in some games, the most frequent first, then by id."""
-    met: dict[int, list[int]] = {}
-    for game in own:
+    counts_of: dict[int, list[int]] = {}  # by opponent: games, and those with a better, an equal and a worse place
+    for game in own_games:
         for number, place in game.opponents:
-            counts = met.setdefault(number, [0, 0, 0, 0])
+            counts = counts_of.setdefault(number, [0, 0, 0, 0])
             counts[0] += 1
             if place and game.place:
                 counts[1 + (place <= game.place) + (place < game.place)] += 1
     names = trace.stream.names
-    opponents = [Opponent(names[number], *counts) for number, counts in met.items()]
+    opponents = [Opponent(names[number], *counts) for number, counts in counts_of.items()]
     return tuple(sorted(opponents, key=lambda opponent: (-opponent.games, opponent.player)))
 
 
 @dataclass(frozen=True, slots=True)
 class PlayerStatistics(ManyAnswers):
-    """The statistics of a player; `ratio` is finished to started games among the last ones, None without games.
-
-    `stars` is None while there are too few games. Gold comes from lists whose period is over, each computed at its
-    `gold_as_of`.
+    """The statistics of a player: started and finished games, stars and gold. `ratio` is the ratio of finished to
+    started games among the last games, None without games. `stars` is None for too few games. Gold comes from lists
+    whose period is over, each computed at its `gold_as_of`.
     """
 
     player: str
@@ -417,7 +421,7 @@ class PlayerStatistics(ManyAnswers):
 
 @dataclass(frozen=True, slots=True)
 class Person(PlayerStatistics):
-    """The statistics of a person who is on a ladder, with their earlier ids and their rows on all ladders; `last` is
+    """The statistics of a person who is on a ladder, with their earlier ids and their rows on all ladders. `last` is
     the last event about one of their games or their identity.
     """
 

@@ -1,4 +1,4 @@
-"""All ladders at one set of coordinates: the ladders, the open lists, and everyone's standings."""
+"""All ladders at one set of coordinates: the ladders, the lists of months and years, and all players' standings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from ratings_ledger.projections.rulesets.versions import find_period, is_running
 
 
 def describe_no_games(unscored: Sequence[str]) -> str:
-    """Say that no ladder has a game, and how that changes; `unscored` are the recorded games that no ruleset scores.
+    """Say that no ladder has a game, and which command adds one; no ruleset scores the `unscored` games.
 
     >>> describe_no_games(["chess"])
     'no ruleset scores games of chess; one does after: ratings rules publish --shipped elo --game chess'
@@ -64,43 +64,48 @@ def choose_only_ladder(
     unscored: Sequence[str] = (),
     listed: int = LADDERS_LISTED,
 ) -> str:
-    """Return the only ladder, for a query that names none. Raises `BadArgument` with the names if there are several.
+    """Return the only ladder, for a query that names none. Raises `BadArgument` if there are several, or none.
 
-    For messages: `which` describes the ladders, behind the word "ladders"; `as_of` is the query's; `unscored` are the
-    recorded games that no ruleset scores; the first `listed` ladders are named.
+    All arguments besides `rows` are for messages.
+
+    Args:
+        rows: the candidates.
+        which: a relative clause that narrows the word "ladders", such as " that anna is on".
+        as_of: the `as_of` of the query.
+        unscored: the recorded games that no ruleset scores.
+        listed: how many ladders a message names.
     """
-    first, *others = rows or (None,)
-    if first is None and as_of is not None:
+    if not rows and as_of is not None:
         raise BadArgument(f"no ladder has a game played up to {as_of}", "as_of")
-    if first is None:
+    if not rows:
         raise BadArgument(describe_no_games(unscored), "ladder")
-    if not others:
-        return first.ladder
-    names = "".join(f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in [first, *others][:listed])
-    more = len(rows) - listed
-    rest = f"\n  and {more:,} more; see: ratings ladders" if more > 0 else ""
-    raise BadArgument(f"name one of the {len(rows):,} ladders{which}:{names}{rest}", "ladder")
+    if len(rows) == 1:
+        return rows[0].ladder
+    names = "".join(f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in rows[:listed])
+    unlisted = len(rows) - listed
+    more = f"\n  and {unlisted:,} more; see: ratings ladders" if unlisted > 0 else ""
+    raise BadArgument(f"name one of the {len(rows):,} ladders{which}:{names}{more}", "ladder")
 
 
 @dataclass(frozen=True, slots=True)
 class ManyAnswers(Answer):
-    """An answer about several ladders; `asked` is the requested `as_of`.
+    """An answer about several ladders, with the `as_of` as it was requested.
 
-    `failed` has the reason for each ladder that cannot be replayed and is left out, `unusable` for each ruleset that
-    does not run here.
+    `failed` gives a reason for each ladder that cannot be replayed and is left out, `unusable` one for each ruleset
+    that does not run here.
     """
 
-    asked: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
+    requested_as_of: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
     unusable: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class LadderRow(Result):
-    """A ladder that has games or adjustments; `as_of` may differ if a date ends in each ruleset's own zone.
+    """A ladder that has games or adjustments. The `as_of` of ladders differ if a date ends in each ruleset's own zone.
 
-    `months` counts the games of each month up to the one of the last game, at most 24 and from the first game on; empty
-    for lists of months and years.
+    `months` has the numbers of games in the last months (at most 24), from the month of the first game to that of the
+    last; it is empty for lists of months and years.
     """
 
     ladder: str
@@ -115,7 +120,7 @@ class LadderRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class AllLadders(ManyAnswers, RowSequence[LadderRow]):
-    """All ladders; `unscored` are the recorded games, such as chess, that no ruleset scores."""
+    """All ladders that have games or adjustments, and `unscored`: the recorded games that no ruleset scores."""
 
     at: Coordinates
     rows: tuple[LadderRow, ...]
@@ -124,7 +129,7 @@ class AllLadders(ManyAnswers, RowSequence[LadderRow]):
 
 @dataclass(frozen=True, slots=True)
 class ListRow(Result):
-    """A list of a month or a year, its state (`open` or `closed`), and the numbers of its players and ranks."""
+    """A list of a month or a year: its state (`open` or `closed`), and its numbers of players and of ranked players."""
 
     list: str
     period: str
@@ -138,11 +143,11 @@ class ListRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class AllLists(ManyAnswers, RowSequence[ListRow]):
-    """The lists of months and years, and the published lists, including those of ladders.
+    """The lists of months and years, and all published lists, including those of ladders.
 
-    `period` is the requested one, None for all. `has_timed` says whether any ruleset makes lists of months or years.
-    `schedules` has the ladders that are published every month, with what is due now; none if the question is of
-    another time or of one period.
+    `period` is the requested period, None for all. `has_timed` says whether any ruleset makes lists of months or years.
+    `schedules` has the ladders that are published every month, with the months that are due now; it is absent for a
+    past time and for one period.
     """
 
     at: Coordinates
@@ -166,15 +171,15 @@ class PersonRow(Result):
 
 @dataclass(frozen=True, slots=True)
 class Everybody(ManyAnswers, RowSequence[PersonRow]):
-    """The standings of all players, or some, on every ladder, by ladder and then by rank."""
+    """The standings of all players on every ladder, by ladder and then by rank."""
 
     at: Coordinates
     rows: tuple[PersonRow, ...]
 
 
 T = TypeVar("T")
-# months of activity that `LadderRow.months` counts at most
-MONTHS = 24
+# the most months that `LadderRow.months` counts
+MONTHS_MAX = 24
 
 
 # results that several queries about all ladders share, by name, with the failures that occurred
@@ -182,15 +187,18 @@ _SHARED: Memo[str, tuple[Any, list[str]]] = Memo()
 
 
 class Survey:
-    """All ladders of some facts. A date `as_of` ends in the home zone or, without one, in each ruleset's own zone."""
+    """All ladders at an `as_of`. A date ends in the home zone or, without one, in each ruleset's own zone.
 
-    def __init__(self, connection: Connection, every: Ladders, as_of: str | None, times: Times) -> None:
+    `undated` are the same ladders without `as_of`. `failures` has a message for each ladder that failed so far.
+    """
+
+    def __init__(self, connection: Connection, undated: Ladders, as_of: str | None, times: Times) -> None:
         self.connection = connection
-        self.facts = every.facts
+        self.facts = undated.facts
         self.times = times
         self.failures: list[str] = []
-        self.everything = every
-        self.asked = as_of
+        self.undated = undated
+        self.requested_as_of = as_of
 
     @property
     def usable(self) -> list[str]:
@@ -199,19 +207,19 @@ class Survey:
 
     @property
     def coordinates(self) -> Coordinates:
-        """Return the coordinates of answers that belong to no ruleset; without a home zone a date ends in UTC."""
+        """Return the coordinates of answers that belong to no ruleset. Without a home zone, a date ends in UTC."""
         return self._at("UTC").coordinates
 
     def ladders(self, ruleset_id: str) -> Ladders:
-        """Return the ladders at a ruleset's coordinates, shared by all rulesets with the same instant."""
+        """Return the ladders at a ruleset's coordinates; rulesets with the same instant share them."""
         return self._at(self.facts.rulesets[ruleset_id][0].ruleset.time_zone).for_ladder(ruleset_id)
 
     def _at(self, time_zone: str) -> Ladders:
-        instant = parse_as_of(self.asked, self.times.home or time_zone)
-        return self.everything.at(instant)
+        """Return the ladders at `as_of`, whose date ends in the home zone or, without one, in `time_zone`."""
+        return self.undated.at(parse_as_of(self.requested_as_of, self.times.home or time_zone))
 
     def streams(self, ruleset_ids: Iterable[str]) -> Iterator[tuple[Ladders, Stream]]:
-        """Yield every ladder of some rulesets, by name."""
+        """Yield the stream of every ladder of some rulesets, sorted by name, with the ladders it belongs to."""
         for ruleset_id in ruleset_ids:
             ladders = self.ladders(ruleset_id)
             for _, stream in sorted(ladders.streams(ruleset_id).items()):
@@ -219,40 +227,40 @@ class Survey:
 
     @contextmanager
     def collect_failure(self) -> Iterator[None]:
-        """Record a ladder that cannot be replayed in `failures` and continue."""
+        """Record in `failures` why a ladder cannot be replayed, and continue after this context."""
         try:
             yield
         except RuleFailure as failure:
             self.failures.append(describe_failure(failure, self.facts, self.connection))
 
-    def once(self, name: str, work: Callable[[Survey], T]) -> T:
-        """Return a result that several queries share; compute it for the first, and report its failures to each."""
-        if self.asked is not None:
-            return work(self)
-        answer, failures = _SHARED.get(self.everything, name, lambda: self._collect_failures(work))
+    def share(self, name: str, compute: Callable[[Survey], T]) -> T:
+        """Return a result that several queries share: it is computed once, and its failures are reported to each."""
+        if self.requested_as_of is not None:
+            return compute(self)
+        answer, failures = _SHARED.get(self.undated, name, lambda: self._collect_failures(compute))
         self.failures += failures
         return cast("T", answer)
 
-    def _collect_failures(self, work: Callable[[Survey], T]) -> tuple[T, list[str]]:
-        """Return an answer with the failures that occurred for it."""
-        before, self.failures = self.failures, []
-        answer = work(self)
-        failures, self.failures = self.failures, before
+    def _collect_failures(self, compute: Callable[[Survey], T]) -> tuple[T, list[str]]:
+        """Return a result together with the failures that occurred while it was computed."""
+        earlier_failures, self.failures = self.failures, []
+        answer = compute(self)
+        failures, self.failures = self.failures, earlier_failures
         return answer, failures
 
     def shared_members(self) -> dict[str, Any]:
-        """Return the common members of answers about many ladders; call it after all ladders were read."""
+        """Return the common members of answers about many ladders. Call this after reading all ladders."""
         unusable = tuple(ruleset.reason for ruleset in self.facts.unusable.values())
         return {
-            "asked": self.asked,
+            "requested_as_of": self.requested_as_of,
             "unusable": unusable,
             "failed": tuple(dict.fromkeys(self.failures)),
             "times": self.times,
         }
 
 
-def every_standings(survey: Survey, ladders: Collection[str]) -> Iterator[Standings | ReplayFailure]:
-    """Yield the standings of the named ladders, or of all, one at a time; a failure in place of standings."""
+def load_every_standings(survey: Survey, ladders: Collection[str]) -> Iterator[Standings | ReplayFailure]:
+    """Yield the standings of the named ladders, or of all, one by one, or a failure in their place."""
     for problem in survey.facts.unusable.values():
         yield ReplayFailure(None, problem.reason)
     all_names = (
@@ -269,9 +277,9 @@ def every_standings(survey: Survey, ladders: Collection[str]) -> Iterator[Standi
         yield build_standings(ranking, ranking.rows, own_ladders.coordinates, survey.times, unfinished)
 
 
-def all_ladders(survey: Survey) -> AllLadders:
+def load_all_ladders(survey: Survey) -> AllLadders:
     """Return the ladders that have games or adjustments."""
-    facts, rows, months_shown = survey.facts, list[LadderRow](), dict[int, int]()
+    facts, rows, month_starts = survey.facts, list[LadderRow](), dict[int, int]()
     for ladders, stream in survey.streams(sorted(facts.rulesets)):
         with survey.collect_failure():
             if stream.broken is not None:
@@ -284,7 +292,7 @@ def all_ladders(survey: Survey) -> AllLadders:
             months = (
                 ()
                 if not games or is_partitioned_by_time(stream.versions[0].ruleset)
-                else _count_by_month(survey, stream, months_shown)
+                else _count_by_month(survey, stream, month_starts)
             )
             until = ladders.coordinates.until
             running = stream.ranking.running
@@ -296,33 +304,35 @@ def all_ladders(survey: Survey) -> AllLadders:
     return AllLadders(survey.coordinates, tuple(rows), unscored=unscored, **survey.shared_members())
 
 
-def _count_by_month(survey: Survey, stream: Stream, known: dict[int, int]) -> tuple[int, ...]:
-    """Return the number of a stream's games in each of its last months. `known` caches the starts of months by number.
+def _count_by_month(survey: Survey, stream: Stream, month_starts: dict[int, int]) -> tuple[int, ...]:
+    """Return the number of a stream's games in each of its last months. The games must be in the order of time.
 
-    Expects the games in the order of time.
+    `month_starts` caches the instants at which months start, by the number of the month.
     """
-    played, zone = survey.facts.occurred_at, survey.times.zone
-    last = _number_month(played[stream.row[len(stream.row) - 1]], zone)
-    first = max(last - MONTHS + 1, _number_month(played[stream.row[0]], zone))
-    begins = []
+    occurred_at, zone = survey.facts.occurred_at, survey.times.zone
+    last = _number_month(occurred_at[stream.row[len(stream.row) - 1]], zone)
+    first = max(last - MONTHS_MAX + 1, _number_month(occurred_at[stream.row[0]], zone))
+    first_games = []
     for month in range(first, last + 1):
-        if month not in known:
-            known[month] = day_start(date(month // 12, month % 12 + 1, 1), zone)
-        begins.append(bisect_left(stream.row, known[month], key=played.__getitem__))
-    return tuple(end - begin for begin, end in pairwise([*begins, len(stream.row)]))
+        if month not in month_starts:
+            month_starts[month] = day_start(date(month // 12, month % 12 + 1, 1), zone)
+        first_games.append(bisect_left(stream.row, month_starts[month], key=occurred_at.__getitem__))
+    return tuple(end - begin for begin, end in pairwise([*first_games, len(stream.row)]))
 
 
 def _number_month(instant: int, zone: str) -> int:
+    """Return the number of the month of an instant, counted from the year 0."""
     local = local_time(instant, zone)
     return local.year * 12 + local.month - 1
 
 
-def everybody(survey: Survey) -> Everybody:
+def load_everybody(survey: Survey) -> Everybody:
     """Return the standings of all players on every ladder."""
-    return Everybody(survey.coordinates, survey.once("everybody", _everybody), **survey.shared_members())
+    return Everybody(survey.coordinates, survey.share("everybody", _load_person_rows), **survey.shared_members())
 
 
-def _everybody(survey: Survey) -> tuple[PersonRow, ...]:
+def _load_person_rows(survey: Survey) -> tuple[PersonRow, ...]:
+    """Return the rows of all standings, by ladder and then by rank."""
     rows = list[PersonRow]()
     for ladders, stream in survey.streams(survey.usable):
         with survey.collect_failure():
@@ -336,18 +346,18 @@ def _everybody(survey: Survey) -> tuple[PersonRow, ...]:
 
 def rows_by_player(survey: Survey) -> dict[str, list[PersonRow]]:
     """Return the standings of all players on every ladder, by player."""
-    return group_rows(survey.once("everybody", _everybody), "player")
+    return group_rows(survey.share("everybody", _load_person_rows), "player")
 
 
-def group_rows(rows: Iterable[PersonRow], name: str) -> dict[str, list[PersonRow]]:
-    """Group rows by their player or ladder, preserving their order."""
+def group_rows(rows: Iterable[PersonRow], member: str) -> dict[str, list[PersonRow]]:
+    """Group rows by the member `player` or `ladder`, preserving their order."""
     groups = defaultdict[str, list[PersonRow]](list)
     for row in rows:
-        groups[getattr(row, name)].append(row)
+        groups[getattr(row, member)].append(row)
     return dict(groups)
 
 
-def all_lists(survey: Survey, period: str | None) -> AllLists:
+def load_all_lists(survey: Survey, period: str | None) -> AllLists:
     """Return the lists of months and years, and the published lists, of one period (YYYY or YYYY-MM) or of all.
 
     Raises `BadArgument`.
@@ -357,7 +367,7 @@ def all_lists(survey: Survey, period: str | None) -> AllLists:
     if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
         raise BadArgument(f"{quote(period)} is not a year like 2010 or a month like 2010-03", "period")
     rows = list[ListRow]()
-    for ladders, stream in survey.streams(timed := timed_rulesets(survey)):
+    for ladders, stream in survey.streams(timed := list_timed_rulesets(survey)):
         ruleset = stream.versions[0].ruleset
         parts = dict(zip(ruleset.partition.by, parse_name(stream.ladder).values, strict=True))
         value, span = parts.get("month") or parts["year"], find_period(ruleset, parse_name(stream.ladder).values)
@@ -397,12 +407,12 @@ def all_lists(survey: Survey, period: str | None) -> AllLists:
 
 
 def _is_present(survey: Survey) -> bool:
-    """Return whether the coordinates are those of the present, because what is due depends on the present time."""
+    """Tell whether the survey is of the present; only then schedules can be due."""
     at = survey.coordinates
     return at.as_of is None and at.rules is None and at.known_at == head(survey.connection).position
 
 
-def timed_rulesets(survey: Survey) -> list[str]:
+def list_timed_rulesets(survey: Survey) -> list[str]:
     """Return the ids of the rulesets that make lists of months or years."""
     return [
         ruleset_id
@@ -412,12 +422,12 @@ def timed_rulesets(survey: Survey) -> list[str]:
 
 
 def _is_published_for(survey: Survey, publication: PublicationRow, period: str) -> bool:
-    """Return whether the `as_of` of a published list lies in a month or year."""
+    """Tell whether the `as_of` of a published list lies in a month or year."""
     return publication.as_of is not None and survey.times.format_minute(publication.as_of).startswith(period)
 
 
 def list_due(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
-    """Return the unpublished lists whose period is over, by the end of the period."""
+    """Return the unpublished lists whose period is over, sorted by the end of the period."""
     published = {entry.ladder for entry in published_lists(survey.connection, survey.facts.position)}
     due = []
     for ladders, stream in survey.streams(survey.usable):
@@ -428,9 +438,9 @@ def list_due(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
 
 
 def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> list[tuple[int, Ladders, str]]:
-    """Return the months for which some ladders were never published, from the month of their first game on.
+    """Return the months for which scheduled ladders were never published, from the month of their first game on.
 
-    Each entry has the month's end, the ladders up to it, and the name of the ladder; oldest first.
+    Each entry is (end of the month, the ladders up to it, name of the ladder), oldest first.
     """
     published = {entry.of for entry in published_lists(survey.connection, survey.facts.position)}
     missed = []
@@ -446,8 +456,8 @@ def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> li
 
 
 def _find_month_ends(ladders: Ladders, ladder: str, times: Times, now: int) -> Iterator[int]:
-    """Yield the ends of the months that are over, from that of a ladder's first game on, in the ladder's zone."""
-    zone = _zone_of(ladders, ladder, times)
+    """Yield the ends of the months that are over, from the month of a ladder's first game on, in the ladder's zone."""
+    zone = _find_zone(ladders, ladder, times)
     games = ladders.stream(ladder).row[:1]
     if not len(games):
         return
@@ -459,8 +469,8 @@ def _find_month_ends(ladders: Ladders, ladder: str, times: Times, now: int) -> I
         yield end
 
 
-def _zone_of(ladders: Ladders, ladder: str, times: Times) -> str:
-    """Return the home zone, or else that of the ladder's ruleset."""
+def _find_zone(ladders: Ladders, ladder: str, times: Times) -> str:
+    """Return the home zone or, without one, the zone of the ladder's ruleset."""
     return times.home or ladders.versions(ladder)[0].ruleset.time_zone
 
 
@@ -469,5 +479,5 @@ def find_schedules(survey: Survey, now: int) -> tuple[Schedule, ...]:
     scheduled = scheduled_ladders(survey.connection, survey.facts.position)
     due: dict[str, list[str]] = {ladder: [] for ladder in scheduled}
     for end, ladders, ladder in find_missed_months(survey, scheduled, now):
-        due[ladder].append(local_time(end, _zone_of(ladders, ladder, survey.times)).strftime("%Y-%m"))
+        due[ladder].append(local_time(end, _find_zone(ladders, ladder, survey.times)).strftime("%Y-%m"))
     return tuple(Schedule(ladder, every, tuple(due[ladder])) for ladder, every in sorted(scheduled.items()))

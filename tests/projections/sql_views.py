@@ -12,7 +12,7 @@ from sqlalchemy import text
 from ratings_ledger.ledger.events.game_types import places
 from ratings_ledger.ledger.store.opening import Ledger
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.history import changes
+from ratings_ledger.projections.queries.history import load_changes
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
 COLUMNS = ("group", "city", "league", "season")
@@ -52,7 +52,7 @@ def changes_by_replay(ledger: Ledger, names: Sequence[str] = ()) -> dict[str, Ro
         ladders = Ladders(decode(connection))
         for name in names or [name for each in ladders.facts.rulesets for name in ladders.streams(each)]:
             rows = []
-            for change in changes(connection, ladders, name):
+            for change in load_changes(connection, ladders, name):
                 row = {**change.model_dump(), "occurred_at": told(change.change.occurred_at)}
                 rows.append({name: row[name] for name in row if name != "reason" and not name.endswith("_decimal")})
             if rows:
