@@ -21,7 +21,7 @@ from ratings_ledger.projections.queries.visible_states import format_rating
 from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.axes import to_number
-from ratings_ledger.web.charts import SERIES_MAX, Mark, Point, Series, draw_steps
+from ratings_ledger.web.charts import SERIES_MAX, Point, Series, VerticalLine, draw_steps
 from ratings_ledger.web.courses import (
     By,
     course_span,
@@ -84,7 +84,7 @@ def chart(
 def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
     """Return the picture of points. Raises as `Snapshot.history` does, and `Unknown` for a player without any."""
     histories = {history.player: history for history in (view.history(ladder, player) for player in players)}
-    lines, marks = list[Series](), list[Mark]()
+    lines, marks = list[Series](), list[VerticalLine]()
     for player, history in histories.items():
         if not history.steps:
             raise Unknown(None, f"{quote(player)} has no game or adjustment on {short_name(ladder)}")
@@ -100,7 +100,7 @@ def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: By) ->
         title=_build_title("Points", histories, ladder),
         description=_describe_ends(histories, lines, _describe_spread(histories)),
         prefix="points",
-        marks=marks,
+        vertical_lines=marks,
         standalone=True,
     )
 
@@ -126,7 +126,7 @@ def _draw_ranks(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> 
         title=_build_title("Ranks", ranks_by_player, ladder),
         description=_describe_ends(ranks_by_player, lines),
         prefix="ranks",
-        ranks=True,
+        values_are_ranks=True,
         span=max(spans, key=lambda span: to_number(span[1]), default=None),
         standalone=True,
     )

@@ -1,17 +1,21 @@
 """Choose the ticks of a chart's axes: round values, numbers of games and dates, with their labels.
 
-A row is a candidate set of labels: pairs of a number and its text. The chart uses the first row that fits. Dates are
-numbers too: microseconds since 1970.
+Functions such as `game_label_sets` yield candidate sets of labels, from many to few. The chart uses the first set that
+fits. Dates are numbers too: microseconds since 1970.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
+from enum import Enum
 from fractions import Fraction
 from math import ceil, floor, lcm
+from typing import NamedTuple
 
 from ratings_ledger.ledger.rejections import count
 
 Number = int | Fraction
+# labels of an axis: each number with its text
+LabelSet = list[tuple[Number, str]]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -19,23 +23,46 @@ DAY = 86_400_000_000
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
+class _Unit(Enum):
+    """A unit of the calendar, with its approximate length in days."""
+
+    DAY = 1
+    MONTH = 30
+    YEAR = 365
+
+    @property
+    def days(self) -> int:
+        """Return the approximate length of the unit."""
+        return self.value
+
+
+class _CalendarStep(NamedTuple):
+    """The distance of two labels: every `interval` units."""
+
+    unit: _Unit
+    interval: int
+
+
 def to_number(x: datetime | Number) -> Number:
     """Return a time as microseconds since 1970; return numbers unchanged."""
     return (x - _EPOCH) // _MICROSECOND if isinstance(x, datetime) else x
 
 
-def whole_numbers(numbers: Sequence[Number]) -> tuple[int, list[int]]:
+def to_common_denominator(numbers: Sequence[Number]) -> tuple[int, list[int]]:
     """Return a common denominator and the numerators of the numbers: integers are much faster to draw with.
 
-    >>> whole_numbers([Fraction(1, 2), Fraction(1, 3), 2])
+    >>> to_common_denominator([Fraction(1, 2), Fraction(1, 3), 2])
     (6, [3, 2, 12])
     """
-    shared = lcm(*{number.denominator for number in numbers})
-    return shared, [number.numerator * (shared // number.denominator) for number in numbers]
+    denominator = lcm(*{number.denominator for number in numbers})
+    return denominator, [number.numerator * (denominator // number.denominator) for number in numbers]
 
 
 def range_of(numbers: Sequence[Number], margin: int = 0) -> tuple[Number, Number]:
-    """Return the lowest and the highest number; if they are equal, widened by `margin`, by default a hundredth or 1."""
+    """Return the lowest and the highest number.
+
+    If they are equal, widen the range by `margin` at both ends; by default by 1 % of the number, at least 1.
+    """
     low, high = min(numbers, default=0), max(numbers, default=0)
     if low < high:
         return low, high
@@ -43,28 +70,28 @@ def range_of(numbers: Sequence[Number], margin: int = 0) -> tuple[Number, Number
     return low - margin, high + margin
 
 
-def round_step(span: Number, most: int, is_whole: bool = False) -> Fraction:
-    """Return the smallest of ... 0.1, 0.2, 0.5, 1, 2, 5, 10 ... that divides a span into at most `most` steps.
+def round_step(span: Number, steps_max: int, is_whole: bool = False) -> Fraction:
+    """Return the smallest of ... 0.1, 0.2, 0.5, 1, 2, 5, 10 ... that divides a span into at most `steps_max` steps.
 
     >>> round_step(147, 5), round_step(Fraction(1, 3), 5), round_step(3, 5, is_whole=True)
     (Fraction(50, 1), Fraction(1, 10), Fraction(1, 1))
     """
-    least = Fraction(span) / most
+    step_min = Fraction(span) / steps_max
     if is_whole:
-        least = max(least, Fraction(1))
-    power = len(str(least.numerator)) - len(str(least.denominator)) - 1
+        step_min = max(step_min, Fraction(1))
+    power = len(str(step_min.numerator)) - len(str(step_min.denominator)) - 1
     candidates = (factor * Fraction(10) ** (power + extra) for extra in range(3) for factor in (1, 2, 5))
-    return next(step for step in candidates if step >= least)
+    return next(step for step in candidates if step >= step_min)
 
 
-def value_ticks(low: Number, high: Number, most: int, is_whole: bool = False) -> tuple[list[Fraction], Fraction]:
+def value_ticks(low: Number, high: Number, steps_max: int, is_whole: bool = False) -> tuple[list[Fraction], Fraction]:
     """Return round values that enclose `low` and `high`, and the step between them."""
-    step = round_step(high - low, most, is_whole)
+    step = round_step(high - low, steps_max, is_whole)
     return [number * step for number in range(floor(low / step), ceil(high / step) + 1)], step
 
 
 def rank_ticks(last: Fraction) -> tuple[list[Fraction], Fraction]:
-    """Return rank 1 and round ranks up to the last that are not too close to it, and the step between round ranks."""
+    """Return rank 1 and the round ranks up to `last`, without those too close to rank 1, and the step between them."""
     last = max(last, Fraction(2))
     step = round_step(last - 1, 5, is_whole=True)
     round_ranks = [number * step for number in range(1, floor(last / step) + 1)]
@@ -77,68 +104,76 @@ def value_labels(values: Sequence[Fraction], step: Fraction) -> list[str]:
     >>> value_labels([Fraction(-1), Fraction(1, 2)], Fraction(1, 2)), value_labels([Fraction(10**12)], Fraction(1))
     (['−1.0', '0.5'], ['1e12'])
     """
-    places = next(number for number in range(10_000) if (step * 10**number).denominator == 1)
+    decimals = next(number for number in range(10_000) if (step * 10**number).denominator == 1)
     forms = []
     for value in values:
-        sign, number = "−" if value < 0 else "", str(int(abs(value) * 10**places)).rjust(places + 1, "0")
-        whole, rest = number[: len(number) - places], number[len(number) - places :]
+        sign, number = "−" if value < 0 else "", str(int(abs(value) * 10**decimals)).rjust(decimals + 1, "0")
+        whole, rest = number[: len(number) - decimals], number[len(number) - decimals :]
         digits = number.strip("0") or "0"
-        power = len(number.lstrip("0")) - 1 - places
+        power = len(number.lstrip("0")) - 1 - decimals
         mantissa = digits if len(digits) == 1 else f"{digits[0]}.{digits[1:]}"
         full = f"{sign}{int(whole):,}{'.' * bool(rest)}{rest}"
         forms.append((full, "0" if value == 0 else f"{sign}{mantissa}e{power}".replace("e-", "e−"), f"…{full[-8:]}"))
     return next(list(texts) for texts in zip(*forms, strict=True) if max(map(len, texts)) <= 11)
 
 
-def game_rows(first: Number, last: Number) -> Iterator[list[tuple[Number, str]]]:
-    """Yield rows of round numbers of games, from many to few; the last label of a row has the unit."""
-    for most in range(10, 0, -1):
-        step = round_step(last - first, most, is_whole=True)
+def game_label_sets(first: Number, last: Number) -> Iterator[LabelSet]:
+    """Yield sets of round numbers of games, from many to few; the last label of a set has the unit."""
+    for steps_max in range(10, 0, -1):
+        step = round_step(last - first, steps_max, is_whole=True)
         numbers = [int(number * step) for number in range(ceil(first / step), floor(last / step) + 1)]
         yield [*((n, f"{n:,}") for n in numbers[:-1]), *((n, count(n, "game")) for n in numbers[-1:])]
 
 
-def date_rows(first: Number, last: Number, most: int) -> Iterator[list[tuple[Number, str]]]:
-    """Yield rows of fewer than `most` starts of days, months or years, from close to wide intervals."""
-    for length, every, starts in _CALENDAR:
-        if last - first < most * length * every * DAY:
-            days = starts(_day_of(first), _day_of(last), every)
-            inside = [(x, day) for day in days for x in (_micros(day),) if first <= x <= last]
-            yield _date_labels(inside or [(first, _day_of(first))], length if inside else 1)
+def date_label_sets(first: Number, last: Number, labels_max: int) -> Iterator[LabelSet]:
+    """Yield sets of dates that start days, months or years, finest interval first, each of fewer than `labels_max`."""
+    for step in _CALENDAR_STEPS:
+        if last - first < labels_max * step.unit.days * step.interval * DAY:
+            days = _UNIT_STARTS[step.unit](_day_of(first), _day_of(last), step.interval)
+            inside = [(x, day) for day in days for x in (_to_microseconds(day),) if first <= x <= last]
+            # if no date starts inside, the first day is labelled
+            yield _label_dates(inside or [(first, _day_of(first))], step.unit if inside else _Unit.DAY)
 
 
-def _date_labels(ticks: Sequence[tuple[Number, date]], length: int) -> list[tuple[Number, str]]:
+def _label_dates(ticks: Sequence[tuple[Number, date]], unit: _Unit) -> LabelSet:
     """Return the labels of dates; the first has the year, and so has every date on which the year changes."""
-    labels, year = [], 0
+    labels: LabelSet = []
+    labelled_year = None
     for x, day in ticks:
-        month = {1: f"{day.day} {_MONTHS[day.month - 1]} ", 30: f"{_MONTHS[day.month - 1]} "}.get(length, "")
-        labels.append((x, f"{month}{day.year}" if day.year != year or not month else month.strip()))
-        year = day.year
+        month = _MONTHS[day.month - 1]
+        text = {_Unit.DAY: f"{day.day} {month}", _Unit.MONTH: month, _Unit.YEAR: ""}[unit]
+        labels.append((x, f"{text} {day.year}".lstrip() if day.year != labelled_year or not text else text))
+        labelled_year = day.year
     return labels
 
 
-def _days(first: date, last: date, every: int) -> Iterator[date]:
-    """Yield every n-th day; Mondays if n is 7."""
+def _generate_days(first: date, last: date, interval: int) -> Iterator[date]:
+    """Yield every n-th day; Mondays if the interval is 7."""
     start = first.toordinal()
-    yield from (date.fromordinal(n) for n in range(start, last.toordinal() + 1) if (n - 1) % every == 0)
+    yield from (date.fromordinal(n) for n in range(start, last.toordinal() + 1) if (n - 1) % interval == 0)
 
 
-def _months(first: date, last: date, every: int) -> Iterator[date]:
+def _generate_months(first: date, last: date, interval: int) -> Iterator[date]:
     """Yield the first day of every n-th month, counted from January."""
     numbers = range(first.year * 12 + first.month - 1, last.year * 12 + last.month)
-    yield from (date(number // 12, number % 12 + 1, 1) for number in numbers if number % every == 0)
+    yield from (date(number // 12, number % 12 + 1, 1) for number in numbers if number % interval == 0)
 
 
-def _years(first: date, last: date, every: int) -> Iterator[date]:
+def _generate_years(first: date, last: date, interval: int) -> Iterator[date]:
     """Yield the first day of every n-th year."""
-    yield from (date(year, 1, 1) for year in range(first.year, last.year + 1) if year % every == 0)
+    yield from (date(year, 1, 1) for year in range(first.year, last.year + 1) if year % interval == 0)
 
 
-# the approximate length of a unit in days, the units between two labels, and the generator of their dates
-_CALENDAR: list[tuple[int, int, Callable[[date, date, int], Iterator[date]]]] = [
-    *((1, every, _days) for every in (1, 2, 7, 14)),
-    *((30, every, _months) for every in (1, 2, 3, 6)),
-    *((365, every, _years) for every in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000)),
+_UNIT_STARTS: dict[_Unit, Callable[[date, date, int], Iterator[date]]] = {
+    _Unit.DAY: _generate_days,
+    _Unit.MONTH: _generate_months,
+    _Unit.YEAR: _generate_years,
+}
+# from fine to coarse
+_CALENDAR_STEPS = [
+    *(_CalendarStep(_Unit.DAY, interval) for interval in (1, 2, 7, 14)),
+    *(_CalendarStep(_Unit.MONTH, interval) for interval in (1, 2, 3, 6)),
+    *(_CalendarStep(_Unit.YEAR, interval) for interval in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000)),
 ]
 
 
@@ -148,5 +183,5 @@ def _day_of(x: Number) -> date:
     return date.fromordinal(min(max(_EPOCH.toordinal() + floor(x / DAY), earliest), latest))
 
 
-def _micros(day: date) -> int:
+def _to_microseconds(day: date) -> int:
     return (day.toordinal() - _EPOCH.toordinal()) * DAY

@@ -10,9 +10,9 @@ computed from exact numbers. A chart of one game on a page:
 fits a desktop is five pixels high on a phone, and the labels that fit depend on the width. So each drawing has its own
 font size and its own labels, without a script; `standalone` has only the wide one.
 
-**The picture and its dots are separate.** Screen readers do not enter an element with `role="img"`, so it must not have
-links. The dots lie over the picture, for pointers only: up to 100 tab stops would block the way to the table beside it,
-which has the same links.
+**The picture and its markers are separate.** Screen readers do not enter an element with `role="img"`, so it must not
+have links. The markers of the points lie over the picture, for pointers only: up to 100 tab stops would block the way
+to the table beside it, which has the same links.
 
 Colours come from the classes of `STYLE`, which a page embeds once. Text is escaped, and truncated if it does not fit.
 """
@@ -30,24 +30,25 @@ from typing import Literal, NamedTuple
 from ratings_ledger.ledger.rejections import count
 from ratings_ledger.web.axes import (
     DAY,
+    LabelSet,
     Number,
-    date_rows,
-    game_rows,
+    date_label_sets,
+    game_label_sets,
     range_of,
     rank_ticks,
     round_step,
+    to_common_denominator,
     to_number,
     value_labels,
     value_ticks,
-    whole_numbers,
 )
 from ratings_ledger.web.svg import band_path, escape_text, step_path, tenths, text_width, truncate
 
-Kind = Literal["start", "game", "change", "published"]
+PointKind = Literal["start", "game", "change", "published"]
 
-_LEGEND_TEXTS: dict[Kind, str] = {"published": "published", "change": "change without a game"}
+_LEGEND_TEXTS: dict[PointKind, str] = {"published": "published", "change": "change without a game"}
 SERIES_MAX = 6  # lines that colour, dash and dots can distinguish
-_MARKS_MAX = 60
+_VERTICAL_LINES_MAX = 60
 _BINS_MAX = 16
 STYLE = """
 .chart{--chart-paper:#fcfbf8;--chart-ink:#1d1c1a;--chart-soft:#6a665e;--chart-line:#e5e1d8;--chart-1:#1b6ca8;--chart-2:#b2530b;
@@ -82,17 +83,18 @@ svg.chart{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans
 class Point(NamedTuple):
     """The value of a series from `x` on, which is a time in UTC or the number of a game.
 
-    A `game` is drawn as a dot with its title and link; a `change` without a game as a tick; a `start` has no mark. A
-    `published` value is drawn as a diamond that the line does not touch. Titles and links may be functions, which are
-    called only for points with a mark. `spread` is the deviation of the value, drawn as a band if there is one series.
+    The marker of a `game` is a dot with its title and link, that of a `change` without a game a tick. A `start` has no
+    marker. That of a `published` value is a diamond, which the line does not touch. Titles and links may be functions,
+    which are called only for points whose marker is drawn. The `deviation` of the values is drawn as a band if there
+    is one series.
     """
 
     x: datetime | int
     value: Fraction
-    kind: Kind = "game"
+    kind: PointKind = "game"
     title: str | Callable[[], str] = ""
     link: str | Callable[[], str] = ""
-    spread: Fraction | None = None
+    deviation: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class VerticalLine:
     """A vertical line through a chart with a label at its top, such as for a game that was corrected later."""
 
     x: datetime | int | Fraction
@@ -119,43 +121,57 @@ def draw_steps(
     title: str,
     description: str,
     prefix: str,
-    marks: Sequence[Mark] = (),
+    vertical_lines: Sequence[VerticalLine] = (),
     span: tuple[datetime, datetime] | tuple[int, int] | None = None,
-    ranks: bool = False,
+    values_are_ranks: bool = False,
     standalone: bool = False,
 ) -> str:
     """Draw series as step lines that extend to the right edge of the chart.
 
-    The axis covers all x values and `span`. With `ranks`, values are whole numbers, 1 on top. Ids begin with `prefix`;
-    `standalone` returns a complete SVG file instead of a part of a page.
+    Args:
+        series: the lines, at most `SERIES_MAX`; the points of each are in the order of their `x`.
+        title: the title, for screen readers and as the heading of a file.
+        description: what the chart shows, for screen readers.
+        prefix: the beginning of the ids in the drawing; unique on a page.
+        vertical_lines: lines across the chart, each with a label.
+        span: two x values that the horizontal axis covers besides those of the points.
+        values_are_ranks: whether the values are whole numbers from 1, with 1 on top.
+        standalone: whether to return a complete SVG file instead of a part of a page.
 
-    Raises `ValueError` for more than `SERIES_MAX` series, times mixed with numbers of games, points out of order, a
-    rank that is not whole, or a prefix that is not an id; `TypeError` for a time without a zone.
+    Raises:
+        ValueError: there are too many series, times mixed with numbers of games, points out of order, ranks that are
+            not positive integers, or a prefix that is not an id.
+        TypeError: a time has no zone.
     """
-    points = [point for each in series for point in each.points]
-    spreads = [point.spread or 0 for point in points] if len(series) == 1 else []
-    shared, heights = whole_numbers([*(point.value for point in points), *spreads])
-    remaining = iter(heights)
+    points = [point for one_series in series for point in one_series.points]
+    # only one line is readable with a band around it, and only games and changes are steps of the band
+    has_band = len(series) == 1 and any(point.deviation for point in points if point.kind in ("game", "change"))
+    deviations = [point.deviation or 0 for point in points] if has_band else []
+    denominator, numerators = to_common_denominator([*(point.value for point in points), *deviations])
+    remaining = iter(numerators)
     lines = [
-        _Line([to_number(point.x) for point in each.points], [*islice(remaining, len(each.points))], each.points)
-        for each in series
+        _Line(
+            one_series.label,
+            [to_number(point.x) for point in one_series.points],
+            [*islice(remaining, len(one_series.points))],
+            one_series.points,
+        )
+        for one_series in series
     ]
-    spread = [*remaining] if any(spreads) else []
-    _check(lines, marks, span, ranks)
+    _check_series(lines, vertical_lines, span, values_are_ranks)
     xs = [x for line in lines for x in line.xs]
     is_dated = any(isinstance(point.x, datetime) for line in lines for point in line.points[:1])
-    verticals = [(to_number(mark.x), mark) for mark in marks]
+    placed_lines = [(to_number(vertical_line.x), vertical_line) for vertical_line in vertical_lines]
     if xs:
-        xs += [*(x for x, _ in verticals), *(to_number(x) for x in span or ())]
+        xs += [*(x for x, _ in placed_lines), *(to_number(x) for x in span or ())]
     chart = _StepChart(
-        labels=[each.label for each in series],
         lines=lines,
-        denominator=shared,
-        marks=verticals,
+        denominator=denominator,
+        vertical_lines=placed_lines,
         x_range=range_of(xs, DAY if is_dated else 1),
         is_dated=is_dated,
-        is_ranks=ranks,
-        spread=spread,
+        values_are_ranks=values_are_ranks,
+        deviations=[*remaining],
     )
     return _draw_figure(
         partial(_draw_step_chart, chart) if xs else None,
@@ -166,15 +182,15 @@ def draw_steps(
     )
 
 
-def draw_spark(values: Sequence[Number]) -> str:
+def draw_sparkline(values: Sequence[Number]) -> str:
     """Draw a sparkline for a table row. It is hidden from screen readers, because the table has the numbers."""
     shapes = ""
     if values:
-        shared, heights = whole_numbers(values)
-        frame = _Frame(20, 1080, 30, 190, *range_of([0, len(values) - 1]), *range_of(heights, shared))
-        places = [*zip(frame.place_x(range(len(values))), frame.place_y(heights), strict=True)]
-        x, y = places[-1]
-        shapes = f'<path d="{step_path(places, x)}"/><circle cx="{tenths(x)}" cy="{tenths(y)}" r="2"/>'
+        denominator, numerators = to_common_denominator(values)
+        frame = _Frame(20, 1080, 30, 190, *range_of([0, len(values) - 1]), *range_of(numerators, denominator))
+        positions = [*zip(frame.to_x(range(len(values))), frame.to_y(numerators), strict=True)]
+        x, y = positions[-1]
+        shapes = f'<path d="{step_path(positions, x)}"/><circle cx="{tenths(x)}" cy="{tenths(y)}" r="2"/>'
     return f'<svg class="spark" viewBox="0 0 112 22" aria-hidden="true" focusable="false">{shapes}</svg>'
 
 
@@ -184,23 +200,23 @@ def draw_distribution(
     title: str,
     description: str,
     prefix: str,
-    here: Mark | None = None,
+    highlighted: VerticalLine | None = None,
     standalone: bool = False,
 ) -> str:
     """Draw a histogram of points, with fewer bars for fewer values.
 
-    `here` marks one player by their points; the other arguments are those of `draw_steps`. Raises `ValueError` for a
-    prefix that is not an id.
+    `highlighted` points out one player by their points; the other arguments are those of `draw_steps`. Raises
+    `ValueError` for a prefix that is not an id.
     """
-    low, high = range_of([*values, *([to_number(here.x)] if here and values else [])])
+    low, high = range_of([*values, *([to_number(highlighted.x)] if highlighted and values else [])])
     width = round_step(high - low, min(_BINS_MAX, 3 + isqrt(4 * len(values))))
     first = floor(low / width)
     bins = [0] * (floor(high / width) - first + 1)
     for value in values:
         bins[floor(value / width) - first] += 1
 
-    def draw(paper: _Paper) -> _Drawing:
-        return _draw_bars(paper, bins, first, width, here)
+    def draw(layout: _Layout) -> _Drawing:
+        return _draw_bars(layout, bins, first, width, highlighted)
 
     return _draw_figure(
         draw if values else None, title=title, description=description, prefix=prefix, standalone=standalone
@@ -208,36 +224,43 @@ def draw_distribution(
 
 
 @dataclass(frozen=True, slots=True)
-class _Paper:
-    """The format of a drawing: the width, the height between the axes and the font size, in units; and the dots."""
+class _Layout:
+    """The format of a drawing, in units: its width, the height between the axes, the font size.
+
+    `markers_max` is the number of markers that the drawing has room for.
+    """
 
     name: str
     width: int
     height: int
-    text: int
-    dots: int
+    font_size: int
+    markers_max: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """A drawing: its picture and dots, its height in units, and whether dots were left out."""
+    """A drawing: its picture and markers, its height in units, and whether markers were left out."""
 
     picture: str
-    dots: str
+    markers: str
     height: int
     is_thinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A series to draw: the numbers of its points, and the escaped titles and links of those with marks."""
+    """A series to draw: its label, the numbers of its points, and the escaped titles and links of those with markers.
 
+    `numerators` are the values of the points, in the chart's common denominator.
+    """
+
+    label: str
     xs: Sequence[Number]
-    heights: Sequence[int]
+    numerators: Sequence[int]
     points: Sequence[Point]
     _captions: dict[int, tuple[str, str]] = field(default_factory=dict)
 
-    def caption(self, index: int) -> tuple[str, str]:
+    def caption_of(self, index: int) -> tuple[str, str]:
         """Return the title and the link of a point, which both drawings share."""
         if index not in self._captions:
             point = self.points[index]
@@ -259,172 +282,199 @@ class _Frame:
     low: Number
     high: Number
 
-    def place_x(self, numbers: Sequence[Number]) -> list[int]:
+    def to_x(self, numbers: Sequence[Number]) -> list[int]:
         """Return the positions of numbers on the horizontal axis."""
-        return _place(numbers, self.first, self.last, self.left, self.right)
+        return _scale_to(numbers, self.first, self.last, self.left, self.right)
 
-    def place_y(self, values: Sequence[Number]) -> list[int]:
+    def to_y(self, values: Sequence[Number]) -> list[int]:
         """Return the positions of values on the vertical axis."""
-        return _place(values, self.low, self.high, self.bottom, self.top)
+        return _scale_to(values, self.low, self.high, self.bottom, self.top)
 
 
-_WIDE = _Paper("wide", 720, 190, 11, 100)
-_NARROW = _Paper("narrow", 360, 200, 13, 60)
-_INSET = 120  # margin at both ends of the horizontal axis, in tenths, so that no dot is clipped
+_WIDE = _Layout("wide", 720, 190, 11, 100)
+_NARROW = _Layout("narrow", 360, 200, 13, 60)
+_INSET = 120  # margin at both ends of the horizontal axis, in tenths, so that no marker is clipped
+_START_OFFSET = 100  # in tenths, how far left of a first game at the same x the line starts, so that its rise is seen
+# the radius of a marker in tenths, and that of markers so many that they have less than this room for each
+_MARKER_SIZE, _SMALL_MARKER_SIZE, _MARKER_ROOM = 30, 20, 80
 
 
-def _place(numbers: Sequence[Number], first: Number, last: Number, start: int, end: int) -> list[int]:
+def _scale_to(numbers: Sequence[Number], first: Number, last: Number, start: int, end: int) -> list[int]:
     """Map numbers between first and last to tenths between start and end, rounding halves up."""
-    _, (low, high, *whole) = whole_numbers([first, last, *numbers])
+    _, (low, high, *numerators) = to_common_denominator([first, last, *numbers])
     span, twice_length = high - low, 2 * (end - start)
-    return [start + ((number - low) * twice_length + span) // (2 * span) for number in whole]
+    return [start + ((numerator - low) * twice_length + span) // (2 * span) for numerator in numerators]
 
 
-def _check(
-    lines: Sequence[_Line], marks: Sequence[Mark], span: Sequence[datetime | int] | None, is_ranks: bool
+def _check_series(
+    lines: Sequence[_Line],
+    vertical_lines: Sequence[VerticalLine],
+    span: Sequence[datetime | int] | None,
+    values_are_ranks: bool,
 ) -> None:
+    """Raise `ValueError` unless the series can be drawn in one chart."""
     if len(lines) > SERIES_MAX:
         raise ValueError(f"a chart has at most {SERIES_MAX} series, not {len(lines)}")
     points = [point for line in lines for point in line.points]
-    xs = [*(point.x for point in points), *(mark.x for mark in marks), *(span or ())]
+    xs = [*(point.x for point in points), *(vertical_line.x for vertical_line in vertical_lines), *(span or ())]
     if len({isinstance(x, datetime) for x in xs}) > 1:
-        raise ValueError("times and numbers of games do not mix")
-    if any(line.xs != sorted(line.xs) for line in lines):
-        raise ValueError("the points of a series must be in order")
-    if is_ranks and any(point.value.denominator != 1 or point.value < 1 for point in points):
-        raise ValueError("ranks are whole numbers from 1")
+        raise ValueError("x values must be all datetimes or all numbers of games")
+    for line in lines:
+        if line.xs != sorted(line.xs):
+            raise ValueError(f"the points of series {line.label!r} must be in the order of x")
+        wrong = [point.value for point in line.points if point.value.denominator != 1 or point.value < 1]
+        if values_are_ranks and wrong:
+            raise ValueError(f"rank {wrong[0]} in series {line.label!r} is not a positive integer")
 
 
-class _StepChart(NamedTuple):
-    """The lines of a chart with their labels, the common denominator of their values, and the vertical marks.
+@dataclass(frozen=True, slots=True)
+class _StepChart:
+    """The lines of a chart, the common denominator of their values, and the vertical lines with their x.
 
-    `spread` has the deviations of a single line.
+    `deviations` are numerators of the same denominator: those of the only line, one for each point, or none.
     """
 
-    labels: Sequence[str]
     lines: Sequence[_Line]
     denominator: int
-    marks: Sequence[tuple[Number, Mark]]
+    vertical_lines: Sequence[tuple[Number, VerticalLine]]
     x_range: tuple[Number, Number]
     is_dated: bool
-    is_ranks: bool
-    spread: Sequence[int]
+    values_are_ranks: bool
+    deviations: Sequence[int]
 
 
-def _draw_step_chart(chart: _StepChart, paper: _Paper) -> _Drawing:
-    labels, lines, shared, marks, x_range, is_dated, is_ranks, spread = chart
-    heights = [height for line in lines for height in line.heights]
-    for sign in (1, -1):
-        heights += [height + sign * deviation for height, deviation in zip(lines[0].heights, spread, strict=False)]
-    lowest, highest = Fraction(min(heights), shared), Fraction(max(heights), shared)
-    ticks, step = rank_ticks(highest) if is_ranks else value_ticks(*range_of([lowest, highest]), 5)
-    low, high = (max(*ticks, highest), Fraction(1)) if is_ranks else (ticks[0], ticks[-1])
-    names = value_labels(ticks, step)
-    kinds = {point.kind for line in lines for point in line.points}
-    legend, height = _draw_legend(paper, labels, kinds, has_band=bool(spread))
-    top = 10 * (height + (2 * paper.text if marks else paper.text))
-    left = _axis_position(paper, names) + _INSET
-    right, bottom = 10 * paper.width - _INSET, top + 10 * paper.height
-    frame = _Frame(left, right, top, bottom, *x_range, low * shared, high * shared)
-    rows = date_rows(*x_range, paper.width // paper.text) if is_dated else game_rows(*x_range)
+def _draw_step_chart(chart: _StepChart, layout: _Layout) -> _Drawing:
+    ticks, tick_labels, (low, high) = _choose_value_axis(chart)
+    kinds = {point.kind for line in chart.lines for point in line.points}
+    labels = [line.label for line in chart.lines]
+    legend, legend_height = _draw_legend(layout, labels, kinds, has_band=bool(chart.deviations))
+    top = 10 * (legend_height + (2 * layout.font_size if chart.vertical_lines else layout.font_size))
+    left = _axis_position(layout, tick_labels) + _INSET
+    right, bottom = 10 * layout.width - _INSET, top + 10 * layout.height
+    frame = _Frame(left, right, top, bottom, *chart.x_range, low * chart.denominator, high * chart.denominator)
+    if chart.is_dated:
+        label_sets = date_label_sets(*chart.x_range, layout.width // layout.font_size)
+    else:
+        label_sets = game_label_sets(*chart.x_range)
     picture = [
         legend,
-        _draw_grid(paper, frame, [tick * shared for tick in ticks], names),
-        _draw_x_axis(paper, frame, _first_fitting(paper, frame, rows)),
-        _draw_marks(paper, frame, marks),
+        _draw_grid(layout, frame, [tick * chart.denominator for tick in ticks], tick_labels),
+        _draw_x_axis(layout, frame, _find_fitting_labels(layout, frame, label_sets)),
+        _draw_vertical_lines(layout, frame, chart.vertical_lines),
     ]
-    if spread:
-        picture.append(_draw_band(frame, lines[0], spread))
-    dots, is_thinned = [], False
-    for index, line in enumerate(lines):
-        places = [*zip(frame.place_x(line.xs), frame.place_y(line.heights), strict=True)]
+    if chart.deviations:
+        picture.append(_draw_band(frame, chart.lines[0], chart.deviations))
+    markers, is_thinned = [], False
+    for index, line in enumerate(chart.lines):
+        positions = [*zip(frame.to_x(line.xs), frame.to_y(line.numerators), strict=True)]
         line_kinds = [point.kind for point in line.points]
-        line_places = [place for place, kind in zip(places, line_kinds, strict=True) if kind != "published"]
-        if len(line_places) > 1 and line_kinds[0] == "start" and line_places[0][0] == line_places[1][0]:
-            line_places[0] = (line_places[0][0] - 100, line_places[0][1])
-        if line_places:
-            path = step_path(line_places, frame.right)
-            picture.append(f'<g class="s{index + 1}"><path class="step" d="{path}"/></g>')
-        marked = _select_marked(line_kinds, line.heights, paper.dots // len(lines))
-        is_thinned |= len(marked) < len(line_kinds) - line_kinds.count("start")
-        size = 30 if len(marked) * 80 < frame.right - frame.left else 20
-        shapes = (_draw_dot(index, *places[n], line_kinds[n], size, *line.caption(n)) for n in marked)
-        dots.append(f'<g class="s{index + 1}">{"".join(shapes)}</g>')
-    return _Drawing("".join(picture), "".join(dots), frame.bottom // 10 + 2 * paper.text, is_thinned)
+        picture.append(_draw_line(frame, index, line_kinds, positions))
+        drawn = _select_points_with_markers(line_kinds, line.numerators, layout.markers_max // len(chart.lines))
+        is_thinned |= len(drawn) < len(line_kinds) - line_kinds.count("start")
+        size = _MARKER_SIZE if len(drawn) * _MARKER_ROOM < frame.right - frame.left else _SMALL_MARKER_SIZE
+        shapes = (_draw_marker(index, *positions[n], line_kinds[n], size, *line.caption_of(n)) for n in drawn)
+        markers.append(f'<g class="s{index + 1}">{"".join(shapes)}</g>')
+    return _Drawing("".join(picture), "".join(markers), frame.bottom // 10 + 2 * layout.font_size, is_thinned)
 
 
-def _draw_band(frame: _Frame, line: _Line, spread: Sequence[int]) -> str:
+def _choose_value_axis(chart: _StepChart) -> tuple[Sequence[Fraction], Sequence[str], tuple[Number, Number]]:
+    """Return the ticks of the vertical axis, their labels, and the values at its lower and upper end."""
+    numerators = [numerator for line in chart.lines for numerator in line.numerators]
+    for sign in (1, -1):
+        values = zip(chart.lines[0].numerators, chart.deviations, strict=False)
+        numerators += [numerator + sign * deviation for numerator, deviation in values]
+    lowest, highest = Fraction(min(numerators), chart.denominator), Fraction(max(numerators), chart.denominator)
+    if chart.values_are_ranks:
+        ticks, step = rank_ticks(highest)
+        return ticks, value_labels(ticks, step), (max(*ticks, highest), Fraction(1))
+    ticks, step = value_ticks(*range_of([lowest, highest]), 5)
+    return ticks, value_labels(ticks, step), (ticks[0], ticks[-1])
+
+
+def _draw_line(frame: _Frame, index: int, kinds: Sequence[PointKind], positions: Sequence[tuple[int, int]]) -> str:
+    """Draw the step line of a series through all points but published ones; empty if there are no others."""
+    steps = [position for position, kind in zip(positions, kinds, strict=True) if kind != "published"]
+    if len(steps) > 1 and kinds[0] == "start" and steps[0][0] == steps[1][0]:
+        steps[0] = (steps[0][0] - _START_OFFSET, steps[0][1])
+    path = step_path(steps, frame.right) if steps else ""
+    return f'<g class="s{index + 1}"><path class="step" d="{path}"/></g>' if path else ""
+
+
+def _draw_band(frame: _Frame, line: _Line, deviations: Sequence[int]) -> str:
     """Draw the deviations of a line after each game and change as a band."""
-    zipped = zip(line.points, line.xs, line.heights, spread, strict=True)
-    steps = [(x, height, width) for point, x, height, width in zipped if point.kind not in ("start", "published")]
-    tops, bottoms = (frame.place_y([height + sign * width for _, height, width in steps]) for sign in (1, -1))
-    places = zip(frame.place_x([x for x, _, _ in steps]), tops, bottoms, strict=True)
-    return f'<g class="s1"><path class="band" d="{band_path([*places], frame.right)}"/></g>'
+    zipped = zip(line.points, line.xs, line.numerators, deviations, strict=True)
+    steps = [(x, value, deviation) for point, x, value, deviation in zipped if point.kind in ("game", "change")]
+    tops, bottoms = (frame.to_y([value + sign * deviation for _, value, deviation in steps]) for sign in (1, -1))
+    positions = [*zip(frame.to_x([x for x, _, _ in steps]), tops, bottoms, strict=True)]
+    return f'<g class="s1"><path class="band" d="{band_path(positions, frame.right)}"/></g>'
 
 
-def _draw_bars(paper: _Paper, bins: Sequence[int], first: int, width: Fraction, here: Mark | None) -> _Drawing:
+def _draw_bars(
+    layout: _Layout, bins: Sequence[int], first: int, width: Fraction, highlighted: VerticalLine | None
+) -> _Drawing:
     ticks, step = value_ticks(0, max(bins), 4, is_whole=True)
-    names = value_labels(ticks, step)
-    top = 10 * (2 * paper.text if here else paper.text)
+    tick_labels = value_labels(ticks, step)
+    top = 10 * (2 * layout.font_size if highlighted else layout.font_size)
     ends = (first * width, (first + len(bins)) * width)
-    left, right = _axis_position(paper, names) + _INSET, 10 * paper.width - _INSET
-    frame = _Frame(left, right, top, top + 10 * paper.height, *ends, 0, ticks[-1])
+    left, right = _axis_position(layout, tick_labels) + _INSET, 10 * layout.width - _INSET
+    frame = _Frame(left, right, top, top + 10 * layout.height, *ends, 0, ticks[-1])
     bounds = value_labels([(first + index) * width for index in range(len(bins) + 1)], width)
-    labels = _first_fitting(paper, frame, _edge_rows(first, width, bounds))
-    shapes = [_draw_grid(paper, frame, ticks, names), _draw_x_axis(paper, frame, labels)]
-    for index, number in enumerate(bins):
+    x_labels = _find_fitting_labels(layout, frame, _edge_label_sets(first, width, bounds))
+    shapes = [_draw_grid(layout, frame, ticks, tick_labels), _draw_x_axis(layout, frame, x_labels)]
+    for index, player_count in enumerate(bins):
         edge = (first + index) * width
-        (start, end), (y,) = frame.place_x([edge, edge + width]), frame.place_y([number])
-        is_here = here is not None and edge <= to_number(here.x) < edge + width
+        (start, end), (y,) = frame.to_x([edge, edge + width]), frame.to_y([player_count])
+        is_highlighted = highlighted is not None and edge <= to_number(highlighted.x) < edge + width
         shapes.append(
-            f'<rect class="bar{" here" if is_here else ""}" x="{tenths(start + 5)}" y="{tenths(y)}" '
+            f'<rect class="bar{" here" if is_highlighted else ""}" x="{tenths(start + 5)}" y="{tenths(y)}" '
             f'width="{tenths(end - start - 10)}" height="{tenths(frame.bottom - y)}">'
-            f"<title>{bounds[index]} to {bounds[index + 1]}: {count(number, 'player')}</title></rect>"
+            f"<title>{bounds[index]} to {bounds[index + 1]}: {count(player_count, 'player')}</title></rect>"
         )
-    shapes.append(_draw_marks(paper, frame, [(to_number(here.x), here)] if here else []))
-    return _Drawing("".join(shapes), "", frame.bottom // 10 + 2 * paper.text)
+    placed_lines = [(to_number(highlighted.x), highlighted)] if highlighted else []
+    shapes.append(_draw_vertical_lines(layout, frame, placed_lines))
+    return _Drawing("".join(shapes), "", frame.bottom // 10 + 2 * layout.font_size)
 
 
-def _edge_rows(first: int, width: Fraction, bounds: Sequence[str]) -> Iterator[list[tuple[Number, str]]]:
-    """Yield rows of the edges of bars: all, every second, every fifth, and so on."""
-    for every in (1, 2, 5, 10, 20):
+def _edge_label_sets(first: int, width: Fraction, bounds: Sequence[str]) -> Iterator[LabelSet]:
+    """Yield sets of labels for the edges of bars: all, every second, every fifth, and so on."""
+    for interval in (1, 2, 5, 10, 20):
         numbered = enumerate(bounds, first)
-        yield [(number * width, name) for number, name in numbered if number % every == 0]
+        yield [(number * width, label) for number, label in numbered if number % interval == 0]
 
 
 def _draw_figure(
-    draw: Callable[[_Paper], _Drawing] | None, *, title: str, description: str, prefix: str, standalone: bool
+    draw: Callable[[_Layout], _Drawing] | None, *, title: str, description: str, prefix: str, standalone: bool
 ) -> str:
     """Return both drawings for a page, or the wide one as a file; `draw` is None if there is no data."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", prefix):
         raise ValueError(f"{prefix!r} cannot begin an id")
     figures = []
-    for paper in (_WIDE,) if standalone else (_WIDE, _NARROW):
+    for layout in (_WIDE,) if standalone else (_WIDE, _NARROW):
         placeholder = (
-            f'<text x="{paper.width // 2}" y="{paper.height // 2}" text-anchor="middle">Nothing to show yet.</text>'
+            f'<text x="{layout.width // 2}" y="{layout.height // 2}" text-anchor="middle">Nothing to show yet.</text>'
         )
-        drawing = draw(paper) if draw else _Drawing(placeholder, "", paper.height)
-        name = f"{prefix}-{paper.name}"
+        drawing = draw(layout) if draw else _Drawing(placeholder, "", layout.height)
+        name = f"{prefix}-{layout.name}"
         full_description = f"{description} Not every game has a dot.".lstrip() if drawing.is_thinned else description
         picture = (
             f'<g role="img" aria-labelledby="{name}-title {name}-description">'
             f'<title id="{name}-title">{escape_text(title)}</title>'
             f'<desc id="{name}-description">{escape_text(full_description)}</desc>{drawing.picture}</g>'
         )
-        dots = f'<g aria-hidden="true">{drawing.dots}</g>' if drawing.dots else ""
+        markers = f'<g aria-hidden="true">{drawing.markers}</g>' if drawing.markers else ""
         if standalone:
-            return _write_file(paper, drawing.height, title, picture + dots)
+            return _render_standalone_svg(layout, drawing.height, title, picture + markers)
         figures.append(
-            f'<svg class="chart-{paper.name}" viewBox="0 0 {paper.width} {drawing.height}">{picture}{dots}</svg>'
+            f'<svg class="chart-{layout.name}" viewBox="0 0 {layout.width} {drawing.height}">{picture}{markers}</svg>'
         )
     return f'<div class="chart">{"".join(figures)}</div>'
 
 
-def _write_file(paper: _Paper, height: int, title: str, inner: str) -> str:
+def _render_standalone_svg(layout: _Layout, height: int, title: str, inner: str) -> str:
     """Return a drawing as an SVG file, with style, background, margin and title."""
-    width, full_height = paper.width + 32, height + 56
+    width, full_height = layout.width + 32, height + 56
     size = f'width="{width}" height="{full_height}"'
-    heading = escape_text(truncate(title, 10 * paper.width, 16))
+    heading = escape_text(truncate(title, 10 * layout.width, 16))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="-16 -40 {width} {full_height}" {size}>'
         f'<style>{STYLE}</style><rect class="paper" x="-16" y="-40" {size}/>'
@@ -432,78 +482,83 @@ def _write_file(paper: _Paper, height: int, title: str, inner: str) -> str:
     )
 
 
-def _draw_legend(paper: _Paper, labels: Sequence[str], kinds: Iterable[Kind], *, has_band: bool) -> tuple[str, int]:
+def _draw_legend(
+    layout: _Layout, labels: Sequence[str], kinds: Iterable[PointKind], *, has_band: bool
+) -> tuple[str, int]:
     """Return the legend in rows, and its height in units, which is 0 for a single line of games."""
-    line = f'<path class="step" d="M0 0h{2 * paper.text}"/>'
-    line_labels = labels if len(labels) > 1 else []
-    items = [
-        (f'<g class="s{index + 1}">{line}{_draw_dot(index, 10 * paper.text, 0, "game", 30)}</g>', label)
-        for index, label in enumerate(line_labels)
-    ]
+    font_size = layout.font_size
+    line = f'<path class="step" d="M0 0h{2 * font_size}"/>'
+    items = []
+    for index, label in enumerate(labels if len(labels) > 1 else []):
+        marker = _draw_marker(index, 10 * font_size, 0, "game", _MARKER_SIZE)
+        items.append((f'<g class="s{index + 1}">{line}{marker}</g>', label))
     if has_band:
-        area = f'<path class="band" d="M0-{tenths(5 * paper.text)}h{2 * paper.text}v{paper.text}h-{2 * paper.text}z"/>'
-        items.append((f'<g class="s1">{area}{line}</g>', "± deviation"))
-    items += [
-        (_draw_dot(0, 10 * paper.text, 0, kind, 30), text) for kind, text in _LEGEND_TEXTS.items() if kind in kinds
-    ]
+        area = f"M0-{tenths(5 * font_size)}h{2 * font_size}v{font_size}h-{2 * font_size}z"
+        items.append((f'<g class="s1"><path class="band" d="{area}"/>{line}</g>', "± deviation"))
+    for kind, text in _LEGEND_TEXTS.items():
+        if kind in kinds:
+            items.append((_draw_marker(0, 10 * font_size, 0, kind, _MARKER_SIZE), text))
     entries, x, row = [], 0, 0
     for sample, label in items:
-        text = truncate(label, 10 * (paper.width - 3 * paper.text), paper.text)
-        width = 30 * paper.text + text_width(text, paper.text)
-        if x and x + width > 10 * paper.width:
+        text = truncate(label, 10 * (layout.width - 3 * font_size), font_size)
+        width = 30 * font_size + text_width(text, font_size)
+        if x and x + width > 10 * layout.width:
             x, row = 0, row + 1
-        y = 10 * paper.text + row * 17 * paper.text
-        full = f"<title>{escape_text(label)}</title>" if text != label else ""
+        y = 10 * font_size + row * 17 * font_size
+        title = f"<title>{escape_text(label)}</title>" if text != label else ""
         entries.append(
-            f'<g transform="translate({tenths(x)} {tenths(y - 4 * paper.text)})">{full}{sample}'
-            f'<text x="{tenths(26 * paper.text)}" y="{tenths(4 * paper.text)}">{escape_text(text)}</text></g>'
+            f'<g transform="translate({tenths(x)} {tenths(y - 4 * font_size)})">{title}{sample}'
+            f'<text x="{tenths(26 * font_size)}" y="{tenths(4 * font_size)}">{escape_text(text)}</text></g>'
         )
-        x += width + 15 * paper.text
-    return "".join(entries), (row + 1) * 17 * paper.text // 10 if items else 0
+        x += width + 15 * font_size
+    return "".join(entries), (row + 1) * 17 * font_size // 10 if items else 0
 
 
-def _draw_grid(paper: _Paper, frame: _Frame, values: Sequence[Number], names: Sequence[str]) -> str:
+def _draw_grid(layout: _Layout, frame: _Frame, values: Sequence[Number], tick_labels: Sequence[str]) -> str:
     """Draw a horizontal line for each value, with its label on the left."""
-    end, left = tenths(frame.left - _INSET - 80), tenths(frame.left - _INSET)
-    places = [*zip(frame.place_y(values), names, strict=True)]
-    lines = "".join(f"M{left} {tenths(y)}H{paper.width}" for y, _ in places)
-    names = "".join(
-        f'<text x="{end}" y="{tenths(y + 4 * paper.text)}">{escape_text(name)}</text>' for y, name in places
+    label_end, left = tenths(frame.left - _INSET - 80), tenths(frame.left - _INSET)
+    labelled_ys = [*zip(frame.to_y(values), tick_labels, strict=True)]
+    lines = "".join(f"M{left} {tenths(y)}H{layout.width}" for y, _ in labelled_ys)
+    texts = "".join(
+        f'<text x="{label_end}" y="{tenths(y + 4 * layout.font_size)}">{escape_text(label)}</text>'
+        for y, label in labelled_ys
     )
-    return f'<path class="grid" d="{lines}"/><g text-anchor="end">{names}</g>'
+    return f'<path class="grid" d="{lines}"/><g text-anchor="end">{texts}</g>'
 
 
-def _draw_x_axis(paper: _Paper, frame: _Frame, ticks: Sequence[tuple[Number, str]]) -> str:
+def _draw_x_axis(layout: _Layout, frame: _Frame, labels: LabelSet) -> str:
     """Draw the ticks of the horizontal axis with their labels."""
-    places = frame.place_x([x for x, _ in ticks])
-    lines = "".join(f"M{tenths(place)} {tenths(frame.bottom)}v5" for place in places)
-    y = tenths(frame.bottom + 16 * paper.text)
-    names = "".join(
-        f'<text x="{tenths((start + end) // 2)}" y="{y}">{escape_text(name)}</text>'
-        for (_, name), (start, end) in zip(ticks, _label_boxes(paper, frame, ticks), strict=True)
+    positions = frame.to_x([x for x, _ in labels])
+    lines = "".join(f"M{tenths(x)} {tenths(frame.bottom)}v5" for x in positions)
+    y = tenths(frame.bottom + 16 * layout.font_size)
+    texts = "".join(
+        f'<text x="{tenths((start + end) // 2)}" y="{y}">{escape_text(label)}</text>'
+        for (_, label), (start, end) in zip(labels, _label_boxes(layout, frame, labels), strict=True)
     )
-    return f'<path class="grid" d="{lines}"/><g text-anchor="middle">{names}</g>'
+    return f'<path class="grid" d="{lines}"/><g text-anchor="middle">{texts}</g>'
 
 
-def _draw_marks(paper: _Paper, frame: _Frame, marks: Sequence[tuple[Number, Mark]]) -> str:
+def _draw_vertical_lines(layout: _Layout, frame: _Frame, placed_lines: Sequence[tuple[Number, VerticalLine]]) -> str:
     """Draw vertical lines. Each has its label next to its top if it fits, else only its title."""
     shapes, label_end = [], -1
-    thinned = sorted(marks, key=lambda pair: pair[0])[:: ceil(len(marks) / _MARKS_MAX) or 1]
-    for place, (_, mark) in zip(frame.place_x([x for x, _ in thinned]), thinned, strict=True):
-        text = truncate(mark.label, 4 * paper.width, paper.text)
-        width, label, top = text_width(text, paper.text), "", frame.top
-        start = place + 50 if place + 50 + width <= 10 * paper.width else place - 50 - width
+    interval = ceil(len(placed_lines) / _VERTICAL_LINES_MAX) or 1
+    drawn_lines = sorted(placed_lines, key=lambda pair: pair[0])[::interval]
+    for x, (_, vertical_line) in zip(frame.to_x([x for x, _ in drawn_lines]), drawn_lines, strict=True):
+        text = truncate(vertical_line.label, 4 * layout.width, layout.font_size)
+        width, label, top = text_width(text, layout.font_size), "", frame.top
+        start = x + 50 if x + 50 + width <= 10 * layout.width else x - 50 - width
         if text and start > label_end:
-            label = f'<text x="{tenths(start)}" y="{tenths(frame.top - 5 * paper.text)}">{escape_text(text)}</text>'
-            label_end, top = max(place, start + width) + 50, frame.top - 15 * paper.text
-        title = f"<title>{escape_text(mark.title or mark.label)}</title>"
-        line = f"M{tenths(place)} {tenths(top)}V{tenths(frame.bottom)}"
+            baseline = tenths(frame.top - 5 * layout.font_size)
+            label = f'<text x="{tenths(start)}" y="{baseline}">{escape_text(text)}</text>'
+            label_end, top = max(x, start + width) + 50, frame.top - 15 * layout.font_size
+        title = f"<title>{escape_text(vertical_line.title or vertical_line.label)}</title>"
+        line = f"M{tenths(x)} {tenths(top)}V{tenths(frame.bottom)}"
         shapes.append(f'<g>{title}<path class="mark" d="{line}"/>{label}</g>')
     return "".join(shapes)
 
 
-def _draw_dot(series: int, x: int, y: int, kind: Kind, size: int, title: str = "", link: str = "") -> str:
-    """Draw the mark of a point, `size` tenths in each direction. Its shape depends on kind and series."""
+def _draw_marker(series: int, x: int, y: int, kind: PointKind, size: int, title: str = "", link: str = "") -> str:
+    """Draw the marker of a point, `size` tenths in each direction. Its shape depends on kind and series."""
     if kind == "start":
         return ""
     title_element = f"<title>{title}</title>" if title else ""
@@ -511,65 +566,63 @@ def _draw_dot(series: int, x: int, y: int, kind: Kind, size: int, title: str = "
         shape = f'<circle class="dot" cx="{tenths(x)}" cy="{tenths(y)}" r="{tenths(size)}">{title_element}</circle>'
     else:
         name = {"game": "dot", "change": "tick", "published": "published"}[kind]
-        shape = (
-            f'<path class="{name}" d="M{tenths(x)} {tenths(y)}{_outline(kind, series, size)}">{title_element}</path>'
-        )
+        outline = _outline_marker(kind, series, size)
+        shape = f'<path class="{name}" d="M{tenths(x)} {tenths(y)}{outline}">{title_element}</path>'
     return f'<a href="{link}" tabindex="-1">{shape}</a>' if link else shape
 
 
-def _outline(kind: Kind, series: int, size: int) -> str:
+def _outline_marker(kind: PointKind, series: int, size: int) -> str:
     """Return the outline around the current position: a tick, a diamond, or the shape of the series."""
     if kind == "change":
         return "m0-6v12"
     if kind == "published":
         return "m0-6l6 6-6 6-6-6z"
-    r, most = tenths(size), tenths(2 * size)
-    wide, all_ = tenths(size + 10), tenths(2 * size + 20)
+    radius, diameter = tenths(size), tenths(2 * size)
+    half_width, full_width = tenths(size + 10), tenths(2 * size + 20)
+    square = f"m-{radius}-{radius}h{diameter}v{diameter}h-{diameter}z"
     return (
         "",
-        f"m-{r}-{r}h{most}v{most}h-{most}z",
-        f"m0-{wide}l{wide} {all_}h-{all_}z",
-        f"m0 {wide}l{wide}-{all_}h-{all_}z",
-        f"m-{r} 0a{r} {r} 0 1 0 {most} 0a{r} {r} 0 1 0-{most} 0z",
-        f"m-{r}-{r}h{most}v{most}h-{most}z",
+        square,
+        f"m0-{half_width}l{half_width} {full_width}h-{full_width}z",
+        f"m0 {half_width}l{half_width}-{full_width}h-{full_width}z",
+        f"m-{radius} 0a{radius} {radius} 0 1 0 {diameter} 0a{radius} {radius} 0 1 0-{diameter} 0z",
+        square,
     )[series]
 
 
-def _select_marked(kinds: Sequence[Kind], heights: Sequence[int], most: int) -> list[int]:
-    """Return the points that get a mark: every n-th of each kind, and its highest, lowest and last.
+def _select_points_with_markers(kinds: Sequence[PointKind], values: Sequence[int], markers_max: int) -> list[int]:
+    """Return the indices of the points whose marker is drawn: every n-th of each kind, its highest, lowest and last.
 
-    The intervals are powers of 2, so the marks of the smaller drawing are a subset of those of the larger one.
+    The intervals are powers of 2, so the markers of the smaller drawing are a subset of those of the larger one.
     """
-    marked: set[int] = set()
-    for kind, share in (("game", most), ("change", most // 2), ("published", most // 2)):
-        if indices := [index for index, each in enumerate(kinds) if each == kind]:
-            marked.update(indices[:: 1 << (ceil(len(indices) / share) - 1).bit_length()])
-            marked.update((min(indices, key=heights.__getitem__), max(indices, key=heights.__getitem__), indices[-1]))
-    return sorted(marked)
+    selected: set[int] = set()
+    for kind, limit in (("game", markers_max), ("change", markers_max // 2), ("published", markers_max // 2)):
+        if indices := [index for index, point_kind in enumerate(kinds) if point_kind == kind]:
+            selected.update(indices[:: 1 << (ceil(len(indices) / limit) - 1).bit_length()])
+            selected.update((min(indices, key=values.__getitem__), max(indices, key=values.__getitem__), indices[-1]))
+    return sorted(selected)
 
 
-def _first_fitting(
-    paper: _Paper, frame: _Frame, candidates: Iterable[Sequence[tuple[Number, str]]]
-) -> list[tuple[Number, str]]:
-    """Return the first row whose labels do not crowd each other; empty if there is none."""
-    for ticks in candidates:
-        boxes = _label_boxes(paper, frame, ticks)
+def _find_fitting_labels(layout: _Layout, frame: _Frame, label_sets: Iterable[LabelSet]) -> LabelSet:
+    """Return the first set whose labels do not crowd each other; empty if there is none."""
+    for labels in label_sets:
+        boxes = _label_boxes(layout, frame, labels)
         gaps = [after - end for (_, end), (after, _) in pairwise(boxes)]
-        if ticks and min(gaps, default=20 * paper.text) >= 20 * paper.text:
-            return list(ticks)
+        if labels and min(gaps, default=20 * layout.font_size) >= 20 * layout.font_size:
+            return labels
     return []
 
 
-def _label_boxes(paper: _Paper, frame: _Frame, ticks: Sequence[tuple[Number, str]]) -> list[tuple[int, int]]:
-    """Return the left and right ends of the labels below an axis, in tenths, clamped to the paper."""
+def _label_boxes(layout: _Layout, frame: _Frame, labels: LabelSet) -> list[tuple[int, int]]:
+    """Return the left and right ends of the labels below an axis, in tenths, clamped to the drawing."""
     boxes = []
-    for place, (_, name) in zip(frame.place_x([x for x, _ in ticks]), ticks, strict=True):
-        width = text_width(name, paper.text)
-        start = max(0, min(10 * paper.width - width, place - width // 2))
+    for x, (_, label) in zip(frame.to_x([x for x, _ in labels]), labels, strict=True):
+        width = text_width(label, layout.font_size)
+        start = max(0, min(10 * layout.width - width, x - width // 2))
         boxes.append((start, start + width))
     return boxes
 
 
-def _axis_position(paper: _Paper, names: Sequence[str]) -> int:
+def _axis_position(layout: _Layout, tick_labels: Sequence[str]) -> int:
     """Return the position of the vertical axis in tenths, to the right of its labels."""
-    return max(text_width(name, paper.text) for name in names) + 80
+    return max(text_width(label, layout.font_size) for label in tick_labels) + 80

@@ -10,7 +10,7 @@ from typing import Literal
 
 from ratings_ledger.projections.queries.history import Change, Course, RankChange
 from ratings_ledger.web.axes import to_number
-from ratings_ledger.web.charts import Mark, Point, Series
+from ratings_ledger.web.charts import Point, Series, VerticalLine
 
 By = Literal["date", "games"]
 
@@ -38,7 +38,7 @@ def points_line(
         if is_game:
             points.append(Point(x, value, "game", title, partial(_link_step, link, course, index), deviation))
         else:
-            points.append(Point(x, value, "change", title, spread=deviation))
+            points.append(Point(x, value, "change", title, deviation=deviation))
     if published:
         points += [point if by == "date" else point._replace(x=_games_until(course, point.x)) for point in published]
         points.sort(key=lambda point: to_number(point.x))
@@ -71,10 +71,10 @@ def published_points(course: Course, describe: Callable[[Fraction], str]) -> lis
     return [*dict.fromkeys(points)]
 
 
-def revision_marks(course: Course, by: By, describe: Callable[[Change], str]) -> list[Mark]:
+def revision_marks(course: Course, by: By, describe: Callable[[Change], str]) -> list[VerticalLine]:
     """Return a mark at every game that was corrected later, or voided and reinstated."""
     xs = _x_values(course, by)
-    return [Mark(xs[index], "corrected later", describe(row)) for index, row in course.revised()]
+    return [VerticalLine(xs[index], "corrected later", describe(row)) for index, row in course.revised()]
 
 
 def rank_line(label: str, rows: Sequence[RankChange], by: By) -> Series:

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from ratings_ledger.ledger.events.revisions import GAME_EVENTS
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders
 from ratings_ledger.web.addresses import INDEX
-from ratings_ledger.web.charts import draw_spark
+from ratings_ledger.web.charts import draw_sparkline
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.visits import Visit
 
@@ -24,7 +24,7 @@ def index_page(visit: Visit) -> Page:
     ]
     published = visit.view.events(types=["list.published"], limit=LATEST_ROWS)
     corrected = visit.view.events(types=CORRECTION_TYPES, limit=LATEST_ROWS)
-    sparklines = {row.ladder: Markup(draw_spark([0, *row.months])) for row in ladders.rows if len(row.months) > 1}
+    sparklines = {row.ladder: Markup(draw_sparkline([0, *row.months])) for row in ladders.rows if len(row.months) > 1}
     variables = {
         "groups": groups,
         "published": [row.event for row in reversed(published.rows)],

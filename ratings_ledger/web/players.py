@@ -196,7 +196,7 @@ def _draw_points(
         description=f"From {format_points(course.start)} to {format_points(course.values[-1])} in "
         f"{count(len(course), 'step')}{describe_band(course, format_points)}; the CSV has every step.",
         prefix=f"points-{by}",
-        marks=revision_marks(course, by, describe_correction),
+        vertical_lines=revision_marks(course, by, describe_correction),
     )
 
 
@@ -213,5 +213,5 @@ def _draw_ranks(ranks: Ranks, course: Course, by: By) -> str:
         description=f"From {first} to {last}, at best {best}.",
         prefix=f"ranks-{by}",
         span=course_span(course, by),
-        ranks=True,
+        values_are_ranks=True,
     )

@@ -411,7 +411,7 @@ def _draw_chart(states: Sequence[ReportState], player_name: str, game_link: Call
         title=f"Points of {player_name} on {short_name(last.ladder.ladder)}",
         description=f"{ends}.",
         prefix="points",
-        marks=revision_marks(last.steps, "date", lambda row: f"{row.game_id} was corrected later"),
+        vertical_lines=revision_marks(last.steps, "date", lambda row: f"{row.game_id} was corrected later"),
     )
 
 

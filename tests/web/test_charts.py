@@ -14,7 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ratings_ledger.web import axes, svg
-from ratings_ledger.web.charts import STYLE, Mark, Point, Series, draw_distribution, draw_spark, draw_steps
+from ratings_ledger.web.charts import (
+    STYLE,
+    Point,
+    PointKind,
+    Series,
+    VerticalLine,
+    draw_distribution,
+    draw_sparkline,
+    draw_steps,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 ABOUT = {"title": "Points of mira", "description": "The table has every game.", "prefix": "points"}
@@ -254,7 +263,7 @@ def test_numbers_of_games_are_an_axis_too() -> None:
 def test_rank_1_is_on_top() -> None:
     """Given ranks, the first is highest, every label is whole, and no other rank is nearer to it than the next."""
     series = Series("mira", [Point(n, Fraction(rank), title=f"{n}") for n, rank in enumerate([4, 2, 1, 3, 3, 38], 1)])
-    for drawing in drawings(draw_steps([series], ranks=True, **ABOUT)):
+    for drawing in drawings(draw_steps([series], values_are_ranks=True, **ABOUT)):
         labels, found = axis(drawing), marked(drawing)
         assert labels["1"] == min(labels.values()) == found["3"][1]
         assert all(re.fullmatch("[0-9]+", label) for label in labels)
@@ -283,8 +292,8 @@ def test_series_differ_by_more_than_colour() -> None:
 def test_marks_stand_at_their_dates() -> None:
     """Given upright marks close to each other, all have their titles, and labels are left out before they overlap."""
     days = ["2024-11-08", "2024-11-10", "2024-12-13", "2025-04-03"]
-    marks = [Mark(evening(day), "corrected later", f"corrected: {day}") for day in days]
-    chart = draw_steps([MIRA], marks=marks, **ABOUT)
+    marks = [VerticalLine(evening(day), "corrected later", f"corrected: {day}") for day in days]
+    chart = draw_steps([MIRA], vertical_lines=marks, **ABOUT)
     assert_readable(chart)
     for drawing in drawings(chart):
         found = {}
@@ -314,9 +323,13 @@ def test_hostile_text_is_text(one: str, other: str, third: str, evil: str) -> No
     about = {"title": third + evil, "description": evil + one, "prefix": "x"}
     charts = [
         draw_steps(
-            [Series(evil + one, points), Series(other + evil, points)], marks=[Mark(1, one + evil, evil)], **about
+            [Series(evil + one, points), Series(other + evil, points)],
+            vertical_lines=[VerticalLine(1, one + evil, evil)],
+            **about,
         ),
-        draw_distribution([Fraction(1), Fraction(2)], here=Mark(Fraction(2), evil + other, third), **about),
+        draw_distribution(
+            [Fraction(1), Fraction(2)], highlighted=VerticalLine(Fraction(2), evil + other, third), **about
+        ),
     ]
     for chart in charts:
         page = ElementTree.fromstring(chart)
@@ -446,7 +459,7 @@ def test_band_reaches_as_far_as_the_values_may_be_off(count: int) -> None:
     """A series alone has a band behind its line: at every game from value + spread to value - spread, on the axis."""
     points = [Point(0, Fraction(1500), "start")]
     points += [
-        Point(n, Fraction(1500 + n * 7919 % 300), spread=Fraction(700, n + 1), title=f"{n}")
+        Point(n, Fraction(1500 + n * 7919 % 300), deviation=Fraction(700, n + 1), title=f"{n}")
         for n in range(1, count + 1)
     ]
     points.append(Point(count, Fraction(1400), "published"))
@@ -465,8 +478,8 @@ def test_band_reaches_as_far_as_the_values_may_be_off(count: int) -> None:
                 x, _ = found[str(point.title)]
                 reach = [y for other, y in edges if abs(other - x) <= Fraction("0.5")]
                 for sign in (1, -1):
-                    assert point.spread is not None
-                    y = bottom - (point.value + sign * point.spread - value(low)) * per_unit
+                    assert point.deviation is not None
+                    y = bottom - (point.value + sign * point.deviation - value(low)) * per_unit
                     assert min(reach) - Fraction("0.051") <= y <= max(reach) + Fraction("0.051")
                     if count < 1_000:
                         assert any(abs(y - other) <= Fraction("0.051") for other in reach)
@@ -477,7 +490,7 @@ def test_band_reaches_as_far_as_the_values_may_be_off(count: int) -> None:
 def test_several_series_have_no_bands() -> None:
     """Bands over each other would hide the lines; nothing that is certain has one."""
     series = [
-        Series(name, [Point(n, Fraction(1000 + n), spread=Fraction(spread)) for n in range(5)])
+        Series(name, [Point(n, Fraction(1000 + n), deviation=Fraction(spread)) for n in range(5)])
         for name, spread in (("mira", 50), ("jonas", 60), ("sure", 0))
     ]
     for some in (series, series[2:]):
@@ -485,6 +498,15 @@ def test_several_series_have_no_bands() -> None:
         assert 'class="band"' not in chart
         assert "± deviation" not in chart
         assert all([*axis(drawing)][-1] in ("1,004", "1,005") for drawing in drawings(chart))
+
+
+@pytest.mark.parametrize("kind", ["start", "published"])
+def test_deviations_that_are_no_steps_have_no_band(kind: PointKind) -> None:
+    """A band follows games and changes; the deviation of a start or of a published value alone draws none."""
+    points = [Point(0, Fraction(1500), kind, deviation=Fraction(350)), Point(1, Fraction(1510))]
+    chart = draw_steps([Series("mira", points)], **ABOUT)
+    assert 'class="band"' not in chart
+    assert "± deviation" not in chart
 
 
 def test_places_have_at_most_one_decimal() -> None:
@@ -498,9 +520,9 @@ def test_places_have_at_most_one_decimal() -> None:
 
 def test_colours_come_from_the_style_alone() -> None:
     """Given charts, they name no colour, every class has a rule, and light and dark set the same properties."""
-    chart = draw_steps([MIRA, MIRA], marks=[Mark(evening("2025-01-01"), "x")], **ABOUT)
-    bars = draw_distribution([Fraction(1), Fraction(2)], here=Mark(Fraction(1), "x"), **ABOUT)
-    assert not re.search(r"#[0-9a-f]{3}|style=|fill=|stroke=", chart + bars + draw_spark([Fraction(1)]))
+    chart = draw_steps([MIRA, MIRA], vertical_lines=[VerticalLine(evening("2025-01-01"), "x")], **ABOUT)
+    bars = draw_distribution([Fraction(1), Fraction(2)], highlighted=VerticalLine(Fraction(1), "x"), **ABOUT)
+    assert not re.search(r"#[0-9a-f]{3}|style=|fill=|stroke=", chart + bars + draw_sparkline([Fraction(1)]))
     used = {name for names in re.findall(r'class="([^"]+)"', chart + bars) for name in names.split()}
     assert {name for name in used if f".{name}" not in STYLE} == set()
     light, dark = (
@@ -534,12 +556,12 @@ def test_a_file_stands_alone() -> None:
 def test_sparklines_are_small_and_quiet() -> None:
     """Given values, a sparkline reaches from the lowest to the highest, ends in a dot, and is not read aloud."""
     for values in ([], [5], [5, 5, 5], [1, 9, 4], list(range(5_000))):
-        drawn = draw_spark([Fraction(value) for value in values])
+        drawn = draw_sparkline([Fraction(value) for value in values])
         line = ElementTree.fromstring(drawn)
         assert line.get("aria-hidden") == "true"
         assert len(drawn) < 5_000
         assert len(line) == (2 if values else 0)
-    line = ElementTree.fromstring(draw_spark([Fraction(1), Fraction(9), Fraction(4)]))
+    line = ElementTree.fromstring(draw_sparkline([Fraction(1), Fraction(9), Fraction(4)]))
     path, dot = corners(line[0].attrib["d"]), line[1]
     heights = [y for _, y in path]
     assert heights.index(max(heights)) == 0
@@ -550,7 +572,7 @@ def test_sparklines_are_small_and_quiet() -> None:
 def test_bars_count_players() -> None:
     """Given points of a ladder, each bar is as high as its number of players, and the ranges meet without overlap."""
     values = [Fraction(n) for n in (900, 949, 950, 999, 1000, 1000, 1003, 1049, 1120, 1200)]
-    chart = draw_distribution(values, here=Mark(Fraction(1003), "anouk, 1,003"), **ABOUT)
+    chart = draw_distribution(values, highlighted=VerticalLine(Fraction(1003), "anouk, 1,003"), **ABOUT)
     assert_readable(chart)
     for drawing in drawings(chart):
         labels, counted = axis(drawing), 0
@@ -580,10 +602,14 @@ def test_bars_leave_nobody_out(values: Sequence[Fraction]) -> None:
     ("series", "more", "told"),
     [
         ([MIRA] * 7, {}, "at most 6 series"),
-        ([MIRA, Series("ben", [Point(1, Fraction(1))])], {}, "do not mix"),
-        ([MIRA], {"marks": [Mark(3, "x")]}, "do not mix"),
-        ([Series("ben", [Point(2, Fraction(1)), Point(1, Fraction(1))])], {}, "in order"),
-        ([Series("ben", [Point(2, Fraction(1, 2))])], {"ranks": True}, "whole numbers"),
+        ([MIRA, Series("ben", [Point(1, Fraction(1))])], {}, "all datetimes or all numbers of games"),
+        ([MIRA], {"vertical_lines": [VerticalLine(3, "x")]}, "all datetimes or all numbers of games"),
+        ([Series("ben", [Point(2, Fraction(1)), Point(1, Fraction(1))])], {}, "in the order of x"),
+        (
+            [Series("ben", [Point(2, Fraction(1, 2))])],
+            {"values_are_ranks": True},
+            "rank 1/2 in series",
+        ),
         ([MIRA], {"prefix": 'a"b'}, "cannot begin an id"),
     ],
 )
