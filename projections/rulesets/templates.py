@@ -117,7 +117,7 @@ def _params(rule: Rule, example: dict[str, Any]) -> Iterator[str]:
             yield _line(name, example[name], values)
         elif name in needed and name not in tables:
             yield _commented(f"# {name} =", f"needed: {values}")
-        elif name not in tables and not isinstance(field.default, dict):
+        elif name not in tables:
             default = "..." if field.default is None else _written(field.default)
             yield _commented(f"# {name} = {default}", values)
     for name, table in tables.items():
@@ -140,6 +140,8 @@ def _written(value: Any) -> str:
     """Return a value as TOML writes it, a list on one line."""
     if isinstance(value, list):
         return f"[{', '.join(map(_written, value))}]"
+    if value == {}:
+        return "{}"
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{_key(name)} = {_written(part)}' for name, part in value.items())} }}"
     return tomli_w.dumps({"value": value}).partition("=")[2].strip()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from correction_helpers import Ratings, read
 from ledgers import set_clock
-from own_rules import built_in_names, read_ruleset, shipped_texts, shorten_trials
+from own_rules import built_in, built_in_names, read_ruleset, shipped_texts, shorten_trials
 from stores import with_shipped_rulesets
 from thresholds import set_thresholds
 
@@ -66,7 +66,21 @@ def test_template_comments_every_key(rule: str, ratings: Ratings) -> None:
     optional = [line for line in keys if line.startswith("# ") and "= ..." not in line and "convention" not in line]
     assert len(optional) > 5
     tomllib.loads("\n".join(line.removeprefix("# ") for line in optional))
+    names = {match[1] for line in text.splitlines() if (match := re.match(r"(?:# |\[params\.)?(\w+)(?: =|\])", line))}
+    assert names >= built_in(rule).params.model_fields.keys()
     assert "ratings rules check FILE" in text
+
+
+def test_optional_tables_of_a_template_can_be_used(ratings: Ratings, tmp_path: Path) -> None:
+    """Tables of a rule's parameters that may be left out are in the template, and their comments can be removed."""
+    text = ratings("rules", "new", "--rule", "placement-points/2", "--game", "go").stdout
+    for name in ("weights", "unranked", "bonus"):
+        assert f"\n# {name} = {{}} " in text
+        text = text.replace(f"# {name} =", f"{name} =")
+    file = tmp_path / "go.toml"
+    file.write_text(text, encoding="utf-8")
+    checked = ratings("rules", "check", file)
+    assert (checked.exit_code, checked.stdout.splitlines()[0]) == (0, f"{file}: house-go@1 can be published")
 
 
 def test_template_uses_home_zone(ratings: Ratings, tmp_path: Path) -> None:
