@@ -278,6 +278,7 @@ class Rule(NamedTuple):
     new_season: (state, constants) -> the state with which a player begins another season
     enter:      (state, constants) -> the state of a player when this version of the ruleset takes effect
     rank_by:    (state, params) -> the value to rank by, highest first, in units of column 0. None: rank by column 0
+    ranked_by:  the value of `rank_by` in words; a parameter's name in braces stands for its value
     shown:      the names of the columns in output; empty: all
     provisional: (state, games, params) -> whether the rating is still provisional
     draw:       (i, j, before, columns, constants, table) -> the probability of a draw, in units of 2^-32. With it,
@@ -311,6 +312,7 @@ class Rule(NamedTuple):
     new_season: Callable[[StateValues, Numbers], StateValues] | None = None
     enter: Callable[[StateValues, Numbers], StateValues] | None = None
     rank_by: Callable[[StateValues, Any], int] | None = None
+    ranked_by: str = "what the rule ranks by"
     shown: tuple[str, ...] = ()
     provisional: Callable[[StateValues, int, Any], bool] | None = None
     draw: Callable[..., int] | None = None
@@ -355,6 +357,21 @@ def decimal(units: int, scale: int, places: int = 6, signed: bool = False) -> st
     text = f"{whole}.{rest:0{places}d}".rstrip("0") if rest else str(whole)
     sign = "-" if units < 0 else "+" if signed and units > 0 else ""
     return sign + text if text != "0" else text
+
+
+def align_decimals(numbers: Sequence[str]) -> list[str]:
+    """Write the decimal numbers of one column with as many places as the longest has; other texts stay.
+
+    >>> align_decimals(["39.15", "6.8", "7", "-", ""])
+    ['39.15', '6.80', '7.00', '-', '']
+    """
+    longest = max((len(text.partition(".")[2]) for text in numbers), default=0)
+    return [
+        f"{text}{'' if '.' in text else '.'}{'0' * (longest - len(text.partition('.')[2]))}"
+        if longest and text[-1:].isdigit()
+        else text
+        for text in numbers
+    ]
 
 
 def joined(names: Sequence[str]) -> str:

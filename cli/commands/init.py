@@ -26,6 +26,9 @@ from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.rulesets.shipped_rulesets import read_rated_game, shipped_rulesets, systems
 from ratings_ledger.projections.rulesets.versions import ELO
 
+# more rulesets than this are counted, not named
+LISTED_MAX = 6
+
 
 def _read_system(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Return the name of a system that rates any game, on ladders like those of Elo."""
@@ -92,7 +95,11 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
     with ledger.reading() as connection:
         latest = head(connection)
     render.echo(f"The ledger {ledger.location} is ready, {render.count(latest.position, 'event')}.")
-    if published:
+    if len(published) > LISTED_MAX:
+        render.echo(f"{len(published)} rulesets are published; to list them: ratings rules list")
+        render.echo("For another game: ratings rules publish --shipped elo --game GAME")
+        render.echo("Then import its results: ratings import FILE --preview")
+    elif published:
         render.echo(
             textwrap.fill(
                 f"Rulesets published: {', '.join(published)}.", 78, subsequent_indent="  ", break_on_hyphens=False

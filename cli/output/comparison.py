@@ -1,7 +1,7 @@
 """Print ladders at two coordinates side by side, as tables and as CSV."""
 
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.impact import print_effects
+from ratings_ledger.cli.output.impact import print_effects, print_publish_commands
 from ratings_ledger.projections.diff.comparison import Difference, Differences, Effect
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import distinct_ladders, short_name
@@ -60,6 +60,10 @@ def print_differences(comparison: Differences) -> None:
         names = f": {', '.join(map(render.csv_item, ladders))}" if len(ladders) <= NAMED_MAX else "."
         render.echo("\n" * bool(shown), nl=False)
         render.print_hanging(f"No row differs on {what}{names}", 2)
+    if comparison.requested[1] == "now":
+        compared = [(side.ladder, side.a.at) for side in shown if side.rows and side.a.published is not ABSENT]
+        lists = [(ladder, at.until) for ladder, at in compared if at is not ABSENT]
+        print_publish_commands(lists, comparison.times)
 
 
 def _rank_key(row: Effect) -> tuple[int, int, str]:

@@ -1,17 +1,23 @@
 """Print an impact on the ladders: whose points change, how far it reaches, and which lists differ."""
 
+import shlex
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from datetime import datetime
+from itertools import groupby, islice
 
 from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.events.canonical import format_instant, to_microseconds
+from ratings_ledger.projections.contract import align_decimals
 from ratings_ledger.projections.diff.comparison import DifferingList, Effect, ImpactSummary
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.diff.period_impacts import PeriodImpact
-from ratings_ledger.projections.queries.coordinates import Times
+from ratings_ledger.projections.queries.coordinates import Times, format_end
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 
 SHOWN_CHANGES = 40
+TODAY = "today"
+EFFECT_NUMBERS = ("before", "change", "after")
 
 
 def print_impact(impact: Impact) -> None:
@@ -39,7 +45,8 @@ def print_impact(impact: Impact) -> None:
     for reason in () if impact.reasons is ABSENT else impact.reasons:
         render.echo()
         render.print_hanging(render.plain(reason), 0)
-    print_differing_lists(impact.published, impact.times)
+    renamed = () if impact.renamed is ABSENT else impact.renamed
+    print_differing_lists(impact.published, impact.times, renamed=renamed)
 
 
 def _describe_periods(period: PeriodImpact, times: Times) -> Iterator[str]:
@@ -60,15 +67,22 @@ def describe_no_change(failed: Sequence[str]) -> str:
 
 
 def print_effects(effects: Sequence[Effect]) -> None:
-    """Print what players have on one ladder before and after."""
+    """Print what players have on one ladder before and after, all with as many decimal places."""
     columns: dict[str, Sequence[render.Cell]] = {"player": [effect.player for effect in effects]}
-    for name in ("before", "change", "after"):
-        columns[name] = render.format_column([getattr(effect, name) for effect in effects], 6, signed=name == "change")
+    numbers = [number for name in EFFECT_NUMBERS for number in _format_numbers(effects, name)]
+    aligned = iter(align_decimals(numbers))
+    columns |= {name: [*islice(aligned, len(effects))] for name in EFFECT_NUMBERS}
     for name in ("rank", "gold"):
         values = [getattr(effect, name) for effect in effects]
         if any(before != after for before, after in values):
             columns[name] = [_moved(value) for value in values]
     render.print_columns(columns, right=[*columns][1:])
+
+
+def _format_numbers(effects: Sequence[Effect], name: str) -> list[str]:
+    """Return a column of numbers, those of changes with their sign."""
+    numbers = [getattr(effect, name) for effect in effects]
+    return ["-" if number is None else render.format_decimal(number, 6, name == "change") for number in numbers]
 
 
 def _moved(values: tuple[int | None, int | None]) -> str:
@@ -95,19 +109,51 @@ def _describe_largest(summary: ImpactSummary) -> str:
     return f"{render.format_decimal(largest.change, signed=True)} {render.plain(largest.player)}"
 
 
-def print_differing_lists(lists: Sequence[DifferingList], times: Times, when: str = "today") -> None:
-    """Print the published lists that would come out differently, apart from those that differed before this change."""
-    for already, heading in ((False, ""), (True, ", as they already did before this change")):
-        differing = [published for published in lists if published.already == already]
+def print_differing_lists(
+    lists: Sequence[DifferingList], times: Times, when: str = TODAY, renamed: Sequence[DifferingList] = ()
+) -> None:
+    """Print the published lists that would come out differently, apart from those that differed before this change.
+
+    Then print those on which only names change, and the commands that publish all of them anew as they are today.
+    """
+    groups = [
+        ([published for published in lists if not published.already], f"would come out differently {when}"),
+        ([published for published in lists if published.already],
+         f"would come out differently {when}, as they already did before this change"),
+        (renamed, "would come out with another name"),
+    ]  # fmt: skip
+    for differing, heading in groups:
         if differing:
-            render.echo(f"\nPublished, and would come out differently {when}{heading}:")
+            render.print_hanging(f"\nPublished, and {heading}:", 2)
         for published in differing[:SHOWN_CHANGES]:
-            render.echo(f"  {name_list(published, times)}, published at position {published.position}")
+            listed = f"  {_name_list(published, times)}, published at position {published.position}"
+            render.print_hanging(render.plain(listed), 4)
         if len(differing) > SHOWN_CHANGES:
             render.echo(f"  ... and {len(differing) - SHOWN_CHANGES:,} more")
+    if when == TODAY:
+        print_publish_commands(
+            [(published.ladder, published.as_of) for differing, _ in groups for published in differing], times
+        )
 
 
-def name_list(published: DifferingList, times: Times) -> str:
+def print_publish_commands(lists: Sequence[tuple[str, datetime | None]], times: Times) -> None:
+    """Print the commands that publish some lists anew, given by their ladders and times."""
+    if lists:
+        render.echo("\nPublish anew, if people should see that:")
+    for ladder, as_of in lists[:SHOWN_CHANGES]:
+        render.echo(f"  {_format_publish_command(ladder, as_of, times)}")
+
+
+def _format_publish_command(ladder: str, as_of: datetime | None, times: Times) -> str:
+    """Return the command that publishes a list; without a home zone, a day ends differently for each ruleset."""
+    command = ["ratings", "publish", short_name(ladder)]
+    if as_of is not None:
+        instant = to_microseconds(as_of)
+        command += ["--as-of", format_instant(instant) if times.home is None else format_end(instant, times.home)]
+    return shlex.join(command)
+
+
+def _name_list(published: DifferingList, times: Times) -> str:
     """Return the name of a published list, with its time."""
     return (
         short_name(published.ladder)

@@ -21,7 +21,7 @@ import click
 from ratings_ledger.ledger.rejections import count as count
 from ratings_ledger.ledger.rejections import csv_item as csv_item
 from ratings_ledger.ledger.rejections import escape_unprintable, formula_safe
-from ratings_ledger.projections.contract import decimal
+from ratings_ledger.projections.contract import align_decimals, decimal
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.results import Result
 
@@ -189,12 +189,7 @@ def format_column(points: Sequence[Fraction | str | None], places: int = 2, sign
     >>> format_column(["1", "3/2", None, "20/3"])
     ['1.00', '1.50', '-', '6.67']
     """
-    texts = ["-" if value is None else format_decimal(value, places, signed) for value in points]
-    longest = max((len(text.partition(".")[2]) for text in texts), default=0)
-    if not longest:
-        return texts
-    whole_and_rest = [text.partition(".") for text in texts]
-    return [whole if whole == "-" else f"{whole}.{rest.ljust(longest, '0')}" for whole, _, rest in whole_and_rest]
+    return align_decimals(["-" if value is None else format_decimal(value, places, signed) for value in points])
 
 
 def format_exact(points: Fraction | str | None) -> str:

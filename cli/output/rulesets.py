@@ -28,10 +28,11 @@ def print_rulesets(rulesets: AllRulesets) -> None:
 def print_shipped(shipped: ShippedRulesets) -> None:
     """Print one line for each name; the other formats have more."""
     render.print_table(
-        ("id", "rule", "published", "description"),
-        [(row.id, row.rule, row.published, row.description) for row in shipped.rows],
+        ("id", "published", "teams", "description"),
+        [(row.id, row.published, "yes" if row.teams else "", row.description) for row in shipped.rows],
     )
-    render.print_hanging("\nOne of them: ratings rules show --shipped elo", 2)
+    render.echo("\nWhat one says: ratings rules show --shipped elo")
+    render.echo("Publish one:   ratings rules publish --shipped weng-lin --game GAME")
 
 
 def print_shipped_csv(shipped: ShippedRulesets) -> None:

@@ -8,7 +8,7 @@ from ratings_ledger.cli.output.periods import print_waiting
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
 from ratings_ledger.cli.output.states import list_extra_columns, list_state_columns
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.standings import Balance, Standing, Standings
+from ratings_ledger.projections.queries.standings import Balance, Standing, Standings, format_ratings
 from ratings_ledger.projections.replay.ladders import short_name
 
 SPARK_WIDTH = 16
@@ -76,6 +76,9 @@ def print_standings(standings: Standings) -> None:
         render.note(render.plain(f"No player is on this ladder{'' if standings.games else why}."))
         return
     print_rows(standings.rows)
+    if standings.legend:
+        render.echo()
+        render.print_hanging(standings.legend, 0)
     if any(row.rank is None for row in standings.rows):
         render.print_hanging(
             f"\nWhy a player has no rank (-): ratings explain PLAYER {short_name(standings.ladder)}", 2
@@ -92,7 +95,7 @@ def print_rows(rows: Sequence[Standing]) -> None:
         **_list_columns(rows, no_gold=""),
     }
     if any(row.state is not ABSENT for row in rows):
-        columns["points"] = [row.rating or "" for row in rows]
+        columns["points"] = [rating or "" for rating in format_ratings(rows)]
         columns |= list_extra_columns(rows)
     # only the rows of an overview have last points
     courses: list[Sequence[Fraction]] = [getattr(row, "last_points", ()) for row in rows]

@@ -106,6 +106,7 @@ def _print_published(lists: AllLists) -> None:
     render.print_hanging(
         f"\nOne of them: ratings standings {shlex.quote(short_name(lists.published[-1].ladder))} --as-published", 2
     )
+    render.print_hanging("Those that would come out differently today: ratings diff published now", 2)
 
 
 def note_no_timed() -> None:

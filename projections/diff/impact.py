@@ -40,7 +40,8 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_f
 class Impact(RowSequence[Effect]):
     """The changes in players' points, a summary per ladder, and the published lists that would come out differently.
 
-    `reasons` explains unexpected changes, and `failed` which ladders could not be replayed. `periods` has the ladders
+    `renamed` has the other published lists on which somebody's name is another one then. `reasons` explains unexpected
+    changes, and `failed` which ladders could not be replayed. `periods` has the ladders
     whose rating periods are affected. `times` formats times if a list differs or games wait for a period to close.
     """
 
@@ -50,6 +51,7 @@ class Impact(RowSequence[Effect]):
     published: tuple[DifferingList, ...] = ()
     reasons: tuple[str, ...] | Absent = ABSENT
     periods: tuple[PeriodImpact, ...] | Absent = ABSENT
+    renamed: tuple[DifferingList, ...] | Absent = ABSENT
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN)
     times: Times = field(default=UTC_TIMES, metadata=HIDDEN)
 
@@ -61,7 +63,7 @@ def compute_impact(connection: Connection, before: Ladders, drafts: Iterable[Dra
     reasons = tuple(
         reason for player, new_player in renames for reason in _explain_rename(before.facts, impact, player, new_player)
     )
-    is_dated = impact.published or impact.periods is not ABSENT
+    is_dated = impact.published or impact.renamed is not ABSENT or impact.periods is not ABSENT
     return replace(impact, reasons=reasons or ABSENT, times=load_times(connection) if is_dated else UTC_TIMES)
 
 
@@ -106,20 +108,27 @@ def compute_impact_between(
     for entry in latest_lists(lookups.load_lists()):
         lists[entry.ladder].append(entry)
     effects, summaries, differing_lists = list[Effect](), list[ImpactSummary](), list[DifferingList]()
-    periods = list[PeriodImpact]()
+    periods, renamed = list[PeriodImpact](), list[DifferingList]()
     for name, (old, new) in pair_affected_streams(before, after, affected, only).items():
         if (period_impact := compare_periods(before.facts, after.facts, old, new)) is not None:
             periods.append(period_impact)
         # a new date for a game may change a published list even if no player's points change
         is_redated = name in lists and _list_instants(before, old) != _list_instants(after, new)
         if have_same_points(old, new) and not is_redated:
+            renamed += _find_renamed_lists(
+                lookups, before.for_ladder(name).facts, after.for_ladder(name).facts, lists.get(name, ())
+            )
             continue
         # with running points, one change moves the ranks of many players
         with_ranks = any(stream and not stream.ranking.running for stream in (old, new))
         try:
             old_ladder, new_ladder = ReplayedLadder(before, old), ReplayedLadder(after, new)
             differing, summary = compare_states(Effect, name, old_ladder.at(), new_ladder.at(), with_ranks)
-            differing_lists += _compare_lists(lookups, old_ladder, new_ladder, lists.get(name, ()))
+            differing_here = [*_compare_lists(lookups, old_ladder, new_ladder, lists.get(name, ()))]
+            positions = {differing.position for differing in differing_here}
+            others = [published for published in lists.get(name, ()) if published.position not in positions]
+            differing_lists += differing_here
+            renamed += _find_renamed_lists(lookups, old_ladder.facts, new_ladder.facts, others)
         except RuleFailure as failure:
             # a game that is not recorded yet has no position, so the message cannot say where the rule fails
             failed.append(
@@ -134,6 +143,7 @@ def compute_impact_between(
         tuple(summaries),
         tuple(differing_lists),
         periods=tuple(periods) or ABSENT,
+        renamed=tuple(renamed) or ABSENT,
         failed=tuple(dict.fromkeys(failed)),
     )
 
@@ -168,6 +178,19 @@ def _compare_lists(
             already = rekey_by_current_id(rows, old, old_ladder.facts, old_ladder.facts) != old
             played_until = None if published.as_of is None else moment(published.as_of)
             yield DifferingList(published.ladder, played_until, published.position, already)
+
+
+def _find_renamed_lists(
+    lookups: LogLookups, before: Facts, after: Facts, lists: Iterable[PublishedList]
+) -> Iterator[DifferingList]:
+    """Yield the published lists that name somebody by another id than after the change, which is what changes it."""
+    if not (before.renamed or after.renamed):
+        return
+    for published in lists:
+        names = [(row.player, after.current(row.player)) for row in lookups.load_rows(published).rows]
+        if any(new not in (name, before.current(name)) for name, new in names):
+            played_until = None if published.as_of is None else moment(published.as_of)
+            yield DifferingList(published.ladder, played_until, published.position, already=False)
 
 
 def _map_rows(ranking: Ranking | None) -> dict[str, tuple[Any, ...]]:

@@ -87,6 +87,7 @@ class Results(NamedTuple):
     ranked_by: the values to rank running points by, in the same units; None: the points themselves
     more_places: by participant, the other places of a club whose players all count, ascending
     ids:      for long lists that numpy ranks: by player, the position of the id among all ids in order
+    rank_words: what `ranked_by` is, in words; None: the points themselves
     """
 
     names: Sequence[str]
@@ -104,6 +105,7 @@ class Results(NamedTuple):
     states: Sequence[Sequence[int]] = ()
     ranked_by: Sequence[int] | None = None
     more_places: Mapping[int, Sequence[int]] = {}
+    rank_words: str | None = None
 
     def of(self, player: int) -> Iterator[tuple[int, int]]:
         """Yield (game, change) for a player's games, in order."""

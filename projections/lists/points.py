@@ -48,7 +48,7 @@ def _explain_ranked_by(results: Results, player: int) -> list[ExplainedLine]:
     """Return the value that ranks a player, if it is not the points."""
     if results.ranked_by is None:
         return []
-    return [ExplainedLine("ranked by", ExactNumber(results.ranked_by[player], results.scale), "what the rule ranks by")]
+    return [ExplainedLine("ranked by", ExactNumber(results.ranked_by[player], results.scale), results.rank_words or "")]
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:

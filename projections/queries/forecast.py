@@ -7,7 +7,7 @@ without it on the day of the ladder's last counted game, so that no prediction d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from fractions import Fraction
 from itertools import accumulate, combinations
@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.errors import BadArgument, CannotPredict
 from ratings_ledger.ledger.rejections import quote
+from ratings_ledger.projections import arrays
+from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import (
     FINISHED,
     HISTORY_COLUMNS,
@@ -109,6 +111,7 @@ class Prediction(Answer):
     at: Coordinates
     pairs: tuple[PredictedPair, ...] | Absent = ABSENT
     period: str = field(default="game", metadata=HIDDEN, kw_only=True)
+    draws_happen: bool = field(default=True, metadata=HIDDEN, kw_only=True)  # False: no game of two here was drawn
 
 
 class PlannedGame(NamedTuple):
@@ -213,9 +216,20 @@ def predict_pairs(
     if ruleset.scope.players_min > 2 or any(not low <= 2 <= high for low, high in bands):
         return ()
     try:
-        return tuple(predict_game(ladders, ladder, pair, times=times) for pair in pairs)
+        predictions = [predict_game(ladders, ladder, pair, times=times) for pair in pairs]
     except CannotPredict:
         return ()
+    draws_happen = bool(predictions) and _has_draws(ladders, ladder)
+    return tuple(replace(prediction, draws_happen=draws_happen) for prediction in predictions)
+
+
+def _has_draws(ladders: Ladders, ladder: str) -> bool:
+    """Tell whether two players of a ladder have ever drawn a game against each other."""
+    facts, rows = ladders.for_ladder(ladder).facts, ladders.load_stream(ladder).row
+    pairs = np.asarray(arrays.take(facts.count, rows)) == 2
+    first = np.asarray(arrays.take(facts.start, rows))[pairs]
+    places = (np.asarray(arrays.take(facts.place, first + seat)) for seat in (0, 1))
+    return bool(np.equal(*places).any())
 
 
 def _check_types(sides: Any, home: Any, numbers: Any) -> None:

@@ -231,6 +231,7 @@ class Ranking:
     columns: Sequence[State] = ()  # of the rows' states
     visible_states: VisibleStates | None = field(default=None, compare=False, repr=False)
     closed: ClosedPeriods | None = field(default=None, compare=False)
+    ranked_by: str | None = field(default=None, compare=False)  # in words, if not the points
 
     @cached_property
     def digest(self) -> str:
@@ -591,6 +592,7 @@ class Ladders:
             if version.rule.state and stream.ranking.running
             else None,
             describe_periods(self.facts, stream, self.as_of),
+            results.rank_words,
         )
         return ranking, results
 
@@ -615,6 +617,7 @@ class Ladders:
             trace.states[: version.rule.width] if version.rule.state else (),
             _rank_by(trace, version),
             more,
+            None if version.rule.rank_by is None else version.ranked_by,
         )
 
     def _months(self, stream: Stream, version: Version) -> dict[str, Ranking]:

@@ -97,7 +97,8 @@ def add_visible_states(ranking: Ranking, facts: Facts) -> Ranking:
     names = {column.name for column in ranking.columns}
     if version is None or not names or names != {column.name for column in version.rule.state}:
         return ranking
-    return replace(ranking, visible_states=PublishedStates(ranking, version, facts))
+    states = PublishedStates(ranking, version, facts)
+    return replace(ranking, visible_states=states, ranked_by=version.ranked_by)
 
 
 def _build_row(row: dict[str, Any], columns: Sequence[State]) -> RankedRow:

@@ -19,7 +19,9 @@ from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.ledger.store.log import read_events_of_type, read_records_at, read_where, withdrawn_ids
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, NAMED_FROM, Absent, Answer, Result, Rows
+from ratings_ledger.projections.replay.eligibility import reads_teams
 from ratings_ledger.projections.rulesets.assumptions import assumptions_of
+from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.rulesets.shipped_rulesets import shipped_rulesets
 from ratings_ledger.projections.rulesets.versions import Version, bind, in_force, newest
 
@@ -53,7 +55,7 @@ class ShippedRow(Result):
     """A ruleset that ships with this program, described by its newest version.
 
     `id` is its name for `rules publish --shipped`; `published` is `init` or `on request`. `games` are the games that it
-    rates, empty if the game is chosen when it is published.
+    rates, empty if the game is chosen when it is published. `teams` tells whether it rates partners as one side.
     """
 
     id: str
@@ -63,6 +65,7 @@ class ShippedRow(Result):
     games: tuple[str, ...]
     description: str
     source: str
+    teams: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,7 @@ def list_shipped() -> ShippedRulesets:
                 games=() if shipped.takes_game else shipped.games,
                 description=shipped.description,
                 source=shipped.source,
+                teams=(used := rule(shipped.rule)) is not None and reads_teams(used),
             )
             for shipped in shipped_rulesets().values()
         )

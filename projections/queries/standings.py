@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import INSTANT_MIN
 from ratings_ledger.ledger.events.zones import local_time
+from ratings_ledger.projections.contract import align_decimals
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.lists.contract import RankedColumns, RankedRow
@@ -30,7 +31,7 @@ from ratings_ledger.projections.queries.results import (
     Result,
     RowSequence,
 )
-from ratings_ledger.projections.queries.visible_states import VisibleStates, format_rating
+from ratings_ledger.projections.queries.visible_states import DEVIATION, VisibleStates, format_rating
 from ratings_ledger.projections.replay.ladders import ClosedPeriods, parse_name
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import find_period, is_running, month_start
@@ -71,6 +72,25 @@ class Standing(Result):
         return format_rating(rating, self.state, is_provisional=self.provisional is True)
 
 
+def format_ratings(rows: Sequence[Standing]) -> list[str | None]:
+    """Return the ratings of a table's rows as `Standing.rating` writes them, with the same number of decimals.
+
+    >>> rows = [Standing(1, name, Fraction(1), 9, True, state={"rating": rating, "deviation": deviation})
+    ...     for name, rating, deviation in (("anna", "39.15", "6.72"), ("ben", "26", "6.8"))]
+    >>> format_ratings(rows)
+    ['39.15 ± 6.72', '26.00 ± 6.80']
+    """
+    states = [{} if row.state is ABSENT else row.state for row in rows]
+    ratings = align_decimals([next(iter(state.values()), "") for state in states])
+    deviations = align_decimals([state.get(DEVIATION, "") for state in states])
+    return [
+        None
+        if row.state is ABSENT
+        else format_rating(rating, {DEVIATION: deviation}, is_provisional=row.provisional is True)
+        for row, rating, deviation in zip(rows, ratings, deviations, strict=True)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class PeriodState(Result):
     """The state of a ladder's rating periods. `closed_to` is the end of the last closed period, None before the first.
@@ -101,6 +121,18 @@ class Standings(LadderAnswer, RowSequence[Standing]):
     def digest(self) -> str:
         """Return the hash of the ruleset and all rows."""
         return self.ranking.digest
+
+    @property
+    def legend(self) -> str:
+        """Return what the marks of the ratings mean, and what ranks them; empty where the points say it all."""
+        states = [row.state for row in self.rows if row.state is not ABSENT]
+        marks = {
+            "± is the uncertainty of a rating (its deviation)": any(DEVIATION in state for state in states),
+            "? marks a provisional rating, not reliable yet": any(row.provisional is True for row in self.rows),
+        }
+        meaning = "; ".join(text for text, is_used in marks.items() if is_used)
+        ranked = f"Ranked by {self.ranking.ranked_by}" if states and self.ranking.ranked_by else ""
+        return " ".join(f"{sentence}." for sentence in (meaning, ranked) if sentence)
 
 
 @dataclass(frozen=True, slots=True)

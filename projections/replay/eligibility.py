@@ -21,7 +21,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import MISSING, NUMBERS, PLAYERS_MAX
+from ratings_ledger.projections.contract import MISSING, NUMBERS, PLAYERS_MAX, Rule
 from ratings_ledger.projections.facts.columns import (
     ABORTED,
     NONE,
@@ -157,9 +157,14 @@ def reads_numbers(version: Version) -> bool:
     return bool(version.ruleset.numbers) or not SCORES.isdisjoint(version.rule.columns)
 
 
+def reads_teams(rule: Rule) -> bool:
+    """Tell whether a rule reads which participants are partners."""
+    return "team" in rule.columns
+
+
 def rates_teams(version: Version) -> bool:
     """Tell whether the rule reads teams; other rules would score partners as tied opponents."""
-    return "team" in version.rule.columns
+    return reads_teams(version.rule)
 
 
 def can_be_unreadable(facts: Facts, version: Version) -> bool:

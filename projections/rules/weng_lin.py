@@ -384,6 +384,7 @@ PLACKETT_LUCE = Rule(
     ),
     start=start,
     rank_by=rank_by,
+    ranked_by="the rating minus {rank_deviations} deviations",
     provisional=is_provisional,
     sample=sample,
 )

@@ -122,6 +122,13 @@ class Version(NamedTuple):
         """Return the state of a new player: a number for each of the rule's columns, the points first."""
         return self.own_start or (self.params.start * self.rule.scale,)
 
+    @property
+    def ranked_by(self) -> str | None:
+        """Return in words what its ladders rank by, if that is not the points."""
+        if self.rule.rank_by is None:
+            return None
+        return re.sub(r"\{(\w+)\}", lambda name: str(getattr(self.params, name[1], name[0])), str(self.rule.ranked_by))
+
 
 def list_games(versions: Iterable[Version]) -> set[str]:
     """Return the games that versions score, by name."""

@@ -13,7 +13,7 @@ from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.rejections import count
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.forecast import Prediction
-from ratings_ledger.projections.queries.standings import Overview
+from ratings_ledger.projections.queries.standings import Overview, format_ratings
 from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.web import addresses
 from ratings_ledger.web.charts import draw_distribution, draw_sparkline
@@ -57,6 +57,7 @@ def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
         "number": page,
         "pages": _page_links(ladder, page, overview.players),
         "row_range": f"{first + 1:,}–{first + len(overview.rows):,}",
+        "ratings": format_ratings(overview.rows),
         "sparklines": [Markup(draw_sparkline(row.last_units.units)) for row in overview.rows],
         "distribution": Markup(_draw_distribution(overview) if page == 1 else ""),
         "predictions": _predict_neighbours(visit, overview) if page == 1 else (),

@@ -77,7 +77,7 @@ def test_zone_of_a_template_can_be_chosen(db: str, ratings: Ratings) -> None:
 
 
 def test_shipped_rulesets_are_listed(db: str, ratings: Ratings) -> None:
-    """The list has every shipped name, with its rule and source, whether the ledger has it or not."""
+    """The list has a line for every shipped name, whether the ledger has it or not, and says which rate teams."""
     rows = read(ratings, db, "rules", "list", "--shipped")
     assert [row["id"] for row in rows] == [*shipped_rulesets()]
     assert all(row["rule"] and row["description"] and row["source"] for row in rows)
@@ -85,9 +85,11 @@ def test_shipped_rulesets_are_listed(db: str, ratings: Ratings) -> None:
     assert (elo["published"], elo["versions"], elo["games"]) == ("on request", ["1"], [])
     assert [row["id"] for row in rows if row["published"] == "on request"] == ON_REQUEST_IDS
     table = ratings("rules", "list", "--shipped").stdout
-    assert "elo              pairwise-elo/1" in table
+    assert "weng-lin         on request  yes    Weng-Lin for any game" in table
+    assert "elo              on request         Textbook Elo for any game.\n" in table
+    assert all(len(line) <= 80 for line in table.splitlines())
     csv = ratings("rules", "list", "--shipped", "--format", "csv").stdout.splitlines()
-    assert csv[0] == "id,versions,rule,published,games,description,source"
+    assert csv[0] == "id,versions,rule,published,games,description,source,teams"
     assert len(csv) == len(rows) + 1
 
 

@@ -1,0 +1,57 @@
+"""A change that makes published lists outdated names each of them, and a command that publishes it anew as typed."""
+
+import json
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Ratings = Callable[..., Any]
+ANEW = "Publish anew, if people should see that:"
+
+
+@pytest.fixture
+def db(store: str, ratings: Ratings) -> str:
+    """A club with a home zone: two games, and a list of the end of each of two months."""
+    assert ratings("init", "--for", "chess", "--zone", "Europe/Berlin", db=store).exit_code == 0
+    for number, seats in enumerate((["anna", "ben"], ["ben", "cleo"]), 1):
+        game = ("--game", "chess", "--game-id", f"g-{number}", "--at", f"2024-0{number}-05")
+        assert ratings("record", "-q", *game, *seats, db=store).exit_code == 0
+    for day in ("2024-01-31", "2024-02-29"):
+        assert ratings("publish", "elo-chess", "--as-of", day, db=store).exit_code == 0
+    return store
+
+
+def offered(text: str) -> list[str]:
+    """The commands that an output offers to publish lists anew."""
+    return [line.strip() for line in text.partition(ANEW)[2].splitlines() if line.startswith("  ratings publish")]
+
+
+def test_rename_names_the_lists_with_the_old_name(db: str, ratings: Ratings) -> None:
+    """A rename moves no points, but the lists that show the name are named; published anew, they are named no more."""
+    told = ratings("player", "rename", "cleo", "Cleo", "--dry-run", "--format", "json", db=db)
+    (listed,) = json.loads(told.stdout)["renamed"]
+    assert (listed["as_of"], listed["already"]) == ("2024-02-29T22:59:59.999999Z", False)
+    told = ratings("player", "rename", "cleo", "Cleo", db=db)
+    assert told.stdout.endswith(
+        "No points change.\n\nPublished, and would come out with another name:\n"
+        f"  elo-chess as of 2024-02-29 23:59 Europe/Berlin, published at position {listed['position']}\n\n"
+        f"{ANEW}\n  ratings publish elo-chess --as-of 2024-02-29\n"
+    )
+    (command,) = offered(told.stdout)
+    assert ratings(*shlex.split(command)[1:], db=db).exit_code == 0
+    assert "Cleo" in ratings("standings", "elo-chess", "--as-published", db=db).stdout
+    assert offered(ratings("player", "rename", "dora", "Dora", db=db).stdout) == []
+
+
+def test_void_offers_every_changed_list_once(db: str, ratings: Ratings) -> None:
+    """A voided game changes both lists; the comparison with today offers the same commands until they are typed."""
+    commands = [f"ratings publish elo-chess --as-of {day}" for day in ("2024-01-31", "2024-02-29")]
+    assert "ratings diff published now" in ratings("lists", db=db).stdout
+    assert offered(ratings("diff", "published", "now", db=db).stdout) == []
+    assert offered(ratings("void", "g-1", "--reason", "wrong", db=db).stdout) == commands
+    assert offered(ratings("diff", "published", "now", db=db).stdout) == commands
+    assert ratings(*shlex.split(commands[1])[1:], db=db).exit_code == 0
+    assert offered(ratings("diff", "published", "now", db=db).stdout) == commands[:1]
+    assert offered(ratings("diff", "published", "2", db=db).stdout) == []
