@@ -2,6 +2,7 @@
 
 from datetime import date, datetime
 
+import exported_files
 import file_kinds
 import form_files
 import program_files
@@ -595,4 +596,12 @@ SHEETS = {
         ods([*WIDE, *[[None]] * 1_048_000]), games=TWO, name="results.ods",
     ),
 }  # fmt: skip
-CASES = SHEETS | text_files.CASES | file_kinds.CASES | program_files.CASES | form_files.CASES | team_files.CASES
+CASES = (
+    SHEETS
+    | text_files.CASES
+    | file_kinds.CASES
+    | program_files.CASES
+    | form_files.CASES
+    | team_files.CASES
+    | exported_files.CASES
+)

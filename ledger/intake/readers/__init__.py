@@ -22,6 +22,7 @@ from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Re
 from ratings_ledger.ledger.intake.readers.trf import TRF
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.csv_files import table_events
+from ratings_ledger.ledger.intake.tables.other_tables import HOW
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.intake.tables.sheets import PROTECTED, SAVE
 from ratings_ledger.ledger.own_files import name_file_in_errors
@@ -34,6 +35,12 @@ SEARCHED_BYTES = 100_000_000
 # other formats in which people keep tables, by their first bytes
 OTHER_FORMATS = {b"<": "XML or HTML", b"%PDF": "a PDF"}
 _HTML = re.compile(rb"<!doctype html|<html|<table|<meta|<head", re.IGNORECASE)
+# how a message begins in a copied chat: [22.11.24, 20:05:12] Anna: ..., or 22/11/2024, 8:05 pm - Anna: ...
+_CHAT = re.compile(
+    rb"(?:\xe2\x80\x8e)?\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},?\s+\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?:\s?[ap]\.?m\.?)?(?:\]|\s-)"
+    rb"\s[^:\n]{1,100}:\s",
+    re.IGNORECASE,
+)
 
 # endings of files that are tables of text, even if a package's reader also claims them
 TABLES = (".csv", ".tsv")
@@ -214,6 +221,13 @@ def _refuse_other(opened: Opened, options: TableOptions) -> Iterator[Read]:
     yield
 
 
+def _refuse_chat(opened: Opened, options: TableOptions) -> Iterator[Read]:
+    """Refuse a copied chat."""
+    raise Refused("missing-column", f"it is a chat, which has no columns; {HOW}")
+    yield
+
+
+CHAT = Reader("chat", lambda name, start: _CHAT.match(_strip_byte_order_mark(start)) is not None, _refuse_chat, True)
 OTHER_JSON = Reader("other JSON", _is_other_json, _refuse_json, tables=False)
 JSON = Reader("json", _looks_like_json, lambda opened, options: json_events(opened.content), tables=False)
 SHEETS = Reader("spreadsheet", lambda name, start: start.startswith(ARCHIVE), _read_sheet, tables=True)
@@ -221,7 +235,7 @@ OLD = Reader("old spreadsheet", lambda name, start: start.startswith(OLD_OFFICE)
 OTHER = Reader(
     "other", lambda name, start: _strip_byte_order_mark(start).startswith((*OTHER_FORMATS,)), _refuse_other, tables=True
 )
-READERS = (SHEETS, OLD, PGN_OF_SITE, PGN, TRF, BG_STATS, LICHESS, OTHER_JSON, JSON, OTHER)
+READERS = (SHEETS, OLD, PGN_OF_SITE, PGN, TRF, BG_STATS, LICHESS, CHAT, OTHER_JSON, JSON, OTHER)
 # the fallback: any other file may be a table
 CSV = Reader(
     "csv",

@@ -16,6 +16,7 @@ others token by token.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import IO, Any, NamedTuple
 
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NOBODY_CAME, PLACES, SECOND_CAME
@@ -57,7 +58,7 @@ _DAY = re.compile(r"(\d{4})[.\-/](\d\d)[.\-/](\d\d)", re.ASCII)
 _TIME = re.compile(r"\d\d:\d\d:\d\d", re.ASCII)
 # the addresses of games at the sites that name them in Site or Link
 _ADDRESS = re.compile(
-    r"https?://(?:www\.)?(lichess\.org/\w{8}(?=\w{4}|\b)|chess\.com/(?:game/(?:\w+/)?|\w+/game/)\d+)(?:\w{4})?(?:[/?#][!-~]*)?",
+    r"https?://(?:www\.)?(lichess\.org/study/\w{8}/\w{8}|lichess\.org/\w{8}(?=\w{4}|\b)|chess\.com/(?:game/(?:\w+/)?|\w+/game/)\d+)(?:\w{4})?(?:[/?#][!-~]*)?",
     re.ASCII,
 )
 SITES = (b"lichess.org/", b"chess.com")
@@ -238,17 +239,15 @@ class _PgnFile:
         result = tags.get("Result")
         if result is None:
             raise Refused("missing-member", 'the game has no tag Result, such as [Result "1-0"]')
-        game_id = _find_address(tags)
-        day = None
-        if game_id is None:
-            # games without a result are numbered, too, so that later games keep their numbers once it is known
-            day = _numbering_day(tags, self._shared.occurred_at)
-            self._numbers[day] += 1
-            game_id = f"{day}-{self._numbers[day]}"
         termination = tags.get("Termination", "").casefold()
+        address = _find_address(tags)
         if result == "*" or termination == _UNFINISHED:
+            # such games are numbered, too, so that later ones keep their numbers once the result is known
+            with suppress(Refused):
+                _ = address or self._number_game(tags)
             self.left_out.add("without a result (*)")
             return None
+        game_id = address or self._number_game(tags)
         white, black = _player_name(tags, "White"), _player_name(tags, "Black")
         if white.startswith(_COMPUTER) or black.startswith(_COMPUTER):
             self.left_out.add("against the computer")
@@ -273,7 +272,13 @@ class _PgnFile:
             data["rated"] = False
             self.left_out.add('of an Event "Casual ..."', "recorded but not rated")
         at = self._shared.occurred_at or _played_at(tags, self._zone)
-        return {"type": "game.recorded", "occurred_at": at, "data": data}, day is None
+        return {"type": "game.recorded", "occurred_at": at, "data": data}, address is not None
+
+    def _number_game(self, tags: dict[str, str]) -> str:
+        """Return the id of a game without an address: its day and its number on that day. Raises `Refused`."""
+        day = _numbering_day(tags, self._shared.occurred_at)
+        self._numbers[day] += 1
+        return f"{day}-{self._numbers[day]}"
 
     def _check_variant(self, variant: str) -> None:
         if not self._has_game:

@@ -179,7 +179,7 @@ def resolve_columns(
     places = {name: match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))}
     kinds = [places.get(name, name) for name in given]
     twice = dict.fromkeys(name for name, kind in zip(given, kinds, strict=True) if kinds.count(kind) > 1)
-    problems += [Refused("column-twice", f"two columns are called {quote(name)}") for name in twice]
+    problems += [_column_twice(ours, names, header) for ours in twice]
     wide = bool(places)
     if wide and (of_rows := [name for name in given if name in PLAYER_COLUMNS]):
         listed = ", ".join(map(quote, of_rows))
@@ -229,6 +229,17 @@ def _no_columns(absent: Sequence[str], games: Sequence[str], numbered: str, unkn
     if "player" in absent:
         message += "; with one row per game, there are columns 1st, 2nd ... instead of player"
     return Refused("missing-column", message)
+
+
+def _column_twice(ours: str, names: Sequence[str], header: Header) -> Refused:
+    """Return the refusal of two columns that hold the same."""
+    theirs = [name for name, meaning in zip(names, header, strict=True) if meaning == ours]
+    message = f"two columns are called {quote(ours)}"
+    if {*theirs} != {ours}:
+        message += f" ({', '.join(map(quote, theirs))})"
+        if not is_of_result(theirs[-1]):
+            message += f"; --map '{theirs[-1]}=' drops the columns of that name"
+    return Refused("column-twice", message)
 
 
 def _no_such_column(theirs: str, names: Sequence[str]) -> Refused:

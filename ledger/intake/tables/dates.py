@@ -99,6 +99,9 @@ _TIME = re.compile(
 )
 
 
+_ABBREVIATION = re.compile(r"\d\s*(?:[AP]M)?\s+([A-Z]{3,5})\s*$", re.ASCII)
+
+
 class Order(NamedTuple):
     """The order of a column's dates, the date that decided it with its line, and whether any of them needs one."""
 
@@ -314,6 +317,9 @@ def _day(year: str, month: str, day: str) -> date | None:
 def _time(text: str) -> str:
     """Return a time of day with 24 hours, and its offset from UTC if it has one. Raises `Refused` (bad-time)."""
     match = _TIME.fullmatch(text.strip())
+    if match is None and (zone := _ABBREVIATION.search(text)):
+        problem = f"{quote(text)}: {zone[1]} is a zone's abbreviation, which may mean several offsets"
+        raise Refused("bad-time", f"{problem}; write an offset such as GMT-5 in its place")
     if match is None:
         raise Refused("bad-time", f"{quote(text)} is no time of day such as 20:05")
     hour, half = int(match[1]), (match[4] or "").lower()

@@ -83,9 +83,11 @@ _WORDS = {
     FIRST_SCORE: "homescore whitescore heimpunkte winnerscore winnerpoints siegerpunkte",
     SECOND_SCORE: "awayscore blackscore gastpunkte loserscore loserpoints verliererpunkte",
     WINNER: f"""{_WINNERS}
+        whowon werhatgewonnen quiagagne quienhaganado quiengano chihavinto wieheeftgewonnen ktowygral vemvann
         winner sieger siegerin gewinner gewinnerin vainqueur gagnant gagnante ganador ganadora vencedor vencedora
         vincitore vincitrice winnaar zwyciezca vinnare vinner vinder voittaja""",
     LOSER: f"""{_LOSERS}
+        wholost werhatverloren quiaperdu quienhaperdido quienperdio chihaperso wieheeftverloren ktoprzegral
         loser verlierer verliererin perdant perdante perdedor perdedora perdente verliezer przegrany forlorare
         taper taber haviaja""",
     "1st": "first erster erste premier primero primo",
@@ -99,6 +101,8 @@ _WORDS = {
 }
 _OF_TEAMS = frozenset(f"{_FIRST_TEAM} {_SECOND_TEAM} {_WINNERS} {_LOSERS}".split())
 _MEANINGS = {word: meaning for meaning, words in _WORDS.items() for word in words.split()}
+# a result such as 3:1 is no place
+_PAIR = re.compile(r"\d\s*[-–—:/.]\s*\d", re.ASCII)
 _OF_PLACE = "platz|place|rank|rang|pos|position|puesto|posto|plats|plaats|lugar|miejsce"
 _PLACE = re.compile(
     rf"(?:(?:{_OF_PLACE})([1-9]\d?)|([1-9]\d?)(?:st|nd|rd|th|er|ere|e|eme|o|a)?(?:{_OF_PLACE})?)", re.ASCII
@@ -143,7 +147,7 @@ def column_meaning(name: str) -> str | None:
         if match := pattern.fullmatch(found):
             which = match[match.lastindex or 0]
             return meanings[int(which) - 1 if which.isdecimal() else ord(which) - ord("a")]
-    if place := _PLACE.fullmatch(found):
+    if (place := _PLACE.fullmatch(found)) and not _PAIR.search(name):
         number = int(place[1] or place[2])
         return f"{number}{_ENDINGS.get(number, 'th')}"
     return "occurred_at" if _is_of_date(plain) else None

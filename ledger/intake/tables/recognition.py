@@ -58,6 +58,7 @@ from ratings_ledger.ledger.intake.tables.meanings import (
     plain_word,
     repeats,
 )
+from ratings_ledger.ledger.intake.tables.other_tables import explain_other_table
 from ratings_ledger.ledger.intake.tables.partners import JOINTS, split_team_cell
 from ratings_ledger.ledger.intake.tables.similar_rows import has_similar_games, read_similar_games
 from ratings_ledger.ledger.intake.tables.table_games import (
@@ -197,7 +198,9 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[Found | Tab
     left_out = left_out_columns(names, options)
     dropped = (*_list_dropped(names, options), *left_out)
     unknown = tuple(
-        name for name, ours in zip(names, header, strict=True) if ours is None and name not in (*dropped, *replaced)
+        name
+        for name, ours in zip(names, header, strict=True)
+        if name and ours is None and name not in (*dropped, *replaced)
     )
     if options.profile and any(problem.code in ("unknown-column", "missing-column") for problem in problems):
         problems[:0] = _find_profile_problems(names, unknown, options)
@@ -220,7 +223,7 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[Found | Tab
         yield from _read_refused_table(table, view, read, problems, order.name, options)
         return
     sentences = _describe_reading(read, renamed, order, _first_day(body, header, order.name), options)
-    forms = [f"left out: column {csv_item(name)}; {why}" for name, why in left_out.items() if not options.profile]
+    forms = () if options.profile else _describe_left_out(names, header, left_out)
     yield read._replace(told=(*table.told, *sentences, *forms, *only_game_told(header, options)))
     yield from filter(None, replaced.values())
     yield options._replace(
@@ -305,6 +308,14 @@ def _describe_reading(
         yield f"{NUMBERED}, such as {day}-1" if day else NUMBERED
 
 
+def _describe_left_out(names: list[str], header: Header, left_out: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each column that is left out without an option."""
+    yield from (f"left out: column {csv_item(name)}; {reason}" for name, reason in left_out.items())
+    for column, (name, ours) in enumerate(zip(names, header, strict=True)):
+        if not name and ours is None:
+            yield f"left out: column {column_letters(column)} without a name; it counts the rows"
+
+
 def _first_day(body: Rows, header: Header, order: str) -> str:
     """Return the day of the first readable date, or an empty text."""
     for _, row in body:
@@ -327,6 +338,10 @@ def _read_refused_table(
 
     Its games are read as far as their columns are known, with placeholders for missing members.
     """
+    if (other := explain_other_table(table.rows)) is not None:
+        yield read._replace(told=table.told, unsaid=(*_UNSAID,))
+        yield other.line or view.header_line, _name_sheet(other, table, view.header_line), None, None
+        return
     header, codes = view.meanings, {problem.code for problem in problems}
     if "occurred_at" in header and not order:
         header[header.index("occurred_at")] = None
@@ -428,7 +443,9 @@ def _read_header(names: list[str], body: Rows, layout: Layout, options: TableOpt
     spelled = {name.casefold(): name for name in renamed}
     said_besides = {theirs: ours for theirs, ours in options.renamed.items() if theirs.casefold() not in spelled}
     options = options._replace(renamed=renamed | said_besides, needed=needed)
-    return resolve_columns(names, options, layout.holds, given)
+    header, problems = resolve_columns(names, options, layout.holds, given)
+    counting = _find_row_count(names, body, layout)
+    return [None if column == counting else ours for column, ours in enumerate(header)], problems
 
 
 def left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, str]:
@@ -443,6 +460,19 @@ def left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, s
     if len(dated) > len(filled_in):
         left_out |= dict.fromkeys(filled_in, "another column says when games were played")
     return left_out
+
+
+def _find_row_count(names: list[str], body: Rows, layout: Layout) -> int | None:
+    """Return the column without a name that counts the rows, as programs write it; None if there is none.
+
+    A count from 1 may be that of places where each player has a row.
+    """
+    for column in (column for column, name in enumerate(names) if not name):
+        texts = [cell_at(row, column) for _, row in body]
+        starts = [first for first in (0, 1) if texts == [str(first + index) for index in range(len(texts))]]
+        if len(texts) > 1 and starts and (starts == [0] or layout.is_row_whole):
+            return column
+    return None
 
 
 def _drop_extras(
