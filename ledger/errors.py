@@ -1,4 +1,4 @@
-"""Operating failures: the few errors that stop a command although its input is fine.
+"""Operational errors: the few errors that stop a command although its input is fine.
 
 Bad data is not among them: a `Rejection` (see `rejections`) is returned as a value, and so is a finding of `verify`.
 """
@@ -7,34 +7,34 @@ import copyreg
 from typing import Any
 
 CLOCK_AHEAD = (
-    "the event would be recorded more than a day ahead of the clock of the database; correct the clock that is wrong, "
-    "then run the command again"
+    "the event would be recorded more than a day ahead of the database's clock; correct the clock that is wrong, then "
+    "run the command again"
 )
 NOT_STORED = (
-    "the database did not store the appended events, so nothing was recorded: a trigger, a rule or a table that this "
-    "program did not make interferes; run: ratings verify"
+    "the database did not store the appended events, so nothing was recorded: a foreign trigger, rule or table in the "
+    "database interferes; run: ratings verify"
 )
 
 
 # why a command stopped, as reported in JSON; a reason is never renamed or reused
 REASONS = {
     "usage": (2, "the command, its options or its arguments are wrong"),
-    "not-a-ledger": (2, "what `--db` names cannot be a ledger: no URL, no database file, another encoding"),
+    "not-a-ledger": (2, "what `--db` names is not a ledger: a bad URL, not a database file, or an unsupported encoding"),
     "old-schema": (2, "an older program made the ledger; `upgrade` brings it to the newest schema"),
     "new-schema": (2, "a newer program made the ledger"),
     "ruleset-unusable": (
         2,
-        "a published ruleset names a rule that is not installed here, or takes other parameters",
+        "a published ruleset names a rule that is not installed here, or whose parameters do not match",
     ),
     "bad-backup-list": (2, "a folder's list of backups is not one that this program wrote"),
-    "no-ledger": (3, "there is no ledger there"),
+    "no-ledger": (3, "no ledger exists there"),
     "unreachable": (3, "the store cannot be reached"),
     "busy": (3, "the store was locked for longer than the program waits"),
     "no-space": (3, "there is no space left where the ledger is, or where something is written"),
     "server-limit": (3, "the server has reached one of its limits, such as connections or memory"),
     "read-only": (3, "the store accepts no changes"),
-    "no-right": (3, "this user lacks the right to do that there"),
-    "unsafe-settings": (3, "the server may lose what it acknowledges"),
+    "no-right": (3, "permission denied"),
+    "unsafe-settings": (3, "the server's settings can lose acknowledged commits"),
     "clock-ahead": (3, "the event would be recorded more than a day ahead of the database's clock"),
     "lock-lost": (3, "a rebuild lost its lock, and promoted nothing"),
     "worker-lost": (3, "a process that did part of the work is gone"),
@@ -42,21 +42,24 @@ REASONS = {
     "file": (3, "a file cannot be read or written"),
     "already-running": (4, "another run of the same job is in progress"),
     "unknown": (1, "no such player, game or published list is recorded; the code of the refusal says which"),
-    "ruleset-refused": (1, "a ruleset that is tried could not be published; the code of the refusal says why"),
+    "ruleset-refused": (1, "the candidate ruleset is invalid; the code of the refusal says why"),
     "rule-failed": (1, "the rule of a ladder failed, so it cannot be replayed"),
     "cannot-predict": (1, "the rule of the ladder gives no probabilities, or cannot score such a game"),
-    "damaged": (1, "what is stored cannot be read as it was written; `verify` says where"),
+    "damaged": (1, "stored data is corrupt; `ratings verify` locates it"),
     "clock-behind": (1, "the last event is dated more than five minutes after this machine's time"),
     "not-empty": (1, "a restore needs a ledger without events"),
-    "ledger-exists": (1, "there is a ledger already where a program wants to make one"),
+    "ledger-exists": (1, "a ledger already exists at the target"),
     "no-earlier-generation": (1, "there are no earlier standings to go back to"),
-    "bug": (1, "the program is wrong, unless the ledger is damaged"),
+    "bug": (1, "an internal error, unless the ledger is damaged"),
     "interrupted": (130, "Ctrl-C"),
 }
 
 
 class LedgerError(Exception):
-    """A failure with a message for people; `reason` is one of `REASONS`, `exit_code` the command's exit code."""
+    """A failure with a message for people.
+
+    `reason` is a key of `REASONS`, or the code of a rejection that says more; `exit_code` is the command's exit code.
+    """
 
     exit_code = 2
     reason = "not-a-ledger"
@@ -91,7 +94,7 @@ class StoreUnavailable(LedgerError):
 
 
 class NoLedger(StoreUnavailable, NotALedger):
-    """There is no ledger there, though there may be a database (exit code 3)."""
+    """No ledger exists there, though a database may (exit code 3)."""
 
     reason = "no-ledger"
 
@@ -103,7 +106,7 @@ class CannotPredict(LedgerError):
 
 
 class StoreDamaged(LedgerError):
-    """The store holds content that cannot be read; `verify` says where (exit code 1)."""
+    """Stored data is corrupt; `ratings verify` locates it (exit code 1)."""
 
     reason = "damaged"
 
@@ -115,7 +118,7 @@ class ClockBehind(LedgerError):
 
 
 class LedgerExists(LedgerError):
-    """A ledger already exists at the place of a new one (exit code 1)."""
+    """A ledger already exists where a new one would be created (exit code 1)."""
 
     reason = "ledger-exists"
 
@@ -127,13 +130,13 @@ class NotEmpty(LedgerError):
 
 
 class RulesetUnusable(LedgerError):
-    """A published ruleset names a rule that is not installed here, or takes other parameters (exit code 2)."""
+    """A published ruleset names a rule that is not installed here, or whose parameters do not match (exit code 2)."""
 
     reason = "ruleset-unusable"
 
 
 class BadArgument(LedgerError):
-    """A question has an invalid argument (exit code 2). `argument` is its name, or None."""
+    """A query has an invalid argument (exit code 2). `argument` is its name, or None."""
 
     reason = "usage"
 
@@ -143,7 +146,7 @@ class BadArgument(LedgerError):
 
 
 class Unknown(LedgerError):
-    """No such player or game is recorded (exit code 1).
+    """No such player, game or published list is recorded (exit code 1).
 
     `reason` is the code of a rejection, such as player-unknown, or `unknown` if there is no code.
     """
@@ -165,7 +168,7 @@ class RuleFailed(LedgerError):
 
 
 class RulesetRefused(LedgerError):
-    """A ruleset could not be published, so it cannot be tried (exit code 1). `reason` is the code of a rejection."""
+    """A candidate ruleset is invalid, so it cannot be tried (exit code 1). `reason` is the code of a rejection."""
 
     exit_code = 1
     reason = "ruleset-refused"
@@ -190,7 +193,7 @@ class NoEarlierGeneration(LedgerError):
 
 
 class WorkerLost(LedgerError):
-    """A process that did part of the work is gone, perhaps for lack of memory (exit code 3)."""
+    """A process that did part of the work is gone, perhaps because memory ran out (exit code 3)."""
 
     reason = "worker-lost"
 

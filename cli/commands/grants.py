@@ -1,6 +1,7 @@
 """Implement `grants`: the roles for a ledger in PostgreSQL."""
 
 import textwrap
+from typing import NamedTuple
 
 import click
 
@@ -9,21 +10,33 @@ from ratings_ledger.cli.arguments.options import format_option
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import NotALedger
 from ratings_ledger.ledger.store.dialect import DIALECTS, NAME, PREFIX
+from ratings_ledger.ledger.store.locations import redact_password
 from ratings_ledger.ledger.store.opening import parse_url
 
-USED_BY = {
-    "owner": ("everything, so also switch guards off", "init and upgrade"),
-    "writer": ("read, and append events", "import, record, correct, publish and all else that records"),
-    "rebuilder": ("read, and write the stored standings", "rebuild"),
-    "reader": ("read", "standings, verify and all other reading commands"),
-    "dashboard": ("read the live standings, and no event", "other programs, by SQL"),
+
+class RoleInfo(NamedTuple):
+    """What a role may do, and which commands or programs use it."""
+
+    rights: str
+    used_by: str
+
+
+ROLES = {
+    "owner": RoleInfo("do everything, including disabling the guards", "init and upgrade"),
+    "writer": RoleInfo(
+        "read, and append events", "import, record, correct, publish and every other command that records events"
+    ),
+    "rebuilder": RoleInfo("read, and write the stored standings", "rebuild"),
+    "reader": RoleInfo("read", "standings, verify and all other reading commands"),
+    "dashboard": RoleInfo("read the live standings, but no events", "other programs, by SQL"),
 }
 
 
 def _read_prefix(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if not NAME.fullmatch(value):
         raise click.BadParameter(
-            f"{value!r} is no prefix; use at most 40 of a to z, 0 to 9 and _, no digit first, such as --prefix club_a_"
+            f"{value!r} is not a valid prefix; use up to 40 characters from a-z, 0-9 and _, not starting with a digit, "
+            "such as --prefix club_a_"
         )
     return value
 
@@ -35,31 +48,31 @@ def _read_prefix(context: click.Context, parameter: click.Parameter, value: str)
     default=PREFIX,
     show_default=True,
     callback=_read_prefix,
-    help="The prefix of the roles' names; each club on a server has its own.",
+    help="The prefix of the role names. Use a different one for each club on the same server.",
 )
 @click.option(
     "--as",
-    "who",
+    "role",
     type=OneOf(["administrator", "owner"]),
     help="With --sql: only the statements that this role runs, before init or after it.",
 )
 @format_option
 @click.pass_obj
-def grants(db: str, sql: bool, prefix: str, who: str | None, form: str) -> None:
+def grants(db: str, sql: bool, prefix: str, role: str | None, form: str) -> None:
     """Show the roles for a ledger in PostgreSQL, as described in docs/postgresql.md.
 
-    It changes nothing and connects to no server. --db names the database. `ratings doctor` checks what a server
-    actually grants.
+    Changes nothing and does not connect to a server; --db only names the database. `ratings doctor` checks what a
+    server actually grants.
     """
-    if who is not None and not sql:
-        raise click.UsageError("--as belongs to --sql")
+    if role is not None and not sql:
+        raise click.UsageError("--as works only with --sql; add --sql or leave out --as")
     if sql and form != "table":
         raise click.UsageError("--sql prints statements; leave out --format")
     if sql:
-        for title, statements in _build_scripts(db, prefix, who):
+        for title, statements in _build_scripts(db, prefix, role):
             render.echo(f"-- {title}\n" + "\n".join(_wrap_statement(f"{statement};") for statement in statements))
         return
-    rows = [(f"{prefix}{role}", *rights) for role, rights in USED_BY.items()]
+    rows = [(f"{prefix}{name}", *info) for name, info in ROLES.items()]
     if form == "json":
         render.print_json([dict(zip(("role", "may", "is_used_by"), row, strict=True)) for row in rows])
     elif form == "csv":
@@ -68,20 +81,24 @@ def grants(db: str, sql: bool, prefix: str, who: str | None, form: str) -> None:
         render.print_table(("role", "may", "is used by"), rows)
 
 
-def _build_scripts(db: str, prefix: str, who: str | None) -> list[tuple[str, list[str]]]:
-    """Return the statements, each group with the title of who runs it. Raises `NotALedger`."""
+def _build_scripts(db: str, prefix: str, role: str | None) -> list[tuple[str, list[str]]]:
+    """Return (title, statements) pairs; the title says which role runs the statements, and when.
+
+    Raises `NotALedger`.
+    """
     url = parse_url(db)
     statements = DIALECTS[url.get_backend_name()]().grant_statements(url.database or "", prefix)
     if statements is None or not url.database or not url.database.isprintable():
         raise NotALedger(
-            "grants are for a ledger in PostgreSQL, and --db names its database: --db postgresql://db.example/ratings"
+            f"{redact_password(db)} is not a PostgreSQL database; pass the URL of one, such as --db "
+            "postgresql://db.example/ratings"
         )
     after = f"as {prefix}owner, in the database {url.database}, after `ratings init` and after each upgrade"
     scripts = {
         "administrator": ("as an administrator of the server", statements.administrator),
         "owner": (after, statements.owner),
     }
-    return [script for name, script in scripts.items() if who in (None, name)]
+    return [script for name, script in scripts.items() if role in (None, name)]
 
 
 def _wrap_statement(statement: str) -> str:
