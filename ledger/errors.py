@@ -19,7 +19,7 @@ NOT_STORED = (
 # why a command stopped, as reported in JSON; a reason is never renamed or reused
 REASONS = {
     "usage": (2, "the command, its options or its arguments are wrong"),
-    "not-a-ledger": (2, "what `--db` names is not a ledger: a bad URL, not a database file, or an unsupported encoding"),
+    "not-a-ledger": (2, "what `--db` names is not a ledger: a bad URL, no database file, or an unsupported encoding"),
     "old-schema": (2, "an older program made the ledger; `upgrade` brings it to the newest schema"),
     "new-schema": (2, "a newer program made the ledger"),
     "ruleset-unusable": (

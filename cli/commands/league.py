@@ -26,7 +26,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.intake.intake import IntakeResult, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
-from ratings_ledger.ledger.validation.leagues import PLAYERS, require_league
+from ratings_ledger.ledger.validation.leagues import PLAYERS_PER_LEAGUE, require_league
 from ratings_ledger.projections.admission.leagues import refuse_unscored_league, schedule_event, subscribe
 
 
@@ -77,7 +77,7 @@ def join(how: WriteContext, name: str, player: str, seed: str | None, at: str | 
             return how.report(IntakeResult.refused(problem, head(connection)))
     if how.form == "json" or not subscription.result.appended:
         return how.report(subscription.result)
-    render.echo(f"{render.plain(player)} is in {name}: {subscription.players + 1} of {PLAYERS} players.")
+    render.echo(f"{render.plain(player)} is in {name}: {subscription.players + 1} of {PLAYERS_PER_LEAGUE} players.")
     if subscription.is_last:
         render.echo(f"The schedule is drawn; see: ratings league show {shlex.quote(name)}")
     return 0
@@ -91,8 +91,8 @@ def schedule(how: WriteContext, name: str, seed: str | None) -> int:
     """Draw the schedule of a LEAGUE whose players were imported without one."""
     with how.ledger.reading() as connection:
         known = require_league(Log(connection), name)
-    if len(known.players) != PLAYERS:
-        raise click.ClickException(f"the league {name} has {len(known.players)} of {PLAYERS} players")
+    if len(known.players) != PLAYERS_PER_LEAGUE:
+        raise click.ClickException(f"the league {name} has {len(known.players)} of {PLAYERS_PER_LEAGUE} players")
     return how.report(_append_steps(how, [schedule_event(known, _format_at(how, None, None), seed)]))
 
 

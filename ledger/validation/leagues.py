@@ -1,11 +1,13 @@
 """Leagues: eight players subscribe, the last subscription draws the schedule, and then only its games are played.
 
-The live events of a league define it. A label on games without a `league.created` is not a league.
+The live events of a league define it. Games may carry a league label without a `league.created` event; such a label is
+not a league.
 """
 
 import hashlib
 import json
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,29 +20,32 @@ from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, is_l
 from ratings_ledger.ledger.rejections import Refused, csv_item, quote
 from ratings_ledger.ledger.store.log import read_live
 
-PLAYERS = 8
-LISTED_MAX = 10  # leagues in a message
-SIZES = range(2, PLAYERS + 1)
+PLAYERS_PER_LEAGUE = 8
+LISTED_MAX = 10  # a message names at most this many leagues
+PLAYERS_PER_GAME_RANGE = range(2, PLAYERS_PER_LEAGUE + 1)
 TYPES = frozenset({"league.created", "league.joined", "league.scheduled"})
 
 
 @dataclass
 class League:
-    """A league after its live events. `players` are ids in order of subscription; `games` are the seats by game_id."""
+    """The state of a league after its live events.
+
+    `players` are ids in the order of subscription; `games` maps a game_id to the players in the order of their seats.
+    """
 
     name: str
     game: str
-    size: int
-    created: KnownEvent
+    players_per_game: int
+    created_event: KnownEvent
     version: str | None = None
     players: list[str] = field(default_factory=list)
-    joined: list[KnownEvent] = field(default_factory=list)
-    scheduled: KnownEvent | None = None
+    join_events: list[KnownEvent] = field(default_factory=list)
+    schedule_event: KnownEvent | None = None
     games: dict[str, list[str]] = field(default_factory=dict)
 
 
-def scheduled_games(connection: Connection, until: int | None = None) -> dict[str, str]:
-    """Return the league of each game in a schedule that is live at a position (default: the head), by game_id."""
+def find_leagues_of_scheduled_games(connection: Connection, until: int | None = None) -> dict[str, str]:
+    """Return the league of each scheduled game by game_id, for the schedules live at a position (default: the head)."""
     schedules = read_live(connection, until=until, type_name="league.scheduled")
     return {game["game_id"]: event.data["league"] for event in schedules for game in event.data["games"]}
 
@@ -56,9 +61,9 @@ def find_league(events: EventLookup, name: str) -> League | None:
             league = League(name, data["game"], data["players_per_game"], event, data.get("version"))
         elif league is not None and event.type == "league.joined":
             league.players.append(data["player"])
-            league.joined.append(event)
+            league.join_events.append(event)
         elif league is not None:
-            league.scheduled = event
+            league.schedule_event = event
             league.games = {game["game_id"]: game["seats"] for game in data["games"]}
     return league
 
@@ -68,25 +73,27 @@ def require_league(events: EventLookup, name: str) -> League:
     league = find_league(events, name)
     if league is None:
         hint = events.similar("league", name)
-        raise Refused("league-unknown", f"there is no league {quote(name)} ({_list_leagues(events)}){hint}")
+        raise Refused("league-unknown", f"no league is called {quote(name)} ({_list_leagues(events)}){hint}")
     return league
 
 
 def _list_leagues(events: EventLookup) -> str:
-    """Name the live leagues, or the last of many."""
+    """List the live leagues; only the latest if there are more than `LISTED_MAX`."""
     if not (names := events.league_names()):
         return "none was created"
-    more = f"{len(names):,}, the last of them " if len(names) > LISTED_MAX else ""
-    return f"there are {more}{', '.join(names[-LISTED_MAX:])}"
+    latest = f"the latest of {len(names):,} leagues are " if len(names) > LISTED_MAX else "there are "
+    return f"{latest}{', '.join(names[-LISTED_MAX:])}"
 
 
-def refuse_created(events: EventLookup, name: str, candidates: Iterable[KnownEvent]) -> None:
+def refuse_creation(events: EventLookup, name: str, candidates: Iterable[KnownEvent]) -> None:
     """Raise `Refused` (league-exists) if the league exists, or if recorded games have its name as a label.
 
     `candidates` are all events that may concern it.
     """
     if (league := find_league(events, name)) is not None:
-        raise Refused("league-exists", f"the league {quote(name)} already exists, created by {league.created.event_id}")
+        raise Refused(
+            "league-exists", f"the league {quote(name)} already exists, created by {league.created_event.event_id}"
+        )
     for game in live_games(candidates, events):
         if game.data.get("league") == name:
             raise Refused(
@@ -94,8 +101,16 @@ def refuse_created(events: EventLookup, name: str, candidates: Iterable[KnownEve
             )
 
 
-def refuse_one_person(events: EventLookup, player_events: Iterable[KnownEvent], other_ids: set[str]) -> None:
-    """Raise `Refused` (players-met) if the player of some events is in a league with one of the other ids."""
+def refuse_merge_of_league_players(
+    events: EventLookup, player_events: Iterable[KnownEvent], other_ids: set[str]
+) -> None:
+    """Raise `Refused` (players-met) if a merge would make two players of one league the same person.
+
+    Args:
+        events: the ledger's events by subject.
+        player_events: the events about the player who is merged.
+        other_ids: the ids of the person whom the merge makes them.
+    """
     for event in player_events:
         if event.type == "league.joined" and is_live(events, event):
             league = require_league(events, event.data["league"])
@@ -103,53 +118,81 @@ def refuse_one_person(events: EventLookup, player_events: Iterable[KnownEvent], 
                 message = (
                     f"{quote(event.data['player'])} and {quote(min(opponents))} are in the league {quote(league.name)}"
                 )
-                raise Refused("players-met", f"{message}, so they are two people")
+                raise Refused(
+                    "players-met", f"{message}, so they cannot be merged; a league's players are different people"
+                )
 
 
-def refuse_joined(league: League, player: str, current: Callable[[str], str]) -> None:
-    """Raise `Refused` (league-joined, league-full) if a player cannot subscribe; `current` returns the current id."""
+def refuse_subscription(league: League, player: str, current: Callable[[str], str]) -> None:
+    """Raise `Refused` (league-joined, league-full) if a player cannot subscribe.
+
+    `current` maps an id to the id that the player has after renames and merges.
+    """
     for subscriber in league.players:
         if current(subscriber) == current(player):
             note = "" if subscriber == player else f", as {quote(subscriber)}"
             raise Refused("league-joined", f"{quote(player)} is already in the league {quote(league.name)}{note}")
-    if len(league.players) >= PLAYERS:
-        raise Refused("league-full", f"the league {quote(league.name)} already has its {PLAYERS} players")
+    if len(league.players) >= PLAYERS_PER_LEAGUE:
+        raise Refused("league-full", f"the league {quote(league.name)} already has its {PLAYERS_PER_LEAGUE} players")
 
 
 def refuse_schedule(events: EventLookup, league: League, games: Sequence[Mapping[str, Any]]) -> None:
-    """Raise `Refused` (league-not-full, league-scheduled, bad-schedule) if a league cannot get this schedule."""
+    """Raise `Refused` (league-not-full, league-scheduled, bad-schedule) unless a schedule is valid for the league."""
     name = quote(league.name)
-    if league.scheduled is not None:
-        raise Refused("league-scheduled", f"the league {name} already has a schedule, from {league.scheduled.event_id}")
-    if len(league.players) < PLAYERS:
-        raise Refused("league-not-full", f"the league {name} has {len(league.players)} of {PLAYERS} players")
+    if league.schedule_event is not None:
+        raise Refused(
+            "league-scheduled", f"the league {name} already has a schedule, from {league.schedule_event.event_id}"
+        )
+    if len(league.players) < PLAYERS_PER_LEAGUE:
+        raise Refused(
+            "league-not-full",
+            f"the league {name} has only {len(league.players)} of {PLAYERS_PER_LEAGUE} players; it can be scheduled "
+            "when all have joined",
+        )
     seats_of_games = [game["seats"] for game in games]
-    game_count = len(league_schedule(league.size))
+    game_count = len(load_league_schedule(league.players_per_game))
     if len(seats_of_games) != game_count:
         raise Refused("bad-schedule", f"the league {name} has {game_count} games, not {len(seats_of_games)}")
     if len({game["game_id"] for game in games}) < game_count:
-        raise Refused("bad-schedule", f"two games of the league {name} have one game_id")
+        (shared_id, _), *_ = Counter(game["game_id"] for game in games).most_common()
+        raise Refused("bad-schedule", f"two games of the league {name} share the game_id {quote(shared_id)}")
     for game in games:
         if events.about(f"game:{game['game_id']}"):
-            raise Refused("bad-schedule", f"a game {quote(game['game_id'])} is recorded already")
-    for seats in seats_of_games:
-        if len(seats) != league.size or len({*seats}) < len(seats) or not {*seats} <= {*league.players}:
-            listed = ", ".join(map(csv_item, seats))
-            raise Refused("bad-schedule", f"{league.size} different players of {name} play in each game, not {listed}")
-    for player in league.players:
-        if (own_count := sum(player in seats for seats in seats_of_games)) != game_count * league.size // PLAYERS:
             raise Refused(
-                "bad-schedule", f"all players of {name} play equally often; {quote(player)} plays {own_count} times"
+                "bad-schedule", f"a game {quote(game['game_id'])} is already recorded; choose another game_id"
+            )
+    for game in games:
+        seats = game["seats"]
+        if len(seats) != league.players_per_game or len({*seats}) < len(seats) or not {*seats} <= {*league.players}:
+            listed = ", ".join(map(csv_item, seats))
+            raise Refused(
+                "bad-schedule",
+                f"the game {quote(game['game_id'])} lists {listed}; each game of {name} needs "
+                f"{league.players_per_game} different players of the league",
+            )
+    expected_count = game_count * league.players_per_game // PLAYERS_PER_LEAGUE
+    for player in league.players:
+        if (own_count := sum(player in seats for seats in seats_of_games)) != expected_count:
+            raise Refused(
+                "bad-schedule",
+                f"{quote(player)} plays {own_count} games; every player of {name} must play {expected_count}",
             )
 
 
 def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str], str]) -> None:
-    """Raise `Refused` (not-scheduled, not-as-scheduled) unless a game and its players are on the league's schedule."""
+    """Raise `Refused` (not-scheduled, not-as-scheduled) unless a game and its players are on the league's schedule.
+
+    `current` maps an id to the id that the player has after renames and merges.
+    """
     name, game_id = quote(league.name), quote(data["game_id"])
     if data["game"] != league.game:
         raise Refused("not-as-scheduled", f"the league {name} plays {league.game}, not {data['game']}")
     if data["game_id"] not in league.games:
-        player_note = f", which has {len(league.players)} of {PLAYERS} players" if league.scheduled is None else ""
+        player_note = (
+            f", which has {len(league.players)} of {PLAYERS_PER_LEAGUE} players"
+            if league.schedule_event is None
+            else ""
+        )
         raise Refused(
             "not-scheduled",
             f"{game_id} is not a game of the league {name}{player_note}; see: ratings league show "
@@ -168,8 +211,8 @@ def refuse_game(league: League, data: Mapping[str, Any], current: Callable[[str]
             )
 
 
-def refuse_withdrawn(events: EventLookup, event: KnownEvent) -> None:
-    """Raise `Refused` (still-needed) if a live event depends on a step of a league."""
+def refuse_withdrawal(events: EventLookup, event: KnownEvent) -> None:
+    """Raise `Refused` (still-needed) if a live event depends on this event of a league."""
     league = find_league(events, event.data["league"])
     if league is None or event.type not in TYPES:
         return
@@ -178,30 +221,36 @@ def refuse_withdrawn(events: EventLookup, event: KnownEvent) -> None:
         for game_id in league.games:
             history = events.about(f"game:{game_id}")
             if history and history[-1].type != "game.voided":
-                raise Refused("still-needed", f"{quote(game_id)} of the league {name} is played; void that game first")
-    elif league.scheduled is not None:
-        raise Refused("still-needed", f"the league {name} has a schedule; void {league.scheduled.event_id} first")
+                raise Refused(
+                    "still-needed", f"{quote(game_id)} of the league {name} is recorded; void that game first"
+                )
+    elif league.schedule_event is not None:
+        raise Refused("still-needed", f"the league {name} has a schedule; void {league.schedule_event.event_id} first")
     elif event.type == "league.created" and league.players:
-        raise Refused("still-needed", f"{len(league.players)} players are in the league {name}; void that first")
+        raise Refused(
+            "still-needed",
+            f"{len(league.players)} players have joined the league {name}; void their subscriptions first",
+        )
 
 
-# The schedule of a league is balanced for its number of players per game, and a seed draws the players.
+# The schedule of a league is balanced for its number of players per game; a seed decides who plays as which number.
 # `scripts/find_schedules.py` computed `schedules.json`, the games of players 0 to 7 for 2 to 8 players per game: each
 # player takes every seat equally often, and meets every other player equally often or, if that is not a whole number,
 # one of the two nearest whole numbers of times. A league relabels the players.
 
 
 @cache
-def league_schedule(size: int) -> list[list[int]]:
-    """Return the games of `size` players each, as lists of the players 0 to 7 by seat."""
+def load_league_schedule(players_per_game: int) -> list[list[int]]:
+    """Return the games of a league, each as the numbers (0 to 7) of its players in the order of their seats."""
     text = resources.files("ratings_ledger.ledger.validation").joinpath("schedules.json").read_text(encoding="utf-8")
-    return [list(game) for game in json.loads(text)[str(size)]]
+    return [list(game) for game in json.loads(text)[str(players_per_game)]]
 
 
-def draw_schedule(players: list[str], size: int, seed: str) -> list[list[str]]:
-    """Draw the games of eight players, by seat; a seed always draws the same, in any order of the players.
+def draw_schedule(players: list[str], players_per_game: int, seed: str) -> list[list[str]]:
+    """Draw the games of eight players: for each game the players in the order of their seats.
 
-    The seed makes the drawing reproducible: players are sorted by SHA-256 of the seed, a zero byte and the id in UTF-8.
+    The same seed gives the same schedule regardless of the order of `players`: they are sorted by SHA-256 of the seed,
+    a zero byte and the id in UTF-8.
     """
     drawn = sorted(players, key=lambda player: hashlib.sha256(f"{seed}\0{player}".encode()).digest())
-    return [[drawn[number] for number in game] for game in league_schedule(size)]
+    return [[drawn[number] for number in game] for game in load_league_schedule(players_per_game)]

@@ -224,7 +224,7 @@ class Validator:
             return
         if root.type in leagues.TYPES:
             self._leagues.clear()
-            leagues.refuse_withdrawn(self._events, root)
+            leagues.refuse_withdrawal(self._events, root)
         if root.type == "list.rows":
             published_lists.refuse_rows_withdrawn(self._events, root.data)
         self._ladders.release(root.type, root.data)
@@ -246,13 +246,13 @@ class Validator:
         name = data["league"]
         self._leagues.clear()
         if type_name == "league.created":
-            leagues.refuse_created(self._events, name, self._read_naming({name}))
+            leagues.refuse_creation(self._events, name, self._read_naming({name}))
             return data
         league = leagues.require_league(self._events, name)
         if type_name == "league.scheduled":
             leagues.refuse_schedule(self._events, league, data["games"])
             return data
-        leagues.refuse_joined(league, data["player"], self._identities.current)
+        leagues.refuse_subscription(league, data["player"], self._identities.current)
         ids = self._identities.ids(data["player"])
         return data | {"game": league.game, "finished": finished_games(self._read_naming(ids), self._events, ids)}
 
@@ -269,7 +269,7 @@ class Validator:
                 f"{quote(player)} and {quote(new_player)} met in {quote(game_id)}, so they are two people; if that "
                 "game is wrong, correct it first",
             )
-        leagues.refuse_one_person(self._events, player_events, other_ids)
+        leagues.refuse_merge_of_league_players(self._events, player_events, other_ids)
         self._identities.add(player, new_player)
 
     def _rename_club(self, club: str, new_club: str) -> None:

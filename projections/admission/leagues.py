@@ -11,11 +11,17 @@ from ratings_ledger.ledger.intake.intake import IntakeResult, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
 from ratings_ledger.ledger.store.opening import Ledger
-from ratings_ledger.ledger.validation.leagues import PLAYERS, League, draw_schedule, find_league, require_league
+from ratings_ledger.ledger.validation.leagues import (
+    PLAYERS_PER_LEAGUE,
+    League,
+    draw_schedule,
+    find_league,
+    require_league,
+)
 from ratings_ledger.projections.admission.ladder_checks import Admission
 
 # of concurrent subscriptions, one succeeds in each round, so a player needs at most one attempt per seat
-ATTEMPTS = PLAYERS + 2
+ATTEMPTS = PLAYERS_PER_LEAGUE + 2
 # checks events and appends them in one transaction, unless the precondition fails
 Append = Callable[[list[dict[str, Any]], Precondition], IntakeResult]
 
@@ -54,7 +60,7 @@ def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None,
     for _ in range(ATTEMPTS):
         with ledger.reading() as connection:
             league = require_league(Log(connection), name)
-        players, is_last = len(league.players), len(league.players) == PLAYERS - 1
+        players, is_last = len(league.players), len(league.players) == PLAYERS_PER_LEAGUE - 1
         events = [{"type": "league.joined", "occurred_at": at, "data": {"league": name, "player": player}}]
         if is_last:
             league.players.append(player)
@@ -68,7 +74,7 @@ def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None,
 def schedule_event(league: League, at: str, seed: str | None) -> dict[str, Any]:
     """Return the event that schedules the games of a full league, drawn with `seed` or else with a new seed."""
     seed = seed or secrets.token_hex(8)
-    schedule = draw_schedule(league.players, league.size, seed)
+    schedule = draw_schedule(league.players, league.players_per_game, seed)
     width = len(str(len(schedule)))
     games = [
         {"game_id": f"{league.name}-{number:0{width}d}", "seats": seats} for number, seats in enumerate(schedule, 1)
@@ -80,5 +86,5 @@ def schedule_event(league: League, at: str, seed: str | None) -> dict[str, Any]:
 def _refuse_changed(previous: League, connection: Connection) -> None:
     """Raise `Refused` (changed-meanwhile) if a league changed since it was read."""
     now = find_league(Log(connection), previous.name)
-    if now is None or now.joined != previous.joined or now.created != previous.created:
+    if now is None or now.join_events != previous.join_events or now.created_event != previous.created_event:
         raise Refused("changed-meanwhile", f"others subscribed to {previous.name} at the same time; try again")

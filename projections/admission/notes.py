@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.revisions import CombinedEvents, EventLookup
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log, first_positions, read_live
-from ratings_ledger.ledger.validation.leagues import PLAYERS, find_league, scheduled_games
+from ratings_ledger.ledger.validation.leagues import PLAYERS_PER_LEAGUE, find_league, find_leagues_of_scheduled_games
 from ratings_ledger.ledger.validation.names import find_close_names, find_similar_names
 from ratings_ledger.projections.contract import FINISHED
 from ratings_ledger.projections.facts.columns import ABORTED, LABELS, NONE, Facts
@@ -215,7 +215,7 @@ class LeagueNotes:
     def load_scheduled_games(self, connection: Connection, until: int | None = None) -> dict[str, str]:
         """Return the league of each scheduled game, by game id. It is read once."""
         if self._scheduled is None:
-            self._scheduled = scheduled_games(connection, until)
+            self._scheduled = find_leagues_of_scheduled_games(connection, until)
         return self._scheduled
 
     def add_game(
@@ -249,7 +249,7 @@ class LeagueNotes:
             f"league {league.name} is full but has no schedule; to create one: "
             f"ratings league schedule {shlex.quote(league.name)}"
             for league in leagues
-            if league is not None and len(league.players) == PLAYERS and league.scheduled is None
+            if league is not None and len(league.players) == PLAYERS_PER_LEAGUE and league.schedule_event is None
         ]
 
     def describe_inactive_players(self, connection: Connection) -> list[str]:

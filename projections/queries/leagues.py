@@ -13,7 +13,7 @@ from ratings_ledger.ledger.events.revisions import live_game
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.store.log import Log, read_known_events, read_live, read_records
 from ratings_ledger.ledger.validation.identities import identities
-from ratings_ledger.ledger.validation.leagues import PLAYERS, League, find_league, require_league
+from ratings_ledger.ledger.validation.leagues import PLAYERS_PER_LEAGUE, League, find_league, require_league
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.coordinates import Times, moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
@@ -114,11 +114,11 @@ def load_league(survey: Survey, name: str) -> LeagueState:
     return LeagueState(
         league=name,
         game=league.game,
-        players_per_game=league.size,
+        players_per_game=league.players_per_game,
         version=league.version,
         state=state,
         winners=tuple(row.player for row in rows if row.rank == 1 and state == "finished"),
-        seed=None if league.scheduled is None else league.scheduled.data["seed"],
+        seed=None if league.schedule_event is None else league.schedule_event.data["seed"],
         players=tuple(map(current, league.players)),
         games=games,
         table=rows,
@@ -159,8 +159,12 @@ def _find_end(log: Log, game_id: str, until: datetime | None) -> datetime | None
 
 def _describe_state(league: League, played: int) -> str:
     """Return the state of a league: finished, or the progress towards its next step."""
-    if league.scheduled is None:
-        return "no schedule" if len(league.players) == PLAYERS else f"{len(league.players)} of {PLAYERS} players"
+    if league.schedule_event is None:
+        return (
+            "no schedule"
+            if len(league.players) == PLAYERS_PER_LEAGUE
+            else f"{len(league.players)} of {PLAYERS_PER_LEAGUE} players"
+        )
     return "finished" if played == len(league.games) else f"{played} of {len(league.games)} games"
 
 

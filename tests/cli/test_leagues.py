@@ -390,7 +390,7 @@ def test_unmet_names_what_is_unknown(db: str, ratings: Ratings) -> None:
 
     assert told("L1", "guest") == (1, "Error: 'guest' has no game on youplay-league/L1\n")
     assert told("l1", "a") == (2, ratings("league", "show", "l1", db=db).stderr)
-    assert "there is no league 'l1' (there are L1); did you mean L1?" in told("l1", "a")[1]
+    assert "no league is called 'l1' (there are L1); did you mean L1?" in told("l1", "a")[1]
     assert "Error: 'b5-league' is not a ladder" in told("b5-league", "a")[1]
     assert ratings("void", "--event", "ruleset:youplay-league@1", "--reason", "no", db=db).exit_code == 0
     assert told("L1", "a") == (1, "Error: no ruleset scores leagues of cartagena; see: ratings rules list\n")

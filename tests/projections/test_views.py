@@ -558,9 +558,9 @@ def test_players_join_a_league(url: str) -> None:
         assert (heads[-1] - heads[0], found.state) == (8, f"0 of {len(found.games)} games")
         with pytest.raises(rl.Refused, match="already has its 8 players"):
             ledger.join_league("spring", "p9", "mira")
-        with pytest.raises(rl.Refused, match=r"there is no league 'autumn' \(there are spring\)"):
+        with pytest.raises(rl.Refused, match=r"no league is called 'autumn' \(there are spring\)"):
             ledger.join_league("autumn", "p9", "mira")
-        with pytest.raises(rl.LedgerError, match=r"there is no league 'autumn' \(there are spring\)"):
+        with pytest.raises(rl.LedgerError, match=r"no league is called 'autumn' \(there are spring\)"):
             ledger.at().league("autumn")
 
 
