@@ -371,7 +371,7 @@ def _read_game(data: dict[str, Any]) -> dict[str, Any]:
     except ValidationError as error:
         raise _explain_member_of_other_kind(to_refusal(error), str(name)) from None
     kind.check(game)
-    check_sides(game, kind.of_side, kind.places)
+    check_sides(game, kind.team_fields, kind.places)
     return game
 
 

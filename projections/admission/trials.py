@@ -136,7 +136,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: Col
 
 def _can_be_measured(version: Version) -> bool:
     """Tell whether predictions of the rule, if it makes any, can be compared with places."""
-    return version.rule.chance is None or any(GAME_TYPES[kind].placed for kind in version.ruleset.scope.kind)
+    return version.rule.chance is None or any(GAME_TYPES[kind].has_places for kind in version.ruleset.scope.kind)
 
 
 def _find_uncounted_reason(facts: Facts, row: int, version: Version) -> str:
@@ -161,7 +161,7 @@ def _draw_facts(version: Version, chance: Random, games: int) -> Facts:
             "game": chance.choice(version.ruleset.scope.game),
             "kind": kind,
             **_draw_labels(version, instant, chance),
-            **GAME_TYPES[kind].draw(seats, chance),
+            **GAME_TYPES[kind].generate(seats, chance),
         }
         add_side_members(data, version, chance)
         apply(facts, number, _build_event("game.recorded", instant, data))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ratings_ledger.ledger.events.game_types import GAME_TYPES, numbers
+from ratings_ledger.ledger.events.game_types import GAME_TYPES, column_values
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.projections.contract import NUMBERS
 
@@ -48,7 +48,7 @@ COLUMNS_OF: dict[str, dict[str, str]] = {
 
 def derive_numbers(game: dict[str, Any]) -> dict[str, Sequence[int]]:
     """Return the numbers of a validated game that are specific to its type, by column."""
-    own = numbers(game)
+    own = column_values(game)
     derived = _DERIVED.get(game.get("kind", "placing"), {})
     return {**own, **{column: derive(own) for column, (_, derive) in derived.items()}}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ratings_ledger import Refused
-from ratings_ledger.ledger.events.game_types import numbers, places
+from ratings_ledger.ledger.events.game_types import column_values, places
 from ratings_ledger.ledger.events.types import meaning, read_event
 
 
@@ -73,10 +73,10 @@ MEMBERS = {
     "a place": ([{**ANNA, "place": 1}, BEN, CLEO], "unknown-member", "participants.1.place"),
     "an agenda with a slash": ([{**ANNA, "agenda": "a/b"}, BEN, CLEO], "bad-identifier", "participants.1.agenda"),
     "the same player twice": ([ANNA, BEN, {**CLEO, "player": "ben"}], "player-twice", "'ben' takes part twice"),
-    "two players": ([ANNA, BEN], "b5-too-few-players", "at least 3 players, this one has 2"),
+    "two players": ([ANNA, BEN], "b5-too-few-players", "at least 3 players; this one has 2"),
     "three players on two seats": (
         [ANNA, {**BEN, "status": "removed"}, {**BEN, "player": "cleo", "status": "substitute", "replaces": "ben"}],
-        "b5-too-few-players", "at least 3 players, this one has 2",
+        "b5-too-few-players", "at least 3 players; this one has 2",
     ),
     "one player": ([ANNA], "too-few-participants", "at least two seats"),
 }  # fmt: skip
@@ -133,11 +133,11 @@ def test_victory_point_total_must_be_exact(players: int, victory: str | None, wi
 
 
 @pytest.mark.parametrize(("participants", "members", "words"), [
-    (table(5, None, {2: 2}), {}, "of 5 players are 3 (players - 2); handed out: 2"),
+    (table(5, None, {2: 2}), {}, "add up to 2 but must be 3 for 5 players: 3 (players - 2)"),
     (table(5, "major", {2: 3}), {},
-     "of 5 players are 3 (players - 2), +1 for a major victory, makes 4; handed out: 3"),
+     "add up to 3 but must be 4 for 5 players: 3 (players - 2), +1 for a major victory"),
     (table(3, "major", {1: 2, 2: 2}), {"within_time": True},
-     "of 3 players are 1 (players - 2), +1 for a major victory, +1 for a win within time, makes 3; handed out: 4"),
+     "add up to 4 but must be 3 for 3 players: 1 (players - 2), +1 for a major victory, +1 for a win within time"),
 ])  # fmt: skip
 def test_wrong_total_explains_the_sum(participants: list[dict[str, Any]], members: dict[str, Any], words: str) -> None:
     """The refusal of a wrong victory point total gives the rule, the sum and what was found."""
@@ -207,7 +207,7 @@ def test_winners_with_the_same_victory_share_a_place() -> None:
     ]}  # fmt: skip
 
     assert places(game) == [4, 3, 5, 2, 5, 1, 1]
-    found = numbers(game)
+    found = column_values(game)
     assert found["winners_place"] == [3, 3, 5, 1, 5, 1, 1]
     assert found["victory"] == [1, 1, 0, 2, 0, 2, 2]
 
@@ -259,7 +259,7 @@ def test_substitute_must_state_power() -> None:
 
     assert refusal(ANNA, BEN, {**LEAVER, "power": 30}, silent)[0] == "seat-disagrees"
     assert refusal(ANNA, BEN, LEAVER, silent) == (
-        "missing-member", "'cleo' has no power; places are decided by it",
+        "missing-member", "'cleo' has no power; add it, because it decides places",
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump
-from ratings_ledger.ledger.events.game_types import GAME_TYPES, numbers, places
+from ratings_ledger.ledger.events.game_types import GAME_TYPES, column_values, places
 from ratings_ledger.ledger.events.types import meaning, read_event
 
 
@@ -206,7 +206,7 @@ def columns(*texts: str | dict[str, Any], **members: Any) -> dict[str, list[int]
     """The columns of a battle, participants as text or given."""
     return {
         name: list(values)
-        for name, values in numbers(
+        for name, values in column_values(
             read(*(fighter(text) if isinstance(text, str) else text for text in texts), **members)
         ).items()
     }  # fmt: skip

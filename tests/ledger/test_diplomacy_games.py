@@ -8,7 +8,7 @@ import pytest
 
 from ratings_ledger import Refused
 from ratings_ledger.ledger.events.canonical import dump
-from ratings_ledger.ledger.events.game_types import numbers, places
+from ratings_ledger.ledger.events.game_types import column_values, places
 from ratings_ledger.ledger.events.types import meaning, read_event
 
 POWERS = ("Austria", "Germany", "Italy", "Turkey", "England", "Russia", "France")
@@ -65,7 +65,7 @@ def test_zero_centres_may_be_left_out() -> None:
 
     assert meaning("game.recorded", 0, short) == meaning("game.recorded", 0, full)
     assert meaning("game.recorded", 0, short) != meaning("game.recorded", 0, other)
-    assert (places(short), numbers(short)) == (places(full), numbers(full))
+    assert (places(short), column_values(short)) == (places(full), column_values(full))
 
 
 PEOPLE = {
@@ -81,7 +81,7 @@ PEOPLE = {
         "power-twice",
         "both play Italy",
     ),
-    "no power": ([*SEVEN[:6], {"player": "france"}], "missing-member", "'france' has no power"),
+    "no power": ([*SEVEN[:6], {"player": "france"}], "missing-member", "no power is given for 'france'"),
     "an unknown power": ([*SEVEN[:6], seat("Utopia")], "bad-value", "participants.7.power"),
     "a power in lower case": ([*SEVEN[:6], seat("france")], "bad-value", "participants.7.power"),
     "a power that is a number": ([*SEVEN[:6], {"player": "x", "power": 7}], "bad-value", "participants.7.power"),
@@ -207,18 +207,19 @@ def test_substitute_shares_place_and_centres(said: dict[str, Any], swapped: bool
 
     assert places(game)[-2:] == [1, 1]
     assert sorted(places(game)) == [1, 1, 2, 3, 4, 5, 6, 7]
-    assert numbers(game)["centres"][-2:] == [9, 9]
+    assert column_values(game)["centres"][-2:] == [9, 9]
 
 
 def test_leaver_of_another_power_is_refused() -> None:
     """A leaver whose power differs from the substitute's is refused, as is a seat without a power."""
     assert refusal([*OTHERS, {**LEAVER, "power": "Italy"}, SUBSTITUTE])[0] == "seat-disagrees"
-    assert refusal([*OTHERS, LEAVER, {**SUBSTITUTE, "power": None}]) == ("missing-member", "'tom' has no power")
+    code, message = refusal([*OTHERS, LEAVER, {**SUBSTITUTE, "power": None}])
+    assert (code, message.partition(";")[0]) == ("missing-member", "no power is given for 'tom'")
 
 
 def test_numbers_are_last_years_by_place() -> None:
     """The numbers of a game are the last year's centres, by player and by place."""
-    found = numbers(read(centres={**years("5 5 5 5 5 5 4"), "1902": {"Russia": 12, "Italy": 9, "Turkey": 9}}))
+    found = column_values(read(centres={**years("5 5 5 5 5 5 4"), "1902": {"Russia": 12, "Italy": 9, "Turkey": 9}}))
 
     assert found["centres"] == [0, 0, 9, 9, 0, 12, 0]
     assert [found[f"centres_{place}"] for place in range(1, 8)] == [[c] * 7 for c in (12, 9, 9, 0, 0, 0, 0)]

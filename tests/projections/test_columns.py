@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from typing import Any
 
-from ratings_ledger.ledger.events.game_types import GAME_TYPES, battle, numbers
+from ratings_ledger.ledger.events.game_types import GAME_TYPES, battle, column_values
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF, derive_numbers
 
 
@@ -19,9 +19,9 @@ def test_every_column_has_its_numbers() -> None:
     chance = random.Random(3)
     for name, kind in GAME_TYPES.items():
         seats = [[{"player": f"p{number}"}] for number in range(max(4, kind.seats[0]))]
-        game = {"game_id": "g-1", "game": "chess", "kind": name, **kind.draw(seats, chance)}
+        game = {"game_id": "g-1", "game": "chess", "kind": name, **kind.generate(seats, chance)}
         found = derive_numbers(game)
-        assert found.keys() == COLUMNS_OF[name].keys() >= numbers(game).keys()
+        assert found.keys() == COLUMNS_OF[name].keys() >= column_values(game).keys()
         assert {len(values) for values in found.values()} <= {len(game["participants"])}
 
 

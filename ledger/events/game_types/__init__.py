@@ -1,4 +1,7 @@
-"""The game types. A new one is a module with its models, `check`, `places` and `draw`, plus a line in `GAME_TYPES`."""
+"""The game types, which the member `kind` of a game names.
+
+To add one, write a module with the models, `check`, `places` and `generate`, and add it to `GAME_TYPES`.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -12,50 +15,56 @@ from ratings_ledger.ledger.events.games import Game, Seats
 class GameType(NamedTuple):
     """A game type.
 
-    model:   the members of such a game
-    check:   a function that raises `Refused` unless they are consistent
-    places:  competition places (1, 2, 2, 4) of a checked game, in the order of its participants; 0 if the type has none
-    draw:    (seats, chance) -> the members of a randomly drawn game besides those of `Game`, for trying out a rule
-    columns: the names and descriptions of the numbers that participants have besides those of every type
-    numbers: these numbers for a checked game: for each column a list in the order of the participants
-    seats:   the least and the greatest number of seats of a randomly drawn game
-    placed:  whether its games have places, by which predictions can be measured
-    of_side: the members that the participants of a team share, besides their place
+    model          the pydantic model of the game's data
+    check          raises `Refused` unless the data are consistent
+    places         competition places (1, 2, 2, 4) of a checked game, in the order of its participants; 0 if it has none
+    generate       generates the type-specific data of a random game for these seats, to test rules
+    columns        the names and descriptions of the numbers that participants have besides those of every type
+    column_values  the values of `columns` for a checked game: one list per column, in the order of the participants
+    seats          the least and the greatest number of seats of a random game
+    has_places     whether its games have places, so that predictions can be scored
+    team_fields    members that are equal for all players of a team, in addition to the place
     """
 
     model: type[Game]
     check: Callable[[dict[str, Any]], None]
     places: Callable[[dict[str, Any]], list[int]]
-    draw: Callable[[Seats, Random], dict[str, Any]]
+    generate: Callable[[Seats, Random], dict[str, Any]]
     columns: Mapping[str, str] = MappingProxyType({})
-    numbers: Callable[[dict[str, Any]], Sequence[Sequence[int]]] = lambda game: ()
+    column_values: Callable[[dict[str, Any]], Sequence[Sequence[int]]] = lambda game: ()
     seats: tuple[int, int] = (2, 10_000)
-    placed: bool = True
-    of_side: tuple[str, ...] = ()
+    has_places: bool = True
+    team_fields: tuple[str, ...] = ()
 
 
 GAME_TYPES = {
-    "placing": GameType(placing.PlacingGame, placing.check, placing.places, placing.draw, of_side=("score",)),
+    "placing": GameType(placing.PlacingGame, placing.check, placing.places, placing.generate, team_fields=("score",)),
     "b5": GameType(
-        b5.B5Game, b5.check, b5.places, b5.draw, columns=b5.COLUMNS, numbers=b5.numbers, seats=(b5.PLAYERS_MIN, 10_000)
+        b5.B5Game,
+        b5.check,
+        b5.places,
+        b5.generate,
+        columns=b5.COLUMNS,
+        column_values=b5.column_values,
+        seats=(b5.PLAYERS_MIN, 10_000),
     ),
     "battle": GameType(
         battle.BattleGame,
         battle.check,
         battle.places,
-        battle.draw,
+        battle.generate,
         columns=battle.COLUMNS,
-        numbers=battle.numbers,
-        placed=False,
-        of_side=("side",),
+        column_values=battle.column_values,
+        has_places=False,
+        team_fields=("side",),
     ),
     "diplomacy": GameType(
         diplomacy.DiplomacyGame,
         diplomacy.check,
         diplomacy.places,
-        diplomacy.draw,
+        diplomacy.generate,
         columns=diplomacy.COLUMNS,
-        numbers=diplomacy.numbers,
+        column_values=diplomacy.column_values,
         seats=(len(diplomacy.POWERS), len(diplomacy.POWERS)),
     ),
 }
@@ -71,7 +80,7 @@ def places(game: dict[str, Any]) -> list[int]:
     return GAME_TYPES[game.get("kind", "placing")].places(game)
 
 
-def numbers(game: dict[str, Any]) -> dict[str, Sequence[int]]:
-    """Return the numbers that a game's type gives to its participants, by column. The game is checked."""
-    kind = GAME_TYPES[game.get("kind", "placing")]
-    return dict(zip(kind.columns, kind.numbers(game), strict=True))
+def column_values(game: dict[str, Any]) -> dict[str, Sequence[int]]:
+    """Return the numbers that a checked game's type gives to its participants: one list per column, by name."""
+    game_type = GAME_TYPES[game.get("kind", "placing")]
+    return dict(zip(game_type.columns, game_type.column_values(game), strict=True))

@@ -2,7 +2,8 @@
 
     the victory points of a game: players - 2, +1 if the win is a major victory, +1 if it was won within time
 
-The players divide all of them, and the winner gives at least one to another player (Babylon 5 CCG: League Play).
+The players divide all victory points among themselves; the winner must give away at least one (Babylon 5 CCG: League
+Play).
 Winners are the players with the best victory or, if time ran out before any player met a victory condition, those
 placed first. Several winners may give the points to each other, so every allotment is possible.
 """
@@ -30,9 +31,9 @@ PLAYERS_MIN = 3
 COLUMNS = {
     "vp": "the victory points that the player got; 0 if none",
     "victory": "0 no victory, 1 standard, 2 major",
-    "winners_place": "the place, if players with the same victory share it despite different power or influence",
+    "winners_place": "the place when ties in victory are not broken by power or influence",
 }
-# None: no victory
+# best first, so that an index is a sort key; None is no victory
 VICTORIES = ("major", "standard", None)
 
 Strength = Annotated[int, Field(ge=-10_000, le=10_000)]
@@ -65,52 +66,53 @@ def check(game: dict[str, Any]) -> None:
     participants = game["participants"]
     check_seats(participants, ("power", "influence", "victory"))
     if (players := count_seats(game)) < PLAYERS_MIN:
-        raise Refused(
-            "b5-too-few-players", f"a game of kind b5 has at least {PLAYERS_MIN} players, this one has {players}"
-        )
+        raise Refused("b5-too-few-players", f"a b5 game needs at least {PLAYERS_MIN} players; this one has {players}")
     for member in ("power", "influence"):
         for seat, value in seat_values(game, methodcaller("get", member)).items():
             if value is None:
-                raise Refused("missing-member", f"{quote(seat)} has no {member}; places are decided by it")
+                raise Refused("missing-member", f"{quote(seat)} has no {member}; add it, because it decides places")
     if game.get("referee") in [participant["player"] for participant in participants]:
-        raise Refused("referee-plays", f"the referee {quote(game['referee'])} is one of the players")
+        raise Refused(
+            "referee-plays",
+            f"the referee {quote(game['referee'])} is one of the players; name one who does not play, or leave it out",
+        )
     _check_victory_points_total(game)
-    _check_victory_points_given(game)
+    _check_winner_gave_points(game)
 
 
 def places(game: dict[str, Any]) -> list[int]:
     """Return competition places (1, 2, 2, 4) in the order of the participants; players of one seat share its place."""
-    return competition_places(game, seat_values(game, _merit))
+    return competition_places(game, seat_values(game, _place_key))
 
 
-def numbers(game: dict[str, Any]) -> list[list[int]]:
-    """Return the numbers of the participants by column."""
+def column_values(game: dict[str, Any]) -> list[list[int]]:
+    """Return the values of `COLUMNS`: one list per column, in the order of the participants."""
     by_seat = seat_values(game, lambda participant: VICTORIES.index(participant.get("victory")))
     victories = [by_seat[p.get("replaces", p["player"])] for p in game["participants"]]
     return [_victory_points(game), [2 - victory for victory in victories], _winners_places(game)]
 
 
-def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """Draw a random game with these seats and some allotment of its victory points."""
-    within_time = chance.random() < 0.5
+def generate(seats: Seats, rng: Random) -> dict[str, Any]:
+    """Generate the data of a random game with these seats and some allotment of its victory points."""
+    within_time = rng.random() < 0.5
     for number, seat in enumerate(seats):
-        strengths: dict[str, Any] = {"power": chance.randrange(20), "influence": chance.randrange(20)}
-        victory = chance.choice(VICTORIES) if number == 0 else None
+        strengths: dict[str, Any] = {"power": rng.randrange(20), "influence": rng.randrange(20)}
+        victory = rng.choice(VICTORIES) if number == 0 else None
         for participant in seat:
             participant |= strengths | ({"victory": victory} if victory else {})
     game: dict[str, Any] = {"within_time": within_time, "participants": list_participants(seats)}
-    major = any(participant.get("victory") == "major" for participant in game["participants"])
-    points_left = len(seats) - 2 + major + within_time
+    has_major_victory = any(participant.get("victory") == "major" for participant in game["participants"])
+    points_left = len(seats) - 2 + has_major_victory + within_time
     all_places = places(game)
     losers = [i for i, place in enumerate(all_places) if place > 1] or [0]
-    receivers = [chance.choice(losers), *(chance.randrange(len(all_places)) for _ in range(points_left - 1))]
+    receivers = [rng.choice(losers), *(rng.randrange(len(all_places)) for _ in range(points_left - 1))]
     for i, participant in enumerate(game["participants"]):
         participant["vp"] = receivers.count(i)
     return game
 
 
-def _merit(participant: dict[str, Any]) -> tuple[int, int, int]:
-    """Return the key that decides a place; less is better. A leaver may omit values; the substitute's count then."""
+def _place_key(participant: dict[str, Any]) -> tuple[int, int, int]:
+    """Return the sort key of a place; lower is better. If a leaver has no values, the substitute's are used."""
     victory = VICTORIES.index(participant.get("victory"))
     return victory, -participant.get("power", 0), -participant.get("influence", 0)
 
@@ -125,14 +127,13 @@ def _check_victory_points_total(game: dict[str, Any]) -> None:
         reasons.append("+1 for a win within time")
     expected = players - 2 + len(reasons) - 1
     if total != expected:
-        sum_note = f", makes {expected}" if len(reasons) > 1 else ""
         raise Refused(
             "victory-points-total",
-            f"the victory points of {players} players are {', '.join(reasons)}{sum_note}; handed out: {total}",
+            f"the victory points add up to {total} but must be {expected} for {players} players: {', '.join(reasons)}",
         )
 
 
-def _check_victory_points_given(game: dict[str, Any]) -> None:
+def _check_winner_gave_points(game: dict[str, Any]) -> None:
     is_winner = [place == 1 for place in _winners_places(game)]
     winners = {p.get("replaces", p["player"]) for p, wins in zip(game["participants"], is_winner, strict=True) if wins}
     points_given = sum(points for points, wins in zip(_victory_points(game), is_winner, strict=True) if not wins)
@@ -146,7 +147,7 @@ def _check_victory_points_given(game: dict[str, Any]) -> None:
 def _winners_places(game: dict[str, Any]) -> list[int]:
     """Return the places of the participants where players with the same victory share one."""
     return competition_places(
-        game, seat_values(game, lambda p: (_merit(p)[0], 0, 0) if p.get("victory") else _merit(p))
+        game, seat_values(game, lambda p: (_place_key(p)[0], 0, 0) if p.get("victory") else _place_key(p))
     )
 
 

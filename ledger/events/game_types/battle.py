@@ -75,7 +75,7 @@ def places(game: dict[str, Any]) -> list[int]:
     return [0] * len(game["participants"])
 
 
-def numbers(game: dict[str, Any]) -> list[list[int]]:
+def column_values(game: dict[str, Any]) -> list[list[int]]:
     """Return the numbers of the participants by column."""
     sides, units, points = _sides(game), _units(game), _member_values(game, "score")
     lost, kills = _member_values(game, "units_lost"), _member_values(game, "kills")
@@ -96,20 +96,20 @@ def numbers(game: dict[str, Any]) -> list[list[int]]:
     ]
 
 
-def draw(seats: Seats, chance: Random) -> dict[str, Any]:
+def generate(seats: Seats, rng: Random) -> dict[str, Any]:
     """Draw a random battle with these seats."""
     for number, seat in enumerate(seats):
-        side, units = ("red", "blue")[number % 2], chance.choice((1, 1, 2, 5))
+        side, units = ("red", "blue")[number % 2], rng.choice((1, 1, 2, 5))
         for participant in seat:
-            lost = chance.randint(0, units) if len(seat) == 1 else 0
-            participant |= {"side": side, "units": units, "units_lost": lost, "score": chance.randrange(200)}
+            lost = rng.randint(0, units) if len(seat) == 1 else 0
+            participant |= {"side": side, "units": units, "units_lost": lost, "score": rng.randrange(200)}
     participants = list_participants(seats)
     for side, enemy in (("red", "blue"), ("blue", "red")):
         shooters = [participant for participant in participants if participant["side"] == side]
         lost = sum(participant["units_lost"] for participant in participants if participant["side"] == enemy)
         for participant in shooters:
-            participant["kills"] = chance.randint(0, lost)
-    return {"ended": chance.choice(("natural", "natural", "draw")), "participants": participants}
+            participant["kills"] = rng.randint(0, lost)
+    return {"ended": rng.choice(("natural", "natural", "draw")), "participants": participants}
 
 
 def _member_values(game: dict[str, Any], member: str) -> list[int]:

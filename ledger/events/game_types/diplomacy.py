@@ -1,6 +1,8 @@
-"""Game type `diplomacy`: a game of the seven powers of the standard map, placed by the supply centres they held.
+"""Game type `diplomacy`: the seven powers of the standard map are placed by the supply centres they held.
 
-    {"1901": {"Austria": 5, "France": 5, ...}, ...}     the centres at the end of each year; an omitted power has none
+The centres of each power at the end of each year; an omitted power has 0:
+
+    {"1901": {"Austria": 5, "France": 5, ...}, ...}
 
 Places are strict: more centres at the end of the last year is better; if equal, more centres one year earlier, and so
 on back to 1901; if equal in all years, the powers are placed in the order of `POWERS` (Italia 2010).
@@ -27,7 +29,7 @@ POWERS: tuple[Power, ...] = ("Austria", "Germany", "Italy", "Turkey", "England",
 CENTRES = 34
 FIRST_YEAR = 1901
 COLUMNS = {
-    "centres": "the supply centres of the player's power at the end of the last year; 0 if it was out",
+    "centres": "the supply centres of the player's power at the end of the last year; 0 if the power was eliminated",
     **{
         f"centres_{place}": f"the centres of the power placed {place}; the same for all players of a game"
         for place in range(1, len(POWERS) + 1)
@@ -38,7 +40,7 @@ Centres = dict[str, dict[Power, Annotated[int, Field(ge=0, le=CENTRES)]]]
 
 
 class DiplomacyParticipant(Participant):
-    """A participant with their power; a player who was replaced may omit it, as the substitute states it."""
+    """A participant with their power; a replaced player may omit it, because the substitute gives it."""
 
     power: Power | None = None
 
@@ -51,10 +53,10 @@ class DiplomacyGame(Game):
 
     @field_serializer("centres")
     def _omit_powers_without_centres(self, centres: Centres, info: SerializationInfo) -> Centres:
-        # a power without centres may be left out; the game means the same
+        # omitting a power with 0 centres does not change the game
         return {
-            year: {power: count for power, count in held.items() if count or not info.exclude_defaults}
-            for year, held in centres.items()
+            year: {power: count for power, count in by_power.items() if count or not info.exclude_defaults}
+            for year, by_power in centres.items()
         }
 
 
@@ -63,8 +65,8 @@ def check(game: dict[str, Any]) -> None:
     check_seats(game["participants"], ("power",))
     _check_powers(game)
     _check_years(list(game["centres"]))
-    for year, held in game["centres"].items():
-        if (total := sum(held.values())) > CENTRES:
+    for year, centres_by_power in game["centres"].items():
+        if (total := sum(centres_by_power.values())) > CENTRES:
             raise Refused("too-many-centres", f"the map has {CENTRES} centres; at the end of {year} {total} are held")
 
 
@@ -72,46 +74,47 @@ def places(game: dict[str, Any]) -> list[int]:
     """Return places 1 to 7 in the order of the participants; a player and their substitute share a place."""
     years = [game["centres"][year] for year in sorted(game["centres"], reverse=True)]
     keys = {
-        seat: (*(-held.get(power, 0) for held in years), POWERS.index(power)) for seat, power in _powers(game).items()
+        seat: (*(-centres_by_power.get(power, 0) for centres_by_power in years), POWERS.index(power))
+        for seat, power in _power_by_seat(game).items()
     }
     return competition_places(game, keys)
 
 
-def numbers(game: dict[str, Any]) -> list[list[int]]:
-    """Return the numbers of the participants, one list per column of `COLUMNS`."""
+def column_values(game: dict[str, Any]) -> list[list[int]]:
+    """Return the values of `COLUMNS`: one list per column, in the order of the participants."""
     last = game["centres"][max(game["centres"])]
-    powers = _powers(game)
+    powers = _power_by_seat(game)
     centres = [last.get(powers[p.get("replaces", p["player"])], 0) for p in game["participants"]]
     by_place = dict(zip(places(game), centres, strict=True))
     return [centres, *([by_place[place]] * len(centres) for place in sorted(by_place))]
 
 
-def draw(seats: Seats, chance: Random) -> dict[str, Any]:
-    """Draw a random game with seven seats, over a few years."""
-    for seat, power in zip(seats, chance.sample(POWERS, len(POWERS)), strict=True):
+def generate(seats: Seats, rng: Random) -> dict[str, Any]:
+    """Generate the data of a random game with seven seats, over a few years."""
+    for seat, power in zip(seats, rng.sample(POWERS, len(POWERS)), strict=True):
         for participant in seat:
             participant["power"] = power
     centres = {}
-    for year in range(FIRST_YEAR, FIRST_YEAR + chance.randint(1, 4)):
-        owners = [chance.choice(POWERS) for _ in range(chance.randint(len(POWERS), CENTRES))]
+    for year in range(FIRST_YEAR, FIRST_YEAR + rng.randint(1, 4)):
+        owners = [rng.choice(POWERS) for _ in range(rng.randint(len(POWERS), CENTRES))]
         centres[str(year)] = {power: owners.count(power) for power in POWERS}
     return {"centres": centres, "participants": list_participants(seats)}
 
 
-def _powers(game: dict[str, Any]) -> dict[str, Any]:
+def _power_by_seat(game: dict[str, Any]) -> dict[str, Any]:
     """Return the power of each seat."""
     return seat_values(game, lambda participant: participant.get("power"))
 
 
 def _check_powers(game: dict[str, Any]) -> None:
-    played: dict[str, str] = {}
-    for seat, power in _powers(game).items():
+    seat_by_power: dict[str, str] = {}
+    for seat, power in _power_by_seat(game).items():
         if power is None:
-            raise Refused("missing-member", f"{quote(seat)} has no power")
-        if power in played:
-            raise Refused("power-twice", f"{quote(played[power])} and {quote(seat)} both play {power}")
-        played[power] = seat
-    if missing := [power for power in POWERS if power not in played]:
+            raise Refused("missing-member", f"no power is given for {quote(seat)}; add one of {', '.join(POWERS)}")
+        if power in seat_by_power:
+            raise Refused("power-twice", f"{quote(seat_by_power[power])} and {quote(seat)} both play {power}")
+        seat_by_power[power] = seat
+    if missing := [power for power in POWERS if power not in seat_by_power]:
         raise Refused("power-missing", f"no seat plays {', '.join(missing)}; a game has all seven powers")
 
 

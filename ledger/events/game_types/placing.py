@@ -93,11 +93,11 @@ def places(game: dict[str, Any]) -> list[int]:
     return competition_places(game, keys)
 
 
-def draw(seats: Seats, chance: Random) -> dict[str, Any]:
+def generate(seats: Seats, rng: Random) -> dict[str, Any]:
     """Draw a random game with these seats: ties are frequent, and scores may be recorded."""
-    most = chance.choice((1, len(seats), 3 * len(seats)))
-    scores = [chance.randrange(most) for _ in seats]
-    scored = chance.random() < 0.3
+    most = rng.choice((1, len(seats), 3 * len(seats)))
+    scores = [rng.randrange(most) for _ in seats]
+    scored = rng.random() < 0.3
     for seat, score in zip(seats, scores, strict=True):
         for participant in seat:
             participant |= {"place": 1 + sum(better > score for better in scores)} | (
