@@ -30,7 +30,7 @@ from ratings_ledger.projections.contract import COMMON_COLUMNS, NUMBERS, STATE_R
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.registry import rule as find_rule
-from ratings_ledger.projections.rulesets.templates import values_of
+from ratings_ledger.projections.rulesets.templates import describe_values
 from ratings_ledger.projections.stored.views import MEANINGS
 from ratings_ledger.web.openapi import render_openapi
 
@@ -242,7 +242,9 @@ def _row(rule: Rule) -> Callable[[str], str]:
             default = "the usual ones" if default else None
         text = str(default).lower() if isinstance(default, bool) else default
         shown = "needed" if name in needed else "none" if default is None else f"`{text}`"
-        values = " or ".join(values_of(rule, name)).replace("a whole number from ", "").replace(FRACTION, "fraction")
+        values = (
+            " or ".join(describe_values(rule, name)).replace("a whole number from ", "").replace(FRACTION, "fraction")
+        )
         return f"| `{name}` | {values} | {shown} |"
 
     return row

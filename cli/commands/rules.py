@@ -137,7 +137,7 @@ def new(db: str, file: str | None, rule_id: str | None, package: str | None, gam
 
 def _build_template(rule_id: str, game: str, zone: str) -> str:
     """Return a commented ruleset with a rule."""
-    from ratings_ledger.projections.rulesets.templates import template
+    from ratings_ledger.projections.rulesets.templates import build_template
 
     try:
         found_rule = rule(rule_id)
@@ -146,7 +146,7 @@ def _build_template(rule_id: str, game: str, zone: str) -> str:
     if found_rule is None:
         hint = did_you_mean(rule_id, rule_names())
         raise click.UsageError(f"no rule is called {quote(rule_id)}; the rules are {', '.join(rule_names())}{hint}")
-    return template(found_rule, game, zone)
+    return build_template(found_rule, game, zone)
 
 
 def _write_package(name: str, folder: str, game: str, zone: str) -> None:

@@ -46,9 +46,9 @@ def print_shipped_csv(shipped: ShippedRulesets) -> None:
 
 def print_ruleset_toml(ruleset: RulesetState) -> None:
     """Print a file that says the same."""
-    from ratings_ledger.projections.rulesets.templates import as_toml
+    from ratings_ledger.projections.rulesets.templates import format_toml
 
-    render.echo(as_toml(ruleset.data), nl=False)
+    render.echo(format_toml(ruleset.data), nl=False)
 
 
 def print_ruleset_csv(ruleset: RulesetState) -> None:

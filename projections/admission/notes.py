@@ -24,7 +24,12 @@ from ratings_ledger.ledger.validation.names import find_close_names, find_simila
 from ratings_ledger.projections.contract import FINISHED
 from ratings_ledger.projections.facts.columns import ABORTED, LABELS, NONE, Facts
 from ratings_ledger.projections.facts.decoding import decode
-from ratings_ledger.projections.queries.ladders_at import Labels, find_played_labels, label_indexes, labels_without
+from ratings_ledger.projections.queries.ladder_typos import (
+    Labels,
+    drop_label,
+    find_label_indexes,
+    find_played_labels,
+)
 from ratings_ledger.projections.replay.eligibility import explain_ineligible
 from ratings_ledger.projections.replay.ladders import list_partition_values
 from ratings_ledger.projections.rulesets.versions import Version, in_force
@@ -107,7 +112,7 @@ class NewLadders:
     ) -> None:
         """Add or refuse a ladder, unless it already has a game."""
         ruleset = versions[0].ruleset
-        ladder = NewLadder(ruleset.id, values, label_indexes(ruleset.partition.by))
+        ladder = NewLadder(ruleset.id, values, find_label_indexes(ruleset.partition.by))
         existing = self._load_existing_labels(connection, versions)
         has_league = "league" in ruleset.partition.by and data["league"] in self._leagues
         if ladder.labels in existing or has_league:
@@ -155,10 +160,10 @@ def suggest_ladders(new: Sequence[NewLadder], existing: Collection[Labels]) -> d
         # ladders are grouped by their other labels, because only the label `number` may differ
         new_by_rest: dict[Labels, dict[str, NewLadder]] = {}
         for ladder in new:
-            new_by_rest.setdefault(labels_without(ladder.labels, number), {})[ladder.labels[number]] = ladder
+            new_by_rest.setdefault(drop_label(ladder.labels, number), {})[ladder.labels[number]] = ladder
         existing_by_rest: dict[Labels, list[str]] = {rest: [] for rest in new_by_rest}
         for labels in old_labels:
-            if (rest := labels_without(labels, number)) in existing_by_rest:
+            if (rest := drop_label(labels, number)) in existing_by_rest:
                 existing_by_rest[rest].append(labels[number])
         for rest, new_by_label in new_by_rest.items():
             typos = find_similar_names([*new_by_label], [*existing_by_rest[rest], *new_by_label]) | dict(
@@ -172,7 +177,7 @@ def suggest_ladders(new: Sequence[NewLadder], existing: Collection[Labels]) -> d
 def _has_ladder_labels(versions: Sequence[Version], data: Mapping[str, Any]) -> bool:
     """Tell whether a ruleset partitions by labels and a game has all of these."""
     by = versions[0].ruleset.partition.by
-    indexes = label_indexes(by)
+    indexes = find_label_indexes(by)
     return bool(indexes) and all(by[index] in data for index in indexes)
 
 

@@ -51,9 +51,8 @@ def compute_event_impact(connection: Connection, before: Ladders, after: Ladders
     try:
         event = read_known_event(position, record)
     except Refused as problem:
-        raise Unknown(
-            "event-unreadable", f"the event at position {position} does not count: {problem.message}"
-        ) from None
+        message = f"the event at position {position} cannot be read and is ignored: {problem.message}"
+        raise Unknown("event-unreadable", f"{message}; run: ratings verify") from None
     fields = json.loads(record)
     lookups = build_log_lookups(connection, before.facts.position)
     affected = find_affected_between(connection, before.facts, after.facts, event)
@@ -63,18 +62,18 @@ def compute_event_impact(connection: Connection, before: Ladders, after: Ladders
         by_ladder[effect.ladder].append(effect)
     ranks_by_ladder = {summary.ladder: summary.ranks for summary in impact.ladders}
     return EventImpact(
-        position,
-        event.type,
-        fields["recorded_at"],
-        fields["by"],
-        event.data.get("reason"),
-        event.data.get("game_id"),
-        tuple(
+        position=position,
+        type=event.type,
+        recorded_at=fields["recorded_at"],
+        by=fields["by"],
+        reason=event.data.get("reason"),
+        game_id=event.data.get("game_id"),
+        ladders=tuple(
             _summarize_ladder(name, effects, ranks_by_ladder.get(name, 0), _count_players(after, name))
             for name, effects in by_ladder.items()
         ),
-        impact.changes,
-        impact.published,
+        rows=impact.changes,
+        published=impact.published,
         description=describe_decision(Log(connection, position - 1), event, times, identities(connection, position))
         if TYPES[event.type].decided
         else describe_recorded_event(RecordedEvent(fields), times),
@@ -85,50 +84,55 @@ def compute_event_impact(connection: Connection, before: Ladders, after: Ladders
 
 def _count_players(ladders: Ladders, ladder: str) -> int:
     """Return the number of players on a ladder; 0 if the ladder no longer exists."""
-    versions = ladders.facts.rulesets.get(parse_name(ladder).ruleset_id)
-    stream = ladders.streams(parse_name(ladder).ruleset_id).get(ladder) if versions else None
+    ruleset_id = parse_name(ladder).ruleset_id
+    if ruleset_id not in ladders.facts.rulesets:
+        return 0
+    stream = ladders.streams(ruleset_id).get(ladder)
     return 0 if stream is None else len(ladders.rank_stream(stream).rows)
 
 
-def _summarize_ladder(ladder: str, effects: Sequence[Effect], ranks: int, players: int) -> LadderImpact:
+def _summarize_ladder(ladder: str, effects: Sequence[Effect], rank_changes: int, players: int) -> LadderImpact:
+    """Summarize the effects on a ladder of `players` players, `rank_changes` of whom have another rank."""
     gains = tuple(effect for effect in effects if effect.gain > 0)
     losses = tuple(effect for effect in reversed(effects) if effect.gain < 0)
-    others = tuple(effect for effect in effects if effect.change is None)
-    joined = sum(effect.before is None for effect in others)
+    joined_or_left = tuple(effect for effect in effects if effect.change is None)
+    joined = sum(effect.before is None for effect in joined_or_left)
     sizes = sorted(abs(effect.gain) for effect in (*gains, *losses))
-    largest, median, percentile_99 = (
-        (sizes[-1], _median(sizes), sizes[-(-99 * len(sizes) // 100) - 1]) if sizes else [None] * 3
-    )
     return LadderImpact(
-        ladder,
-        len(gains),
-        players - len(gains) - len(losses) - joined,
-        len(losses),
-        joined,
-        len(others) - joined,
-        ranks,
-        largest,
-        median,
-        percentile_99,
-        gains,
-        losses,
-        others,
+        ladder=ladder,
+        up=len(gains),
+        stayed=players - len(gains) - len(losses) - joined,
+        down=len(losses),
+        joined=joined,
+        left=len(joined_or_left) - joined,
+        ranks=rank_changes,
+        largest=sizes[-1] if sizes else None,
+        median=_compute_median(sizes) if sizes else None,
+        percentile_99=_find_percentile(sizes, 99) if sizes else None,
+        gains=gains,
+        losses=losses,
+        joined_or_left=joined_or_left,
     )
 
 
-def _median(sizes: Sequence[Fraction]) -> Fraction:
+def _compute_median(sizes: Sequence[Fraction]) -> Fraction:
     """Return the median of sorted sizes."""
     return (sizes[(len(sizes) - 1) // 2] + sizes[len(sizes) // 2]) / 2
+
+
+def _find_percentile(sizes: Sequence[Fraction], percent: int) -> Fraction:
+    """Return the nearest-rank percentile of sorted sizes: the smallest size that `percent` % of them do not exceed."""
+    return sizes[-(-percent * len(sizes) // 100) - 1]
 
 
 @dataclass(frozen=True, slots=True)
 class LadderImpact(Result):
     """The impact of an event on one ladder.
 
-    It counts the players whose points rose (`up`), stayed and fell (`down`), who joined and left, and whose rank
-    changed (`ranks`). `largest`, `median` and `percentile_99` describe the sizes of the changes, in points; they are
-    None if no player's points changed. 99% of the sizes do not exceed `percentile_99`. `gains` and `losses` come
-    largest first.
+    `up`, `stayed` and `down` are the numbers of players whose points rose, stayed and fell; `joined`, `left` and
+    `ranks` those of players who joined, who left, and whose rank changed. `largest`, `median` and `percentile_99`
+    describe the sizes of the changes, in points; they are None if no player's points changed. 99 % of the sizes do not
+    exceed `percentile_99`. `gains` and `losses` are sorted by size, largest first.
     """
 
     ladder: str
@@ -143,14 +147,14 @@ class LadderImpact(Result):
     percentile_99: Fraction | None
     gains: tuple[Effect, ...] = field(metadata=HIDDEN)
     losses: tuple[Effect, ...] = field(metadata=HIDDEN)
-    others: tuple[Effect, ...] = field(metadata=HIDDEN)
+    joined_or_left: tuple[Effect, ...] = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
 class EventImpact(Answer, RowSequence[Effect]):
     """The impact of the event at a position on all players' points and on the lists published before it.
 
-    `description` says what the event does. `failed` explains which ladders could not be replayed.
+    `description` says what the event does. `failed` has a message for each ladder that could not be replayed.
     """
 
     position: int

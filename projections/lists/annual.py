@@ -3,35 +3,53 @@
 The lowest sum is best. A real place worse than the fixed one counts as it is, unless `cap_at_missing`.
 """
 
+from typing import NamedTuple
+
 from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, rank_rows
+
+
+class MonthPlace(NamedTuple):
+    """A player's place on a monthly list; `month` is empty for a missing month."""
+
+    place: int
+    month: str
 
 
 def rank(results: Results) -> list[RankedRow]:
     """Return a row for every player with a place in at least one month; excluded players (by account) have no rank."""
     rows = []
-    for name in sorted({name for month in results.months.values() for name in month}):
+    for name in sorted({name for monthly_rows in results.months.values() for name in monthly_rows}):
         if places := _list_places(results, name):
-            best = tuple(place for _, place in _choose_best(results, places))
-            games = sum(month[name].games for month in results.months.values() if name in month)
-            rows.append(RankedRow(None, name, sum(best), games, name not in results.excluded, places=best))
+            best = tuple(entry.place for entry in _choose_best(results, places))
+            own_rows = (monthly_rows[name] for monthly_rows in results.months.values() if name in monthly_rows)
+            rows.append(
+                RankedRow(
+                    rank=None,
+                    player=name,
+                    points=sum(best),
+                    games=sum(row.games for row in own_rows),
+                    qualified=name not in results.excluded,
+                    places=best,
+                )
+            )
     return rank_rows(rows, key=lambda row: row.points)
 
 
-def _list_places(results: Results, name: str) -> list[tuple[int, str]]:
-    """Return a player's places with their months, best first."""
+def _list_places(results: Results, name: str) -> list[MonthPlace]:
+    """Return a player's monthly places, best first."""
     rows = ((month, rows[name]) for month, rows in results.months.items() if name in rows)
-    return sorted((row.rank, month) for month, row in rows if row.rank is not None)
+    return sorted(MonthPlace(row.rank, month) for month, row in rows if row.rank is not None)
 
 
-def _choose_best(results: Results, places: list[tuple[int, str]]) -> list[tuple[str, int]]:
-    """Return the (month, place) pairs that make up the sum, best first; a missing month has an empty name."""
+def _choose_best(results: Results, places: list[MonthPlace]) -> list[MonthPlace]:
+    """Return the places that make up the sum, best first, including those for missing months."""
     params = results.params
     if params.cap_at_missing:
-        places = sorted((min(place, params.missing), month) for place, month in places)
-    best = [(month, place) for place, month in places[: params.months]]
-    best += [("", params.missing)] * (params.months - len(best))
-    return sorted(best, key=lambda entry: entry[1])
+        places = sorted(MonthPlace(min(entry.place, params.missing), entry.month) for entry in places)
+    best = places[: params.months]
+    best += [MonthPlace(params.missing, "")] * (params.months - len(best))
+    return sorted(best, key=lambda entry: entry.place)
 
 
 def explain(results: Results, name: str) -> list[ExplainedLine]:
@@ -40,18 +58,19 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     if not places:
         return [ExplainedLine("no rank", None, "no place on the list of any month of the year")]
     best = _choose_best(results, places)
-    used = {month for month, _ in best}
+    used = {entry.month for entry in best}
     left_out = sorted((month, place) for place, month in places if month not in used)
+    exceeds_missing = any(entry.place > results.params.missing for entry in best)
     lines = [
         *(
             ExplainedLine(month or "missing", ExactNumber(place), "place" if month else "no place that month")
-            for month, place in best
+            for place, month in best
         ),
         ExplainedLine(
             "sum",
-            ExactNumber(sum(place for _, place in best)),
+            ExactNumber(sum(entry.place for entry in best)),
             f"of the best {results.params.months} places",
-            ("cap_at_missing",) * any(place > results.params.missing for _, place in best),
+            assumes=("cap_at_missing",) if exceeds_missing else (),
         ),
         *(ExplainedLine(month, None, f"place {place}, not among the best") for month, place in left_out),
     ]

@@ -1,4 +1,8 @@
-"""Short descriptions of events and decisions for users."""
+"""Short descriptions of events for users.
+
+`describe_decision` describes a decision in an impact or a withdrawal, with what a correction changes.
+`describe_recorded_event` describes an event in the log, with its reason. `describe_event` is their common part.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.queries.recorded_events import RecordedEvent
 
-# prefixes for places that do not show the type of an event; other descriptions imply it
+# prefixes for output that does not show the type of an event; the descriptions of other types make it clear
 PREFIXES = {
     "player.registered": "the registration of ",
     "import.recorded": "the import of ",
@@ -41,17 +45,8 @@ PREFIXES = {
 def describe_decision(before: Log, event: KnownEvent, times: Times, people: Identities) -> str:
     """Describe an event as a decision, given the log before it."""
     data = event.data
-    if event.type == "player.renamed":
-        return f"{data['player']} is {data['new_player']}"
     if event.type == "player.account_changed":
         return f"{data['player']} has a {data['account']} account from {times.format_with_zone(event.occurred_at)}"
-    if event.type == "points.adjusted":
-        points = Fraction(data["points"])
-        return f"{data['player']} {decimal(*points.as_integer_ratio(), signed=True)} on {data['ladder']}"
-    if event.type == "player.seeded":
-        return describe_seed(data)
-    if event.type == "club.renamed":
-        return f"the club {data['club']} is {data['new_club']}"
     if event.type == "event.voided":
         return _describe_withdrawal(before, event, times, people)
     if event.type not in GAME_EVENTS:
@@ -68,14 +63,21 @@ def describe_seed(data: dict[str, Any]) -> str:
     """Describe a seed, given the data of its event."""
     state = ", ".join(f"{name} {value}" for name, value in data["state"].items())
     games = data.get("games", 0)
-    after = f" after {games} game{'s' * (games != 1)} elsewhere" if games else ""
-    return f"{data['player']} begins with {state} on {data['ladder']}{after}"
+    after = f", after {games} game{'s' * (games != 1)} elsewhere" if games else ""
+    return f"{data['player']} starts on {data['ladder']} with {state}{after}"
+
+
+def _describe_adjustment(data: dict[str, Any]) -> str:
+    """Describe an adjustment, given the data of its event, such as `ben: +5 points on elo-chess/all`."""
+    points = Fraction(data["points"])
+    noun = "point" if abs(points) == 1 else "points"
+    return f"{data['player']}: {decimal(*points.as_integer_ratio(), signed=True)} {noun} on {data['ladder']}"
 
 
 def _describe_withdrawal(before: Log, void: KnownEvent, times: Times, people: Identities) -> str:
-    """Describe the target of a void: an event, or the withdrawal of one, which counts again."""
+    """Describe what a void withdraws: an event, or an earlier withdrawal (so that the event counts again)."""
     root, is_reinstated = find_root(before, void), False
-    if root is None:  # the void itself does not count
+    if root is None:  # an invalid void withdraws nothing
         return str(void.data["id"])
     target = before.event(void.data["id"])
     while target is not None and target.type == "event.voided":
@@ -90,14 +92,14 @@ def _describe_correction(game: RevisedGame, new: dict[str, Any], times: Times, p
     if changes:
         return ", ".join(f"{member} {after} instead of {before}".lstrip() for member, before, after in changes)
     is_moved = new.get("occurred_at", format_instant(game.occurred_at)) != format_instant(game.occurred_at)
-    detail = "at another moment of its minute" if is_moved else "with other details changed"
+    detail = "at a different second" if is_moved else "with other details changed"
     return f"{describe_result(people.present(_without_time(new)))}, {detail}"
 
 
 def list_changed_members(
     game: RevisedGame, new: dict[str, Any], times: Times, people: Identities
 ) -> list[tuple[str, str, str]]:
-    """Return (member, before, after) for each change of a correction; the member is empty for the result."""
+    """Return (field, old text, new text) for each change of a correction; the field is empty for the result."""
     new_time = new.get("occurred_at", format_instant(game.occurred_at))
     before, after = people.present(game.data), people.present(_without_time(new))
     changes = []
@@ -118,18 +120,20 @@ def list_changed_members(
 
 
 def _without_time(game: dict[str, Any]) -> dict[str, Any]:
+    """Return the data of a game without the time of play."""
     return {name: value for name, value in game.items() if name != "occurred_at"}
 
 
 def _format_scores(game: dict[str, Any]) -> str:
-    """Return the recorded scores of a game's participants, by player."""
-    scored = [(seat["player"], seat["score"]) for seat in game["participants"] if "score" in seat]
-    return ", ".join(f"{player} {score}" for player, score in sorted(scored))
+    """Format the recorded scores of a game's participants, sorted by player."""
+    scores = [(entry["player"], entry["score"]) for entry in game["participants"] if "score" in entry]
+    return ", ".join(f"{player} {score}" for player, score in sorted(scores))
 
 
 def find_score(game: dict[str, Any], player: str) -> str | None:
     """Return the recorded score of a player in a game, or None."""
-    return next((_format_score(seat) for seat in game["participants"] if seat["player"] == player), None)
+    participants = game["participants"]
+    return next((_format_score(participant) for participant in participants if participant["player"] == player), None)
 
 
 class OpposingSide(NamedTuple):
@@ -147,7 +151,7 @@ def list_partners(game: dict[str, Any], player: str) -> list[str]:
 
 
 def list_opponents(game: dict[str, Any], player: str) -> list[OpposingSide]:
-    """Return the sides that a player met in a game, by place and then by id.
+    """Return a player's opponents in a game by side, sorted by place and id.
 
     >>> anna, ben = ({"player": name, "place": place} for place, name in enumerate(("anna", "ben"), 1))
     >>> list_opponents({"participants": [anna, ben, {"player": "cleo", "place": 2, "replaces": "ben"}]}, "cleo")
@@ -167,7 +171,7 @@ def list_opponents(game: dict[str, Any], player: str) -> list[OpposingSide]:
 
 
 def describe_opponents(game: dict[str, Any], player: str) -> list[str]:
-    """Describe the sides that a player met in a game, each like `anna (10)` or `anna & ben (3)`."""
+    """Describe each side of a player's opponents in a game, such as `anna (10)` or `anna & ben (3)`."""
     return [_describe_side(side) for side in list_opponents(game, player)]
 
 
@@ -185,12 +189,16 @@ def _find_seat(game: dict[str, Any], player: str) -> set[str]:
 
 
 def _list_sides(game: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """Return each participant with the team, or the side of a battle; None for a participant who plays alone."""
-    sides = ((seat["player"], seat.get("team", seat.get("side"))) for seat in game["participants"])
+    """Return (player, team or side of a battle) for each participant; without a team or side, the second is None."""
+    sides = (
+        (participant["player"], participant.get("team", participant.get("side")))
+        for participant in game["participants"]
+    )
     return [(name, None if side is None else str(side)) for name, side in sides]
 
 
 def _describe_side(side: OpposingSide) -> str:
+    """Describe a side with its score, or with the score of each player if these differ."""
     scores = [f" ({score})" if score else "" for score in side.scores]
     names = [csv_item(name) for name in side.players]
     if len({*scores}) == 1:
@@ -198,8 +206,9 @@ def _describe_side(side: OpposingSide) -> str:
     return " & ".join([name + score for name, score in zip(names, scores, strict=True)])
 
 
-def _format_score(seat: dict[str, Any]) -> str | None:
-    return None if seat.get("score") is None else str(seat["score"])
+def _format_score(participant: dict[str, Any]) -> str | None:
+    """Format the recorded score of a participant; None without one."""
+    return None if participant.get("score") is None else str(participant["score"])
 
 
 def describe_outcome(data: dict[str, Any], has_scores: bool = True) -> str:
@@ -213,7 +222,7 @@ def describe_recorded_event(recorded: RecordedEvent, times: Times) -> str:
     """Describe an event, with its reason."""
     event, target = recorded.event, recorded.target
     if UNREADABLE in event:
-        return f"does not count: {event[UNREADABLE]}"
+        return f"cannot be read and is ignored: {event[UNREADABLE]}"
     data = event["data"]
     if event["type"] == "event.voided":
         name = data["id"] if target is None else f"{target.type} at position {target.position}"
@@ -227,26 +236,26 @@ def describe_event(type_name: str, data: dict[str, Any], times: Times) -> str:
     if type_name == "game.recorded":
         return f"{data['game_id']}: {describe_outcome(data)}"
     if type_name == "game.corrected":
-        moved = data["game"].get("occurred_at")
-        dated = f", played {times.format_played(moved)}" if moved else ""
-        return f"{data['game_id']}: {describe_outcome(data['game'])}{dated}"
+        new_time = data["game"].get("occurred_at")
+        played = f", played {times.format_played(new_time)}" if new_time else ""
+        return f"{data['game_id']}: {describe_outcome(data['game'])}{played}"
     if type_name in GAME_EVENTS:
         return str(data["game_id"])
     if type_name == "player.renamed":
-        return f"{data['player']} is {data['new_player']}"
+        return f"{data['player']} is renamed {data['new_player']}"
     if type_name == "points.adjusted":
-        return f"{data['player']} {data['points']} on {data['ladder']}"
+        return _describe_adjustment(data)
     if type_name == "player.seeded":
         return describe_seed(data)
     if type_name == "club.renamed":
-        return f"the club {data['club']} is {data['new_club']}"
+        return f"the club {data['club']} is renamed {data['new_club']}"
     if type_name == "league.created":
         return f"{data['league']} of {data['game']}, {data['players_per_game']} players a game"
     if type_name.startswith("clock."):
-        rest = [str(data[name]) for name in ("player", "choice", "answer") if name in data]
-        return ", ".join([f"{data['game_id']} at {data['at']} ms", *rest])
+        details = [str(data[name]) for name in ("player", "choice", "answer") if name in data]
+        return ", ".join([f"{data['game_id']} at {data['at']} ms", *details])
     if type_name == "league.joined":
-        return f"{data['player']} is in {data['league']}"
+        return f"{data['player']} joins {data['league']}"
     if type_name == "league.scheduled":
         return f"{data['league']}: {len(data['games'])} games, drawn with the seed {data['seed']}"
     if type_name == "import.recorded":
@@ -258,7 +267,7 @@ def describe_event(type_name: str, data: dict[str, Any], times: Times) -> str:
         as_of = f" as of {times.format_with_zone(data['as_of'])}" if "as_of" in data else ""
         return f"{data['ladder']}{as_of}: {data['row_count']} rows under {data['ruleset']}, position {data['known_at']}"
     if type_name == "list.scheduled":
-        return f"{data['ladder']} is published every {data['every']}"
+        return f"{data['ladder']} will be published every {data['every']}"
     if type_name == "ruleset.published":
         return f"{data['id']}@{data['version']}"
     if type_name == "ledger.zone_set":

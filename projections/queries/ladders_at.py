@@ -25,12 +25,12 @@ from ratings_ledger.ledger.events.published_lists import compute_text_digest
 from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.processes.memory import trim_heap
-from ratings_ledger.ledger.rejections import did_you_mean, find_closest, quote
+from ratings_ledger.ledger.rejections import did_you_mean, quote
 from ratings_ledger.ledger.store.log import chain_hash_at, head
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.contract import State
 from ratings_ledger.projections.facts.column_files import Damaged, Unreadable
-from ratings_ledger.projections.facts.columns import LABELS, Column, Facts
+from ratings_ledger.projections.facts.columns import Column, Facts
 from ratings_ledger.projections.facts.decoding import decode, follow_log
 from ratings_ledger.projections.facts.players import known_players
 from ratings_ledger.projections.lists import LISTS
@@ -40,6 +40,7 @@ from ratings_ledger.projections.queries.coordinates import (
     UnknownLadder,
     unknown_ruleset,
 )
+from ratings_ledger.projections.queries.ladder_typos import find_played_labels, find_typo
 from ratings_ledger.projections.queries.visible_states import LadderStates, VisibleStates, format_exact_state
 from ratings_ledger.projections.replay.clubs import build_club_facts, find_places
 from ratings_ledger.projections.replay.continuation import (
@@ -48,7 +49,7 @@ from ratings_ledger.projections.replay.continuation import (
     continue_trace,
     read_trace_inputs,
 )
-from ratings_ledger.projections.replay.eligibility import explain_ineligible_cell, order_rows
+from ratings_ledger.projections.replay.eligibility import order_rows
 from ratings_ledger.projections.replay.ladders import (
     ClosedPeriods,
     LadderName,
@@ -59,7 +60,7 @@ from ratings_ledger.projections.replay.ladders import (
     parse_name,
     short_name,
 )
-from ratings_ledger.projections.replay.partition import is_partitioned_by_time, list_cell_values
+from ratings_ledger.projections.replay.partition import is_partitioned_by_time
 from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, find_rank_value
 from ratings_ledger.projections.replay.trace import Trace, TracePosition
@@ -152,54 +153,12 @@ class LadderCache:
             self._by_position.clear()
 
 
-# a message names at most this many ladders
+# the most ladders that a message names
 LADDERS_LISTED = 20
-Labels = tuple[str, ...]
-
-
-def label_indexes(by: Sequence[str]) -> list[int]:
-    """Return the indexes of the parts of a ladder's name that are labels of its games."""
-    return [index for index, part in enumerate(by) if part in LABELS]
-
-
-def find_played_labels(facts: Facts, known: Sequence[Version]) -> set[Labels]:
-    """Return the label parts of the names of a ruleset's ladders that have a live game or an adjustment."""
-    ruleset = known[0].ruleset
-    indexes = label_indexes(ruleset.partition.by)
-    voided = facts.voided
-    live = {cell for row, cell in enumerate(facts.cell) if row not in voided} if voided else {*facts.cell}
-    labels = set()
-    for cell in (facts.cells[number] for number in live):
-        if not all(explain_ineligible_cell(facts, cell, version.ruleset) for version in known):
-            labels |= {tuple(values[index] for index in indexes) for values in list_cell_values(facts, cell, ruleset)}
-    names = (parse_name(adjustment.ladder) for adjustment in facts.adjustments)
-    return labels | {tuple(n.values[index] for index in indexes) for n in names if n.ruleset_id == ruleset.id}
-
-
-def find_typo(name: LadderName, known: Sequence[Version], played: set[Labels]) -> tuple[int, str] | None:
-    """Return the index of the part of a ladder's name that is probably a typo, and the label that was meant.
-
-    All other labels must match a ladder in `played`. Return None if no label is close, or the ladder itself is there.
-    """
-    indexes = label_indexes(known[0].ruleset.partition.by)
-    labels = tuple(name.values[index] for index in indexes)
-    for number, label in enumerate(labels if labels not in played else ()):
-        rest = labels_without(labels, number)
-        candidates = [
-            known_labels[number] for known_labels in sorted(played) if labels_without(known_labels, number) == rest
-        ]
-        if (close := find_closest(label, candidates)) is not None:
-            return indexes[number], close
-    return None
-
-
-def labels_without(labels: Labels, index: int) -> Labels:
-    """Return the labels without the one at an index."""
-    return labels[:index] + labels[index + 1 :]
 
 
 def suggest_ladder(facts: Facts, ladder: str) -> str | None:
-    """Return a sentence that suggests a ladder with a similar label in place of one without a game, or None."""
+    """Return a hint that a ladder never had a game, with a similar label that was probably meant, or None."""
     name = parse_name(ladder)
     known = facts.rulesets.get(name.ruleset_id, [])
     if not known or (typo := find_typo(name, known, find_played_labels(facts, known))) is None:

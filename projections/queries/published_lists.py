@@ -58,7 +58,7 @@ def load_published_list(connection: Connection, published: PublishedList) -> Ran
         scale=1,
         rows=[_build_row(row, columns) for row in rows],
         games=published.games,
-        # a published list has no trial balance
+        # a published list records no trial balance
         held=0,
         started=0,
         minted=0,
@@ -69,8 +69,8 @@ def load_published_list(connection: Connection, published: PublishedList) -> Ran
 
 
 def _find_columns(rows: Sequence[Mapping[str, Any]]) -> list[State]:
-    """Return the state columns in the rows of a list, by name, each with the smallest scale that fits its numbers."""
-    names = sorted({name for row in rows for name in row.get("state", ())})
+    """Return the state columns of the rows of a list, by name, each with the smallest scale that is exact."""
+    names = sorted(rows[0].get("state", ())) if rows else []
     return [State(name, lcm(*(Fraction(row["state"][name]).denominator for row in rows))) for name in names]
 
 
@@ -84,8 +84,8 @@ class PublishedStates:
     def of(self, player: str) -> VisibleState:
         """Return the visible state of a player. Raises `RuleFailure`."""
         row, ladder, facts = self._rows[player], self._ranking.ladder, self._facts
-        exact = format_exact_state(self._ranking.columns, row.state or ())
-        state = tuple(int(Fraction(exact[column.name]) * column.scale) for column in self._version.rule.state)
+        exact_values = format_exact_state(self._ranking.columns, row.state or ())
+        state = tuple(int(Fraction(exact_values[column.name]) * column.scale) for column in self._version.rule.state)
         seed = find_seeds(facts, ladder).get(facts.person[facts.player_numbers[player]])
         return build_state_after(self._version, ladder, state, row.games + (seed.games if seed else 0))
 
@@ -102,25 +102,26 @@ def add_visible_states(ranking: Ranking, facts: Facts) -> Ranking:
 
 
 def _build_row(row: dict[str, Any], columns: Sequence[State]) -> RankedRow:
+    """Return a published row as a row of a ranking, with its state in units of the columns."""
     points = Fraction(row["points"])
-    places = tuple(row["places"]) if "places" in row else None
     return RankedRow(
-        row["rank"],
-        row["player"],
-        points.numerator,
-        row["games"],
-        row["qualified"],
-        points.denominator,
-        row.get("gold"),
-        places,
-        tuple(int(Fraction(row["state"][column.name]) * column.scale) for column in columns) if columns else None,
+        rank=row["rank"],
+        player=row["player"],
+        points=points.numerator,
+        games=row["games"],
+        qualified=row["qualified"],
+        divisor=points.denominator,
+        gold=row.get("gold"),
+        places=tuple(row["places"]) if "places" in row else None,
+        state=tuple(int(Fraction(row["state"][column.name]) * column.scale) for column in columns) or None,
     )
 
 
 def find_comparison_time(published: PublishedList, ruleset: Ruleset) -> int | None:
-    """Return the `as_of` at which a list is compared with today's standings; None for its whole month or year.
+    """Return the `as_of` at which a published list is compared with today's standings.
 
-    Old lists of running points have no `as_of`; they are compared at the time when they were recorded.
+    Return None if the list covers a whole month or year. Old lists of ladders that never end have no `as_of`; they are
+    compared at the time when they were recorded.
     """
     if published.as_of is not None or find_period(ruleset, parse_name(published.ladder).values) is not None:
         return published.as_of
@@ -153,18 +154,18 @@ class Schedule(Result):
 
 @dataclass(frozen=True, slots=True)
 class Publications(Answer, RowSequence[PublicationRow]):
-    """The valid published lists, by ladder and time."""
+    """The published lists, by ladder and time: the latest one for each."""
 
     rows: tuple[PublicationRow, ...]
 
 
-def load_publications(connection: Connection, until: int, times: Times) -> Publications:
+def load_publications(connection: Connection, until_position: int, times: Times) -> Publications:
     """Return the lists published up to a position, the latest one for each ladder and time."""
-    return Publications(load_publication_rows(connection, until), times=times)
+    return Publications(load_publication_rows(connection, until_position), times=times)
 
 
-def load_publication_rows(connection: Connection, until: int) -> tuple[PublicationRow, ...]:
-    """Return the rows of `load_publications`."""
+def load_publication_rows(connection: Connection, until_position: int) -> tuple[PublicationRow, ...]:
+    """Return one row for the latest list of each ladder and time, published up to a position."""
     return tuple(
         PublicationRow(
             ladder=published.ladder,
@@ -177,5 +178,5 @@ def load_publication_rows(connection: Connection, until: int) -> tuple[Publicati
             recorded_at=published.recorded_at,
             by=published.by,
         )
-        for published in latest_lists(published_lists(connection, until))
+        for published in latest_lists(published_lists(connection, until_position))
     )

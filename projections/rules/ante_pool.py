@@ -4,18 +4,16 @@
     payout(X) = floor(pot * share(X) / 100)
     change    = payout - ante + victory points
 
-(Babylon 5 CCG: League Play.) Tied players add up the shares of the tied places and divide them equally, in one floor:
-floor(pot * sum of shares / (100 * number tied)). Victory points are minted; the rest of the pot is burned.
+(Babylon 5 CCG: League Play.) Tied players split the sum of the shares of their places; the result is rounded down once:
+floor(pot * sum of shares / (100 * number of tied players)). Victory points are minted; the rest of the pot is burned.
 
 "If more than one person qualifies for a victory then the winners share the ante for their placings." With
 `winners = "share"`, all players with a major victory are tied, and all with a standard one below them; power and
-influence separate the others. With `"by_power"` they separate the winners as well.
+influence separate all other players. With `"by_power"` they separate the winners as well. Example: two standard
+victories at power 21 and 18 in a game of four with a pot of 40 give 14 each (share), or 16 and 12 (by_power).
 
-    two standard victories at power 21 and 18, pot 40 of four players: 14 each (share), 16 and 12 (by_power)
-
-Games larger than the largest row of `shares` use that row. Only ties among counted players matter.
-
-    95 points ante 9; with 30 from three others the pot is 39, and the first of four gets 40 %, or 15
+Games larger than the largest row of `shares` use that row. Only ties among counted players matter. Example: a player
+with 95 points antes 9. If the three opponents ante 30, the pot is 39, and the first of the four gets 40 % of it, or 15.
 """
 
 from collections.abc import Sequence
@@ -42,18 +40,19 @@ from ratings_ledger.projections.contract import (
 
 COLUMNS = ("place", "seats", "vp", "status", "victory", "winners_place")
 PLACE, SEATS, VP, STATUS, VICTORY, WINNERS_PLACE = range(len(COLUMNS))
-# The number of constants before the rows of shares.
-HEAD = 3
+# the index of the rows of shares among the constants
+SHARES_START = 3
 
 
 class AntePoolParams(Params):
-    """Parameters. `shares` has a row per number of players: the whole percentages of the pot, by place.
+    """Parameters. `shares` has one row for each number of players, giving each place's share of the pot as a whole
+    percentage.
 
-    The row `3 = [50, 30, 20]` is for three players. The rows have no gaps. Larger games use the largest row, so it
-    ends with 0, the share of all places beyond its last. Games with fewer players than the smallest row are not
-    scored. The ante is the points divided by `ante_divisor`. Several `winners` share equally, or are separated by
-    power. Season 2010-2 begins with the second of `season_months` and ends before the next; without them, seasons have
-    no dates.
+    The row `3 = [50, 30, 20]` is for three players. No row between the smallest and the largest may be missing. Larger
+    games use the largest row, so its last share is 0, which all later places get. Games with fewer players than the
+    smallest row are not scored. The ante is the points divided by `ante_divisor`. Several `winners` share equally, or
+    are separated by power. Season 2010-2 runs from the second month in `season_months` to just before the third;
+    without them, seasons have no dates.
     """
 
     start: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 100
@@ -64,9 +63,9 @@ class AntePoolParams(Params):
 
 
 def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
-    """Return why the parameters cannot be used, or None. Prove that the largest pot fits a signed 64-bit integer.
+    """Return the problem with the parameters, or None. This includes a pot that could overflow a signed 64-bit integer.
 
-    `score` forms no product larger than the pot.
+    No other product in `score` is larger than the pot.
     """
     if reason := refuse_percentages("params.shares", params.shares):
         return reason
@@ -89,7 +88,7 @@ def refuse_params(params: AntePoolParams, players_max: int) -> str | None:
 
 
 def prepare(params: AntePoolParams) -> tuple[int, ...]:
-    """Return the divisor of the ante, the players of the largest row, the column of places, and the rows of shares."""
+    """Return the divisor of the ante, the number of players in the largest row, the column of places, and the rows."""
     return params.ante_divisor, max(map(int, params.shares)), place_column(params), *flat_rows(params.shares)
 
 
@@ -99,15 +98,15 @@ def place_column(params: AntePoolParams) -> int:
 
 
 def check(n: int, columns: Columns, params: AntePoolParams) -> str | None:
-    """Return why a game cannot be scored (too few seats, or two counted players of a seat), or None."""
+    """Return why a game cannot be scored (too few seats, or two rated players in one seat), or None."""
     place, seats, status = columns[PLACE], columns[SEATS], columns[STATUS]
-    if seats[0] < (least := min(map(int, params.shares))):
-        return f"the ante pool needs at least {least} players, this game has {seats[0]}"
+    if seats[0] < (players_min := min(map(int, params.shares))):
+        return f"this game has {seats[0]} players; `params.shares` starts at {players_min}"
     return refuse_two_in_a_seat(place, status)
 
 
 def ante(points: int, divisor: int) -> int:
-    """Return what a player with this many points puts into the pot; never below zero."""
+    """Return the ante of a player with this many points; it is never negative."""
     return points // divisor if points > 0 else 0
 
 
@@ -116,7 +115,7 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
     place, seats, victory_points = columns[constants[2]], columns[SEATS], columns[VP]
     divisor, largest = constants[0], constants[1]
     size = min(seats[0], largest)
-    row = HEAD + size * (size - 1) // 2 - 1
+    row = SHARES_START + size * (size - 1) // 2 - 1  # the rows start at 2 players: see `flat_rows`
     pot = minted = 0
     for i in range(n):
         pot += ante(points[i], divisor)
@@ -126,10 +125,10 @@ def score(n: int, points: Numbers, columns: Columns, constants: Numbers, table: 
             if place[j] == place[i]:
                 share += constants[row + min(place[i] + tied, size) - 1]
                 tied += 1
-        # The product pot * share might not fit 64 bits.
-        whole = pot // (100 * tied)
-        back = whole * share + (pot - whole * 100 * tied) * share // (100 * tied)
-        change[i] = back - ante(points[i], divisor) + victory_points[i]
+        # in two steps, because the product pot * share might overflow 64 bits
+        pot_per_percent = pot // (100 * tied)
+        payout = pot_per_percent * share + (pot - pot_per_percent * 100 * tied) * share // (100 * tied)
+        change[i] = payout - ante(points[i], divisor) + victory_points[i]
         minted += victory_points[i]
     return minted
 
@@ -157,11 +156,11 @@ def explain(
 def _describe_ante(points: int, divisor: int) -> Term:
     amount = ante(points, divisor)
     note = f"{decimal(points, divisor)} rounded down" if points % divisor and points > 0 else ""
-    return Term("ante", -amount, f"1/{divisor} of {points}" if points > 0 else f"nothing of {points}", note)
+    return Term("ante", -amount, f"1/{divisor} of {points}" if points > 0 else f"no ante from {points} points", note)
 
 
 def _describe_share(pot: int, row: list[int], place: int, tied: int) -> Term:
-    # Places beyond the end of the row have no share.
+    # places beyond the end of the row have no share
     shares = row[place - 1 : place - 1 + tied] or [0]
     numerator, denominator = pot * sum(shares), 100 * tied
     detail = f"{decimal(sum(shares), tied)} % of the pot of {pot}"

@@ -25,7 +25,7 @@ EVENT_NOUNS = {
 def change_page(visit: Visit, position: int) -> Page:
     """Return the impact page of the event at `position`. Raises the errors of `Snapshot.event_impact`."""
     impact = visit.view.event_impact(position)
-    bare_ladders = [replace(ladder, gains=(), losses=(), others=()) for ladder in impact.ladders]
+    bare_ladders = [replace(ladder, gains=(), losses=(), joined_or_left=()) for ladder in impact.ladders]
     distinct = distinct_ladders(impact.rows, bare_ladders)
     variables = {
         "impact": impact,

@@ -88,7 +88,7 @@ def test_report_tells_who_why_and_effect(db: str, ratings: Ratings, tmp_path: Pa
     assert [(row[0], row[2], row[3], row[4]) for row in decisions[1:]] == [
         ("D1", "mira & co", "2 voided: g-1: 1 anna, 2 ben; g-2: 1 ben, 2 cleo", "entered twice"),
         ("D2", "ben", "corrected: c-1: 1 ben, 2 anna, 3 cleo instead of 1 anna, 2 ben, 3 cleo", "wrong way round"),
-        ("D3", "ben", "adjusted: anna +25 on galactic-points", EVIL.replace("\u202e", "?")),
+        ("D3", "ben", "adjusted: anna: +25 points on galactic-points", EVIL.replace("\u202e", "?")),
         ("D4", "ben", "renamed: dora is <dora>", ""),
         ("D5", "ben", "corrected: c-3: group rivals-duel instead of basic", REASONS["correct"]),
     ]

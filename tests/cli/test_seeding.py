@@ -76,7 +76,7 @@ def test_a_seed_is_recorded_shown_and_undone(ratings: Ratings, db: str) -> None:
     data = {"ladder": LADDER, "player": "anna", "state": {"points": "1650.5"}, "games": 12}
     assert rows(ratings, db)[0]["data"] == data | {"reason": "from the old list"}
     shown = ratings("log", "--type", "player.seeded", db=db).stdout
-    assert "anna begins with points 1650.5 on elo-chess/all after 12 games elsewhere: from the old list" in shown
+    assert "anna starts on elo-chess/all with points 1650.5, after 12 games elsewhere: from the old list" in shown
     assert code(seed(ratings, db, "anna", "points=1650.5", "--games", "12")) == "nothing-to-correct"
     assert code(seed(ratings, db, "anna", "points=1650.5")) == "seed-exists"
     undone = ratings("undo", "--yes", "--by", "tester", db=db)

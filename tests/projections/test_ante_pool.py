@@ -187,7 +187,7 @@ def test_largest_points_stay_exact(n, divisor):
 
 
 CHECKS = {
-    "two players": (columns([1, 2]), "the ante pool needs at least 3 players, this game has 2"),
+    "two players": (columns([1, 2]), "this game has 2 players; `params.shares` starts at 3"),
     "two of three seats count": (columns([1, 3], seats=3), None),
     "three": (columns([1, 2, 3]), None),
     "forty": (columns(range(1, 41)), None),
@@ -278,7 +278,7 @@ def test_explanation_shows_each_term():
         tie,
         ("victory points", 2, "2 of the 2 handed out", ""),
     ]
-    assert third == [("ante", 0, "nothing of -4", ""), tie]
+    assert third == [("ante", 0, "no ante from -4 points", ""), tie]
     assert fourth == [
         ("ante", -12, "1/10 of 120", ""),
         ("share", 2, "10 % of the pot of 21 for place 4", "2.1 rounded down"),

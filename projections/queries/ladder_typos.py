@@ -1,0 +1,57 @@
+"""Typos in the names of ladders: labels that no ladder with a game has, but that resemble the labels of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ratings_ledger.ledger.rejections import find_closest
+from ratings_ledger.projections.facts.columns import LABELS, Facts
+from ratings_ledger.projections.replay.eligibility import explain_ineligible_cell
+from ratings_ledger.projections.replay.ladders import LadderName, parse_name
+from ratings_ledger.projections.replay.partition import list_cell_values
+from ratings_ledger.projections.rulesets.versions import Version
+
+# the parts of a ladder's name that are labels of its games
+Labels = tuple[str, ...]
+
+
+def find_label_indexes(by: Sequence[str]) -> list[int]:
+    """Return the indexes of the parts of a ladder's name that are labels of its games."""
+    return [index for index, part in enumerate(by) if part in LABELS]
+
+
+def find_played_labels(facts: Facts, known: Sequence[Version]) -> set[Labels]:
+    """Return the labels in the names of a ruleset's ladders that have a live game or an adjustment."""
+    ruleset = known[0].ruleset
+    indexes = find_label_indexes(ruleset.partition.by)
+    voided = facts.voided
+    live = {cell for row, cell in enumerate(facts.cell) if row not in voided} if voided else {*facts.cell}
+    labels = set()
+    for cell in (facts.cells[number] for number in live):
+        if not all(explain_ineligible_cell(facts, cell, version.ruleset) for version in known):
+            labels |= {tuple(values[index] for index in indexes) for values in list_cell_values(facts, cell, ruleset)}
+    names = (parse_name(adjustment.ladder) for adjustment in facts.adjustments)
+    return labels | {tuple(n.values[index] for index in indexes) for n in names if n.ruleset_id == ruleset.id}
+
+
+def find_typo(name: LadderName, known: Sequence[Version], played: set[Labels]) -> tuple[int, str] | None:
+    """Return the index of the part of a ladder's name that is probably a typo, and the label that was meant.
+
+    All other labels must match those of a ladder in `played`. Return None if there is no similar label, or if the
+    ladder itself is in `played`.
+    """
+    indexes = find_label_indexes(known[0].ruleset.partition.by)
+    labels = tuple(name.values[index] for index in indexes)
+    for number, label in enumerate(labels if labels not in played else ()):
+        rest = drop_label(labels, number)
+        candidates = [
+            known_labels[number] for known_labels in sorted(played) if drop_label(known_labels, number) == rest
+        ]
+        if (close := find_closest(label, candidates)) is not None:
+            return indexes[number], close
+    return None
+
+
+def drop_label(labels: Labels, index: int) -> Labels:
+    """Return labels without the label at an index."""
+    return labels[:index] + labels[index + 1 :]
