@@ -55,9 +55,7 @@ def build_template(rule: Rule, game: str, time_zone: str) -> str:
         _format_line("id", f"house-{game}", "the first part of its ladders' names"),
         _format_line("version", "1", "a change of a published ruleset is a new version"),
         _format_line("rule", rule.id, "its parameters: docs/rules.md"),
-        _format_line(
-            "effective_from", date(1900, 1, 1), "scores games from this day on; without it only with --rules"
-        ),
+        _format_line("effective_from", date(1900, 1, 1), "scores games from this day on; without it only with --rules"),
         _format_line("time_zone", time_zone, "of its days, months and years"),
         _format_optional("freeze", {}, "league-start", "a league keeps the version in force when it began"),
         _format_optional("source", {}, "the members' meeting of May 2025", "where it comes from"),
