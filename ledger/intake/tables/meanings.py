@@ -30,6 +30,7 @@ FIRST, SECOND = SIDES[:2]
 FIRST_SCORE, SECOND_SCORE = SIDE_SCORES[:2]
 EMAIL = "e-mail address"  # which no ledger needs
 REMARK = "remark"  # which says nothing of a game's result
+ROUND = "round"  # which says neither when a game was played nor how it ended
 TOTAL = "total"  # what begins a row that sums up others
 OF_SIDES = (*SIDES, WINNER, LOSER, RESULT, SETS, *SIDE_SCORES, *SET_COLUMNS)
 BESIDES = (TIME, *OF_SIDES)
@@ -50,7 +51,8 @@ _LOSERS = (
 _WORDS = {
     "occurred_at": f"""{_FILLED_IN}
         date datum dato data fecha jour day tag giorno dia when wann quand cuando quando played playedon dateplayed
-        gamedate dateofgame spieltag gespieltam spieldatum termin datetime dateandtime datedujeu datapartita
+        matchdate dateofmatch playdate gamedate dateofgame spieltag gespieltam spieldatum termin datetime dateandtime
+        datedujeu datapartita
         fechadejuego""",
     TIME: """time uhrzeit zeit heure hora ora tijd godzina tid klockan timeofday endtime start starttime startzeit
         beginn begin uhr""",
@@ -68,26 +70,34 @@ _WORDS = {
     REMARK: """remark remarks comment comments note notes bemerkung bemerkungen kommentar kommentare anmerkung
         anmerkungen notiz notizen hinweis hinweise commentaire commentaires remarque remarques comentario comentarios
         observaciones commento commenti osservazioni opmerking opmerkingen uwagi kommentarer anmarkningar""",
+    ROUND: """round rd roundno roundnumber runde rundennr ronde ronda tour turno runda omgang matchday journee jornada
+        giornata""",
     "city": "ort stadt ville ciudad citta stad miasto cidade",
     "group": "gruppe groupe grupo gruppo groep grupa",
     "league": "liga ligue lega",
     "season": "saison temporada stagione seizoen sezon",
-    FIRST: f"""{_FIRST_TEAM} white weiss home heim blancs blancas bianco branco wit biale hemma""",
+    FIRST: f"""{_FIRST_TEAM} white weiss home heim hometeam homeplayer heimteam heimmannschaft
+        heimspieler heimverein whiteplayer blancs blancas bianco branco wit biale hemma""",
     SECOND: f"""{_SECOND_TEAM}
-        black schwarz away guest gast noirs negras nero preto zwart czarne borta opponent gegner gegnerin
+        black schwarz away guest gast awayteam awayplayer visitor visitors gastteam gastmannschaft gastspieler
+        gastverein blackplayer noirs negras nero preto zwart czarne borta opponent gegner gegnerin
         adversaire adversario adversaria oponente rival avversario tegenstander przeciwnik motstander modstander
         motstandare""",
     RESULT: """result ergebnis resultat resultado risultato uitslag wynik tulos endergebnis endstand spielstand marcador
-        punteggio outcome finalscore finalresult""",
+        punteggio outcome finalscore finalresult res erg wl winloss""",
     SETS: "sets satze saetze manches legs frames",
-    FIRST_SCORE: "homescore whitescore heimpunkte winnerscore winnerpoints siegerpunkte",
-    SECOND_SCORE: "awayscore blackscore gastpunkte loserscore loserpoints verliererpunkte",
+    FIRST_SCORE: """homescore scorehome homepoints homegoals goalshome homesets heimpunkte punkteheim heimtore toreheim
+        heimsatze satzeheim whitescore winnerscore winnerpoints siegerpunkte""",
+    SECOND_SCORE: """awayscore scoreaway awaypoints awaygoals goalsaway awaysets gastpunkte punktegast gasttore toregast
+        gastsatze satzegast blackscore loserscore loserpoints verliererpunkte""",
     WINNER: f"""{_WINNERS}
-        whowon werhatgewonnen quiagagne quienhaganado quiengano chihavinto wieheeftgewonnen ktowygral vemvann
+        winnername nameofwinner winnersname whowon werhatgewonnen quiagagne quienhaganado quiengano chihavinto
+        wieheeftgewonnen ktowygral vemvann
         winner sieger siegerin gewinner gewinnerin vainqueur gagnant gagnante ganador ganadora vencedor vencedora
         vincitore vincitrice winnaar zwyciezca vinnare vinner vinder voittaja""",
     LOSER: f"""{_LOSERS}
-        wholost werhatverloren quiaperdu quienhaperdido quienperdio chihaperso wieheeftverloren ktoprzegral
+        losername nameofloser losersname wholost werhatverloren quiaperdu quienhaperdido quienperdio chihaperso
+        wieheeftverloren ktoprzegral
         loser verlierer verliererin perdant perdante perdedor perdedora perdente verliezer przegrany forlorare
         taper taber haviaja""",
     "1st": "first erster erste premier primero primo",
@@ -111,9 +121,13 @@ _PLAYERS = "player|spieler|spielerin|joueur|joueuse|jugador|giocatore|speler|gra
 _SCORES = "score|points|pts|punkte|puntos|punti|punten|punkty|poang|poeng|pontos|pisteet"
 _NTH = "(?:st|nd|rd|th|er|ere|e|eme|o|a)?"
 # Player 1, 1st player, Player A; Score 1, Player 1 score, Score of A; S1, Set 1, 1. Satz
-_SIDE = re.compile(rf"(?:{_PLAYERS})([1-6])|([1-6]){_NTH}(?:{_PLAYERS})|(?:player|spieler)([a-f])", re.ASCII)
+_SIDE = re.compile(
+    rf"(?:{_PLAYERS})([1-6])(?:name)?|([1-6]){_NTH}(?:{_PLAYERS})|(?:player|spieler)([a-f])(?:name)?", re.ASCII
+)
+_GAINED = f"{_SCORES}|tore|goals|sets|satze"
 _SIDE_SCORE = re.compile(
-    rf"(?:{_SCORES})(?:{_PLAYERS})?([1-6])|(?:{_PLAYERS})([1-6])(?:{_SCORES})|(?:score|points|punkte)(?:of)?([a-f])",
+    rf"(?:{_SCORES})(?:{_PLAYERS}|team)?([1-6])|(?:{_PLAYERS}|team)([1-6])(?:{_SCORES})"
+    rf"|(?:{_GAINED})(?:of)?(?:{_PLAYERS}|team)?([a-f])|(?:{_PLAYERS}|team)?([a-f])(?:{_GAINED})",
     re.ASCII,
 )
 _SET = re.compile(rf"(?:s|satz|set|manche|parcial|parziale|leg)([1-9])|([1-9]){_NTH}(?:satz|set|manche)", re.ASCII)
@@ -126,6 +140,8 @@ _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 # when a form was filled in, which is when a game was played only if nothing else says that
 FILLED_IN = frozenset(_FILLED_IN.split())
+# a day of play, which is a round where another column has the date
+DAYS_OF_PLAY = frozenset(("spieltag", "speeldag"))
 
 
 @lru_cache(maxsize=10_000)  # most cells that are asked about repeat

@@ -46,11 +46,13 @@ from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, UNCLEAR, recogn
 from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView, cell_at, number_games
 from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER, may_be_player
 from ratings_ledger.ledger.intake.tables.meanings import (
+    DAYS_OF_PLAY,
     EMAIL,
     FILLED_IN,
     OF_PLAYER,
     OF_SIDES,
     REMARK,
+    ROUND,
     TIME,
     column_meaning,
     is_of_team,
@@ -149,6 +151,7 @@ _UNSAID = {"occurred_at": "2000-01-01", "game": "game"}
 # if these are the only problems, games can be read without the unknown columns
 _DROPPED_ALONE = {"unknown-column", "missing-column", "unclear-dates", "bad-profile"}
 CELLS_MAX = 10_000_000  # of a table that is recognised, which is held in memory
+ROUNDS_LEFT_OUT = "rounds are not read"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 Rows = list[tuple[int, list[str]]]
 
@@ -449,16 +452,23 @@ def _read_header(names: list[str], body: Rows, layout: Layout, options: TableOpt
 
 
 def left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, str]:
-    """Return the columns that are left out, with the reason: e-mail addresses, remarks, and the time when a form was
-    filled in, where another column has the time of the game.
+    """Return the columns that are left out, with the reason: e-mail addresses, remarks, rounds, and the time when a
+    form was filled in, where another column has the time of the game.
     """
     means = {name: _find_meaning(name, options) for name in names if name}
-    reasons = {EMAIL: "e-mail addresses do not belong in a ledger", REMARK: "remarks are not read"}
+    reasons = {
+        EMAIL: "e-mail addresses do not belong in a ledger",
+        REMARK: "remarks are not read",
+        ROUND: ROUNDS_LEFT_OUT,
+    }
     left_out = {name: reasons[meaning] for name, meaning in means.items() if meaning in reasons}
     dated = [name for name, meaning in means.items() if meaning == "occurred_at"]
     filled_in = [name for name in dated if plain_word(name) in FILLED_IN]
     if len(dated) > len(filled_in):
         left_out |= dict.fromkeys(filled_in, "another column says when games were played")
+    days = [name for name in dated if name not in left_out and plain_word(name) in DAYS_OF_PLAY]
+    if len(days) + len(filled_in) < len(dated):
+        left_out |= dict.fromkeys(days, ROUNDS_LEFT_OUT)
     return left_out
 
 
