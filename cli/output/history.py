@@ -7,13 +7,15 @@ from ratings_ledger.cli.output.periods import print_waiting
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
 from ratings_ledger.cli.output.states import list_extra_columns, list_state_columns
 from ratings_ledger.ledger.rejections import csv_item
+from ratings_ledger.projections.contract import align_decimals
 from ratings_ledger.projections.queries.event_texts import describe_opponents, find_score, list_opponents, list_partners
 from ratings_ledger.projections.queries.history import Change, History
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.visible_states import format_rating
+from ratings_ledger.projections.queries.visible_states import DEVIATION, format_rating
 from ratings_ledger.projections.replay.ladders import short_name
 
 COLUMNS = ("position", "event_id", "game_id", "occurred_at", "place", "before", "change", "after", "ruleset")
+POSITIONS_SHOWN = 2  # of lists that showed the same points
 OPPONENTS_MIN = 14  # characters that a column of partners leaves for the opponents
 
 
@@ -54,14 +56,11 @@ def print_history(history: History) -> None:
         "place": [_format_place(row, history.player) for row in rows],
         "before": render.format_column([row.before for row in rows]),
         "change": render.format_column([row.change for row in rows], signed=True),
-        "after": [
-            points if row.state is ABSENT else format_rating(points, row.state, is_provisional=row.provisional is True)
-            for row, points in zip(rows, render.format_column([row.after for row in rows]), strict=True)
-        ],
+        "after": _format_ratings(rows),
         **list_extra_columns(rows),
     }
     if has_published := any(row.published is not ABSENT for row in rows):
-        columns["published"] = [_format_published(row) for row in rows]
+        columns["published"] = [_format_published(row, POSITIONS_SHOWN) for row in rows]
     if any(partners := [" & ".join(map(csv_item, _name_partners(row, history.player))) for row in rows]):
         with_partners = {**columns, "with": partners}
         if render.remaining_width([*with_partners], render.rows_of(with_partners)) >= OPPONENTS_MIN:
@@ -73,6 +72,16 @@ def print_history(history: History) -> None:
         render.echo("\npublished: what lists showed then, with their positions in the log")
     if not history.running:
         render.echo(f"\nWhat the list makes of it: ratings explain {player} {short_name(history.ladder)}")
+
+
+def _format_ratings(rows: Sequence[Change]) -> list[str]:
+    """Return the points after each change, with their deviations if the rule keeps some."""
+    points = render.format_column([row.after for row in rows])
+    deviations = align_decimals(["" if row.state is ABSENT else row.state.get(DEVIATION, "") for row in rows])
+    return [
+        format_rating(text, {DEVIATION: deviation}, is_provisional=row.provisional is True)
+        for row, text, deviation in zip(rows, points, deviations, strict=True)
+    ]
 
 
 def _name_partners(row: Change, player: str) -> list[str]:
@@ -98,10 +107,16 @@ def _format_place(row: Change, player: str) -> str:
     return " ".join([*([str(row.place)] if row.place else []), *([f"({score})"] if score else [])])
 
 
-def _format_published(row: Change) -> str:
-    """Return what published lists showed instead, each with its position in the log, such as `869.75 (268, 270)`."""
+def _format_published(row: Change, shown: int | None = None) -> str:
+    """Return what published lists showed instead, each with its position in the log, such as `869.75 (268, 270)`.
+
+    Of many positions, only as many as `shown` are named.
+    """
     positions_by_points: dict[str, list[str]] = {}
     for publication in () if row.published is ABSENT else row.published:
         points = "not on it" if publication.points is None else render.format_decimal(publication.points)
         positions_by_points.setdefault(points, []).append(str(publication.position))
-    return ", ".join(f"{points} ({', '.join(positions)})" for points, positions in positions_by_points.items())
+    return ", ".join(
+        f"{points} ({render.join_first(positions, shown or len(positions))})"
+        for points, positions in positions_by_points.items()
+    )

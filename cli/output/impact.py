@@ -69,9 +69,10 @@ def describe_no_change(failed: Sequence[str]) -> str:
 def print_effects(effects: Sequence[Effect]) -> None:
     """Print what players have on one ladder before and after, all with as many decimal places."""
     columns: dict[str, Sequence[render.Cell]] = {"player": [effect.player for effect in effects]}
-    numbers = [number for name in EFFECT_NUMBERS for number in _format_numbers(effects, name)]
-    aligned = iter(align_decimals(numbers))
-    columns |= {name: [*islice(aligned, len(effects))] for name in EFFECT_NUMBERS}
+    # a new ladder has nothing before
+    names = [name for name in EFFECT_NUMBERS if any(getattr(effect, name) is not None for effect in effects)]
+    aligned = iter(align_decimals([number for name in names for number in _format_numbers(effects, name)]))
+    columns |= {name: [*islice(aligned, len(effects))] for name in names}
     for name in ("rank", "gold"):
         values = [getattr(effect, name) for effect in effects]
         if any(before != after for before, after in values):

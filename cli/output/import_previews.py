@@ -25,6 +25,9 @@ def print_preview(preview: Preview, whole: ImportOutcome) -> None:
         render.echo(render.plain(file.file))
         for label, text in _describe_reading(file):
             render.print_hanging(render.plain(f"{label:{LABEL}}{text}"), LABEL)
+        if file.unusual:
+            render.echo("\nPlease check:")
+            _print_unusual(file, times)
         if file.first_games:
             render.echo()
             _print_games(file, times, several=len(preview.games_by_name) > 1)
@@ -103,6 +106,17 @@ def _list_columns(names: Sequence[str]) -> str:
 def _list_lines(lines: Sequence[int]) -> str:
     listed = render.join_first([f"{line}" for line in lines], LISTED_MAX)
     return f"line{'s' * (len(lines) > 1)} {listed}"
+
+
+def _print_unusual(file: PreviewedFile, times: Times) -> None:
+    """Print the games that differ from most of a file."""
+    rows = [
+        (game.line, times.format_played(game.occurred_at), ", ".join(game.why), game.result) for game in file.unusual
+    ]
+    render.print_table(("line", times.name_column("played"), "because", "result"), rows, right=("line",))
+    for kind, number in file.unusual_by_kind.items():
+        if (more := number - sum(kind in game.why for game in file.unusual)) > 0:
+            render.echo(f"... and {more:,} more: {kind}")
 
 
 def _print_games(file: PreviewedFile, times: Times, several: bool) -> None:

@@ -240,7 +240,7 @@ def print_list_published(outcome: ListOutcome) -> None:
     render.echo(f"digest {outcome.digest}")
     if not outcome.dry_run:
         command = f"ratings standings {shlex.quote(short_name(outcome.ladder))} --as-published"
-        render.print_hanging(f"Show it: {command}; as a web page: ratings site FOLDER", 2)
+        render.print_hanging(f"Show it: {command}; as a page to print: ratings site FOLDER", 2)
 
 
 def print_due_published(lists: DueListsOutcome) -> None:

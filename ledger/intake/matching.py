@@ -356,10 +356,11 @@ class DayNumbers:
         return recorded_batches(self._connection)
 
     def notes(self) -> Iterator[str]:
-        """Yield a sentence about the skipped numbers of each file."""
+        """Yield a sentence about the skipped numbers of each file that is imported for the first time."""
         for file, (number, example) in self._skipped.items():
-            more = f" and {number - 1:,} more" if number > 1 else ""
-            yield f"{file}: numbers of other games are skipped: {example}{more}"
+            if not self._load_ranges(file).each:
+                more = f" and {number - 1:,} more" if number > 1 else ""
+                yield f"{file}: skipped, as other games have them: {example}{more}"
 
     def _assign_number(self, entry: ParsedItem) -> ParsedItem:
         game_id = _counted_id(entry)
@@ -455,10 +456,14 @@ class DayNumbers:
 
     def _is_own(self, file: str, position: int) -> bool:
         """Tell whether an import of a table of this name appended the event at a position."""
+        return self._load_ranges(file).import_of(position) is not None
+
+    def _load_ranges(self, file: str) -> Ranges:
+        """Return what earlier imports of a table of this name appended."""
         if file not in self._ranges:
             name = find_imported_name(self._connection, batch_name(file))
             self._ranges[file] = imported_ranges(self._connection, name, self._sheets.get(file))
-        return self._ranges[file].import_of(position) is not None
+        return self._ranges[file]
 
     def _entry_key(self, entry: ParsedItem) -> object:
         if isinstance(entry.outcome, Refused):

@@ -1,6 +1,7 @@
 """Import previews, before anything is recorded: how each file was read, its first games, and totals."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -8,14 +9,20 @@ from typing import Any
 from ratings_ledger.ledger.events.game_types import has_partners, places
 from ratings_ledger.ledger.events.games import are_alone
 from ratings_ledger.ledger.intake.files import Item
+from ratings_ledger.ledger.intake.forfeits import FORFEIT
 from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.intake.parsing import ParsedItem
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
-from ratings_ledger.ledger.validation.repeated_games import describe_result
+from ratings_ledger.ledger.rejections import quote
+from ratings_ledger.ledger.validation.repeated_games import SETS, describe_result
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Result
 
 FIRST_GAMES = 10  # of each file
+UNUSUAL_GAMES = 5  # of each kind and file
+FIRST_NAMES = 10_000  # players whose first games are kept, as a name may be close to another
+
+Entry = tuple[Item, int, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +36,17 @@ class PreviewedGame(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class UnusualGame(PreviewedGame):
+    """A game that differs from most in its file, and how: `forfeit`, `unrated`, `no sets`, or a close name."""
+
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PreviewedFile(Result):
     """A file: the number of its games, the first games, how it was read if it is a table, and further notes.
-    `has_events` tells whether it has events outside a table.
+    `has_events` tells whether it has events outside a table. `unusual` has the first unusual games of each kind, and
+    `unusual_by_kind` the number of all of them.
     """
 
     file: str
@@ -41,6 +56,8 @@ class PreviewedFile(Result):
     notes: tuple[str, ...]
     read: TableRead | None = field(metadata=HIDDEN)
     has_events: bool = field(metadata=HIDDEN)
+    unusual: tuple[UnusualGame, ...] = ()
+    unusual_by_kind: dict[str, int] = field(default_factory=dict, metadata=AS_IS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +90,9 @@ class PreviewBuilder:
         self._with_events = set[str]()
         self._played: tuple[int, int] | None = None
         self._first: dict[str, list[PreviewedGame]] = {}
+        self._unusual: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
+        self._unusual_by_kind: dict[str, Counter[str]] = defaultdict(Counter)
+        self._first_of_player: dict[str, Entry] = {}
 
     def add(self, entry: ParsedItem) -> None:
         """Add an item, unless it was rejected."""
@@ -87,7 +107,15 @@ class PreviewBuilder:
         played_at = draft.occurred_at
         self._games[data["game"]] += 1
         self._by_file[entry.item.file] += 1
-        self._players.update([participant["player"] for participant in data["participants"]])
+        players = [participant["player"] for participant in data["participants"]]
+        if len(self._first_of_player) < FIRST_NAMES and not self._players.issuperset(players):
+            for player in players:
+                self._first_of_player.setdefault(player, (entry.item, played_at, data))
+        self._players.update(players)
+        for kind in _list_kinds(data):
+            self._unusual_by_kind[entry.item.file][kind] += 1
+            if len(games := self._unusual[entry.item.file][kind]) < UNUSUAL_GAMES:
+                games.append((entry.item, played_at, data))
         self._teams += has_partners(data)
         if has_ties(data):
             self._ties += 1
@@ -135,7 +163,37 @@ class PreviewBuilder:
             notes=tuple(note for note in notes if note not in notes_on_reading),
             read=read,
             has_events=name in self._with_events,
+            unusual=tuple(self._list_unusual(name, imported)),
+            unusual_by_kind={kind: self._unusual_by_kind[name][kind] for kind in self._unusual_kinds(name)},
         )
+
+    def _unusual_kinds(self, file: str) -> list[str]:
+        """Return the kinds of games that most games of a file are not."""
+        return [kind for kind, number in self._unusual_by_kind[file].items() if 2 * number < self._by_file[file]]
+
+    def _list_unusual(self, file: str, imported: IntakeResult) -> Iterator[UnusualGame]:
+        """Yield the first unusual games of a file in its order, also those with a name that is close to others."""
+        reasons: dict[int, tuple[Entry, list[str]]] = {}
+        for kind in self._unusual_kinds(file):
+            for entry in self._unusual[file][kind]:
+                reasons.setdefault(entry[0].line, (entry, []))[1].append(kind)
+        close_names = [name for name, close in imported.close.items() if close.first is not None]
+        for name in [name for name in close_names if name in self._first_of_player][:UNUSUAL_GAMES]:
+            if (entry := self._first_of_player[name])[0].file == file:
+                reasons.setdefault(entry[0].line, (entry, []))[1].append(f"close name {quote(name)}")
+        for line, ((_, played_at, data), why) in sorted(reasons.items()):
+            yield UnusualGame(line, moment(played_at), describe_result(data, has_scores=True), data, tuple(why))
+
+
+def _list_kinds(game: dict[str, Any]) -> Iterator[str]:
+    """Yield how a game may differ from the others of its file."""
+    extra = game.get("extra") or {}
+    if FORFEIT in extra:
+        yield FORFEIT
+    elif SETS not in extra:
+        yield "no sets"
+    if game.get("rated") is False and FORFEIT not in extra:
+        yield "unrated"
 
 
 def _preview_game(item: Item, played_at: int, data: dict[str, Any]) -> PreviewedGame:

@@ -230,20 +230,20 @@ class ReplayedLadder:
 
 
 def rekey_by_current_id(old: Mapping[str, T], new: Mapping[str, T], before: Facts, after: Facts) -> dict[str, T]:
-    """Return `old` with each key replaced by the id that the same person has in `new`.
+    """Return `old`, in its order, with each key replaced by the id that the same person has in `new`.
 
     Ids differ after a rename, or after a rename was withdrawn.
     """
-    rekeyed = dict(old)
     if not (before.renamed or after.renamed):
-        return rekeyed
+        return dict(old)
     departed, arrived = sorted(old.keys() - new.keys()), sorted(new.keys() - old.keys())
     renames = [(old_id, after.current(old_id)) for old_id in departed if after.current(old_id) in new]
     renames += [(before.current(new_id), new_id) for new_id in arrived if before.current(new_id) in departed]
+    new_ids = dict[str, str]()
     for old_id, new_id in renames:
-        if old_id in rekeyed and new_id not in rekeyed:
-            rekeyed[new_id] = rekeyed.pop(old_id)
-    return rekeyed
+        if old_id not in new_ids and new_id not in old and new_id not in new_ids.values():
+            new_ids[old_id] = new_id
+    return {new_ids.get(key, key): value for key, value in old.items()}
 
 
 # a published list, the coordinates of a computed one, or None where nothing was published

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from fractions import Fraction
+from typing import Any
 
-from ratings_ledger.ledger.validation.published_lists import PublishedList
+from sqlalchemy import Connection
+
+from ratings_ledger.ledger.validation.published_lists import PublishedList, latest_lists, published_lists
 from ratings_ledger.projections.diff.comparison import (
     RankedPoints,
     RankedState,
@@ -17,7 +21,7 @@ from ratings_ledger.projections.diff.decisions import (
     Decision,
     find_decisions,
 )
-from ratings_ledger.projections.queries.coordinates import Coordinates, Times
+from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.last_events import last_event, last_event_at
 from ratings_ledger.projections.queries.published_lists import Publication
 from ratings_ledger.projections.queries.results import (
@@ -42,7 +46,9 @@ class ListCause(Result):
 class PublishedRowDiff(Result):
     """A player's rank and points on a published list and on the same list as known now, and the causes of the change.
 
-    `before` and `after` are None where the player is not on the list. The causes sum exactly to the change.
+    `before` and `after` are None where the player is not on the list. The causes sum exactly to the change. `games` are
+    those that the published list counts. `since_previous` and `previous_rank` compare it with the list before, if the
+    player was on that.
     """
 
     player: str
@@ -51,6 +57,14 @@ class PublishedRowDiff(Result):
     change: Fraction | None
     after: Fraction | None
     causes: tuple[ListCause, ...]
+    games: int | None = None
+    since_previous: Fraction | None = None
+    previous_rank: int | None = None
+
+    @property
+    def climbed(self) -> int:
+        """Return how many ranks better the player is than on the list before."""
+        return 0 if self.previous_rank is None or self.rank[0] is None else self.previous_rank - self.rank[0]
 
     @property
     def differs(self) -> bool:
@@ -63,7 +77,8 @@ class PublishedListDiff(Answer, RowSequence[PublishedRowDiff]):
     """A published list compared with the same list as known now: its rows in published order, then players new on it.
 
     `ruleset` and `ruleset_now` are the versions that rank the list. `decisions` are those since then that changed
-    points on it. `differing` counts the rows that differ. `last` is the last event that the answer depends on.
+    points on it. `differing` counts the rows that differ. `previous` is the time of the ladder's list before.
+    `last` is the last event that the answer depends on.
     """
 
     ladder: str
@@ -75,6 +90,7 @@ class PublishedListDiff(Answer, RowSequence[PublishedRowDiff]):
     differing: int
     decisions: tuple[Decision, ...]
     rows: tuple[PublishedRowDiff, ...]
+    previous: datetime | None = None
     failed: tuple[str, ...] = field(default=(), metadata=HIDDEN, kw_only=True)
     last: LastEvent = field(metadata=HIDDEN, kw_only=True)
 
@@ -111,6 +127,8 @@ def compare_published_list(
         )
         for player in dict.fromkeys([*published_points, *current_points])
     ]
+    previous = _find_previous(connection, known_at, published)
+    rows = _add_previous(loader, rows, published_state, previous, published_points)
     position = last_event(connection, loader.ladders(at), published.ladder)
     return PublishedListDiff(
         published.ladder,
@@ -122,6 +140,7 @@ def compare_published_list(
         sum(row.differs for row in rows),
         tuple(decisions.decisions[cause] for cause in decision_indices) if decisions else (),
         tuple(rows),
+        None if previous is None or previous.as_of is None else moment(previous.as_of),
         failed=failed,
         last=last_event_at(connection, position),
         times=times,
@@ -139,3 +158,34 @@ def _build_row(
     causes = (ListCause(None if cause is None else numbers[cause], amount) for cause, amount in amounts.items())
     change = None if before is None or after is None else after - before
     return PublishedRowDiff(player, (was and was.rank, now and now.rank), before, change, after, tuple(causes))
+
+
+def _find_previous(connection: Connection, known_at: int, published: PublishedList) -> PublishedList | None:
+    """Return the list of the same ladder for the latest earlier time, as it was last published."""
+    if published.as_of is None:
+        return None
+    lists = latest_lists(published_lists(connection, known_at, published.ladder))
+    earlier = [one for one in lists if one.as_of is not None and one.as_of < published.as_of]
+    return earlier[-1] if earlier else None
+
+
+def _add_previous(
+    loader: SideLoader,
+    rows: Sequence[PublishedRowDiff],
+    state: RankedState,
+    previous: PublishedList | None,
+    points: Mapping[str, RankedPoints],
+) -> list[PublishedRowDiff]:
+    """Return rows with the games on the published list, whose `points` are by current id, and the list before."""
+    games = {} if state.ranking is None else {row.player: row.games for row in state.ranking.rows}
+    games_by_id: dict[str, Any] = rekey_by_current_id(games, points, state.facts, loader.latest)
+    earlier = dict[str, Any]()
+    if previous is not None:
+        earlier_state = loader.load_published(previous).state
+        earlier = rekey_by_current_id(earlier_state.points_by_player(), points, earlier_state.facts, loader.latest)
+    return [_add_previous_row(row, games_by_id.get(row.player), earlier.get(row.player)) for row in rows]
+
+
+def _add_previous_row(row: PublishedRowDiff, games: int | None, earlier: RankedPoints | None) -> PublishedRowDiff:
+    since = None if earlier is None or row.before is None else row.before - earlier.points
+    return replace(row, games=games, since_previous=since, previous_rank=earlier and earlier.rank)

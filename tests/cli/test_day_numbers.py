@@ -78,10 +78,12 @@ def test_tables_of_one_import_share_days(tables: Tables, ratings: Ratings, db: s
         files.append(tmp_path / f"{game}.csv")
         files[-1].write_text("\n".join(["Date,1st,2nd,3rd,Game", *lines]), encoding="utf-8")
     done = ratings("import", *files, db=db)
-    told = f"note: {files[1]}: numbers of other games are skipped: 2024-09-17-1 (of catan) and 2 more\n"
+    told = f"note: {files[1]}: skipped, as other games have them: 2024-09-17-1 (of catan) and 2 more\n"
     assert told in done.stderr
     assert tables.ids("chess") == ["2024-09-17-3", "2024-09-17-4", "2024-09-18-2"]
-    assert "0 appended, 6 already there" in ratings("import", *files[::-1], db=db).stdout
+    again = ratings("import", *files[::-1], db=db)
+    assert "0 appended, 6 already there" in again.stdout
+    assert "skipped" not in again.stderr
 
 
 def test_later_rows_get_later_numbers(tables: Tables) -> None:

@@ -80,10 +80,10 @@ def test_table_is_shown_as_it_is_understood(db: str, ratings: Ratings, tmp_path:
         "3 would be appended; the head is 4.\n"
         "\n"
         "elo-catan/2\n"
-        "player  before  change  after   rank\n"
-        "Ben          -       -   1016  - → 1\n"
-        "Ümit         -       -    984  - → 2\n"
-    ) + done.stdout.partition("Ümit         -       -    984  - → 2\n")[2]  # fmt: skip
+        "player  after   rank\n"
+        "Ben      1016  - → 1\n"
+        "Ümit      984  - → 2\n"
+    ) + done.stdout.partition("Ümit      984  - → 2\n")[2]  # fmt: skip
     assert "\nelo-catan\n" in done.stdout
     assert head(ratings, db) == before
 
@@ -346,6 +346,39 @@ def test_aliases_profile_and_zone_are_seen(one_db: str, ratings: Ratings, tmp_pa
     assert "note      aliases: Hanna = Johanna\n" in done.stdout
     assert "   2  2024-11-22 20:05   1 Johanna, 2 Ben\n" in done.stdout
     assert "played (New York)" in done.stdout
+
+
+def test_unusual_games_come_first(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Forfeits, games without sets and close names stand above the first games, wherever they are in the file."""
+    rows = [f"2024-11-{day:02},Cleo,Ben,3:0,11:5,11:6,11:7" for day in range(1, 15)]
+    rows[11:13] = ["2024-11-12,Cleo,Ben,+:-,,,", "2024-11-13,Cleo,Ben,3:0,,,"]
+    rows.append("2024-11-15,Cleo,Johana,3:0,11:5,11:6,11:7")
+    rows += [f"2024-12-{day:02},Cleo,Ben,+:-,,," for day in range(1, 6)]
+    sheet = tmp_path / "games.csv"
+    sheet.write_text("\n".join(["Date,Player 1,Player 2,Result,S1,S2,S3", *rows]), encoding="utf-8")
+
+    (file,) = told(ratings, one_db, sheet, *SET)["preview"]["files"]
+    shown = ratings("import", sheet, *SET, "--preview", db=one_db).stdout
+
+    assert [(game["line"], game["why"]) for game in file["unusual"]] == [
+        (13, ["forfeit"]),
+        (14, ["no sets"]),
+        (16, ["close name 'Johana'"]),
+        *((line, ["forfeit"]) for line in range(17, 21)),
+    ]
+    assert file["unusual_by_kind"] == {"forfeit": 6, "no sets": 1}
+    block, _, games = shown.partition("\nPlease check:\n")[2].partition("\n\n")
+    assert block.splitlines()[0].split() == ["line", "played", "(Berlin)", "because", "result"]
+    assert block.endswith("\n... and 1 more: forfeit")
+    assert games.startswith("line  played (Berlin)  result\n")
+
+
+def test_usual_games_are_not_unusual(one_db: str, ratings: Ratings, tmp_path: Path) -> None:
+    """Where no game has sets, or all are unrated, nothing is said of that."""
+    sheet = tmp_path / "games.csv"
+    sheet.write_text("Date,Winner,Loser,rated\n" + "2024-11-22,Cleo,Ben,no\n" * 3, encoding="utf-8")
+    (file,) = told(ratings, one_db, sheet, *SET)["preview"]["files"]
+    assert (file["games"], file["unusual"], file["unusual_by_kind"]) == (3, [], {})
 
 
 @pytest.mark.parametrize("more", [("--sync",), ("--follow",), ("--restore",)])

@@ -86,6 +86,35 @@ def test_lists_have_what_was_published(pages: Application, ratings: Ratings, url
     assert told_json(pages, address)["as_of"].startswith("2025-02-28T22:59:59")
 
 
+def test_published_list_can_be_pinned_up(pages: Application, ratings: Ratings, url: str) -> None:
+    """Its page begins with rank, name, points, games and change since the list before; of the first, without one."""
+    ok(ratings, "publish", LADDER, "--as-of", "2025-01-31", "--by", "mira", db=url)
+    ok(ratings, "player", "rename", "anna", "zoe", "--by", "mira", db=url)
+    lists = {
+        day: json.loads(
+            ok(ratings, "standings", LADDER, "--as-published", "--as-of", day, "--format", "json", db=url).stdout
+        )["rows"]
+        for day in ("2025-01-31", "2025-02-28")
+    }
+    earlier = {row["player"]: row for row in lists["2025-01-31"]}
+    found = told_json(pages, f"/lists/{LADDER}")
+    assert found["previous"] == "2025-01-31T22:59:59.999999Z"
+    names = {"anna": "zoe"}
+    for row, published in zip(found["rows"], lists["2025-02-28"], strict=True):
+        before = earlier.get(published["player"]) or earlier.get(names.get(published["player"], ""))
+        since = None if before is None else Fraction(published["points"]) - Fraction(before["points"])
+        assert row["player"] == names.get(published["player"], published["player"])
+        assert row["games"] == published["games"]
+        assert (row["since_previous"] and Fraction(row["since_previous"])) == since
+        assert row["previous_rank"] == (before and before["rank"])
+    listed = get(pages, f"/lists/{LADDER}").text.partition('<section class="screen">')[0]
+    assert "Played up to 28 Feb 2025; changes are since 31 Jan 2025" in listed
+    assert re.findall("<th[^>]*>([^<]*)</th>", listed) == ["Rank", "Player", "Points", "Games", "Change"]
+    first = get(pages, f"/lists/{LADDER}?as_of=2025-01-31").text
+    assert "Change</th>" not in first
+    assert "changes are since" not in first
+
+
 @pytest.mark.slow
 def test_each_published_list_has_its_own_address(
     pages: Application, ratings: Ratings, url: str, tmp_path: Path
