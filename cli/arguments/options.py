@@ -106,10 +106,10 @@ by_option = click.option(
 
 def read_elo_games(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     """Return the games of an option, each once. Raises `click.BadParameter` if Elo cannot be published for one."""
-    from ratings_ledger.ledger.intake.tables.table_games import game_slug  # only here, as few commands read tables
+    from ratings_ledger.ledger.intake.tables.table_games import make_slug  # only here, as few commands read tables
 
     try:
-        games = dict.fromkeys(map(game_slug, values))
+        games = dict.fromkeys(map(make_slug, values))
         for game in games:
             read_slug(f"elo-{game}")
     except Refused as problem:

@@ -20,10 +20,10 @@ from ratings_ledger.ledger.intake.readers import ARCHIVE, find_reader
 from ratings_ledger.ledger.intake.readers.reader import Opened, ReadAs
 from ratings_ledger.ledger.intake.tables.aliases import apply_aliases
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
-from ratings_ledger.ledger.intake.tables.csv_files import Pieces, SimpleTable, simple_table
+from ratings_ledger.ledger.intake.tables.csv_files import PieceReader, SimpleTable, parse_simple_table
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
-from ratings_ledger.ledger.intake.tables.table_games import under_slug
+from ratings_ledger.ledger.intake.tables.table_games import apply_slug
 from ratings_ledger.ledger.intake.unusual_results import UnusualResults
 from ratings_ledger.ledger.rejections import Refused, Rejection, csv_item, did_you_mean, quote
 from ratings_ledger.ledger.validation.new_names import TableForm
@@ -147,7 +147,7 @@ def read_simple_table(name: str) -> SimpleTable | None:
         with _open_content(name) as (file, *_):
             if file.peek(len(ARCHIVE)).startswith(ARCHIVE):  # type: ignore[attr-defined]
                 raise Refused("is-a-spreadsheet", "it is a spreadsheet; save the table in it as CSV")
-            return simple_table(file, LINE_BYTES_MAX)
+            return parse_simple_table(file, LINE_BYTES_MAX)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise Refused("bad-gzip", f"it is cut off or damaged: {error}") from error
 
@@ -214,11 +214,11 @@ def _open_content(
         return data
 
     try:
-        buffered = io.BufferedReader(Pieces(read_raw), 1 << 16)
+        buffered = io.BufferedReader(PieceReader(read_raw), 1 << 16)
         compressed = buffered.peek(2)[:2] == b"\x1f\x8b"
         if compressed:
             zipped = gzip.GzipFile(fileobj=buffered)
-            buffered = io.BufferedReader(Pieces(read_expanded), 1 << 16)
+            buffered = io.BufferedReader(PieceReader(read_expanded), 1 << 16)
         is_file = Path(name).is_file()
         yield buffered, lambda: read, not compressed and is_file
         # readers may open the path instead, or stop early; a pipe may have no end, so it is not drained
@@ -260,7 +260,7 @@ def _read_entries(
             if reader.tables:
                 missing_sets.watch(line, event)
                 unusual_results.watch(line, event)
-                event = under_slug(event, games)
+                event = apply_slug(event, games)
                 if options.aliases:
                     event = apply_aliases(event, options.aliases, aliases)
                     if isinstance(event, Refused):

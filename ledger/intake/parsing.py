@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
 from ratings_ledger.ledger.events.types import TYPES, Draft, read_event
 from ratings_ledger.ledger.intake.files import Entry, FileDigest, FileNote, Item, Progress
 from ratings_ledger.ledger.intake.tables.partners import split_partners
-from ratings_ledger.ledger.intake.tables.table_games import TIE, participants_of
+from ratings_ledger.ledger.intake.tables.table_games import TIE, build_participants
 from ratings_ledger.ledger.processes.forking import run_ahead
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.validation.names import is_nobody
@@ -247,7 +247,7 @@ class CellSyntax(NamedTuple):
             place = sum(len(players) for _, players in sides) + 1
             sides += [(place, side.players) for side in cell]
             scores |= {name: _parse_score(side.score) for side in cell if side.score for name in side.players}
-        participants = participants_of(sides)
+        participants = build_participants(sides)
         if not scores:
             return participants
         return [{**participant, "score": scores[participant["player"]]} for participant in participants]

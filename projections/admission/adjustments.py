@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
 from ratings_ledger.ledger.intake.files import open_simple_table
-from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, with_point
+from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, convert_decimal_comma
 from ratings_ledger.ledger.intake.tables.dates import moment_text, order_of
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.projections.contract import decimal
@@ -64,7 +64,7 @@ def _read_row(defaults: AdjustmentRow, cells: Cells, delimiter: str, parse_time:
         if "player" not in cells or ("points" in cells) == ("to" in cells):
             raise Refused("missing-member", "a row needs a player, and either points or to")
         if delimiter in COMMA_DELIMITERS:
-            cells |= {name: with_point(name, cells[name]) for name in NUMBERS if name in cells}
+            cells |= {name: convert_decimal_comma(name, cells[name]) for name in NUMBERS if name in cells}
         return defaults._replace(
             player=to_nfc(cells["player"]),
             points=cells.get("points"),

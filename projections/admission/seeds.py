@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
 from ratings_ledger.ledger.intake.files import open_simple_table
-from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, with_point
+from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, convert_decimal_comma
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.replay.ladders import find_seeds, state_columns
@@ -64,7 +64,7 @@ def _read_row(defaults: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
         if "player" not in cells or not state:
             raise Refused("missing-member", "a row needs a player, and at least one value")
         if delimiter in COMMA_DELIMITERS:
-            state = {name: with_point(name, text) for name, text in state.items()}
+            state = {name: convert_decimal_comma(name, text) for name, text in state.items()}
         games = cells.get("games", "0")
         if not re.fullmatch(r"\d{1,9}", games, re.ASCII):
             raise Refused("not-an-integer", f"games: {quote(games)} is not a number of games")

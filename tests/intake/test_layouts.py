@@ -11,7 +11,7 @@ from damages import TABLES
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX
 from ratings_ledger.ledger.intake.tables import csv_files, similar_rows, table_games
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.ledger.intake.tables.csv_files import table_events
+from ratings_ledger.ledger.intake.tables.csv_files import read_csv_table
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
 from ratings_ledger.ledger.intake.tables.layouts.layout import Example
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
@@ -35,7 +35,7 @@ def describe_game(event: dict[str, object] | Refused) -> str:
 def test_layout_reads_its_examples(layout: str, example: Example) -> None:
     """A table without options is taken for the layout whose example it is, and gives the games beside it."""
     options = TableOptions("UTC", fixed={"game": "catan"})
-    entries = list(table_events(io.BytesIO(example.table.encode()), options, LINE_BYTES_MAX))
+    entries = list(read_csv_table(io.BytesIO(example.table.encode()), options, LINE_BYTES_MAX))
     assert [entry.layout for entry in entries if isinstance(entry, TableRead)] == [layout]
     games = [describe_game(entry[1]) for entry in entries if isinstance(entry, tuple) and len(entry) == 4]
     assert len(games) == len(example.games)
@@ -46,7 +46,7 @@ def read_table(rows: list[list[str]], delimiter: str, options: TableOptions) -> 
     """Return all entries of a table, with refusals as what they say."""
     text = "\n".join(map(delimiter.join, rows)).encode()
     found: list[Any] = []
-    for entry in table_events(io.BytesIO(text), options, LINE_BYTES_MAX):
+    for entry in read_csv_table(io.BytesIO(text), options, LINE_BYTES_MAX):
         if type(entry) is not tuple:
             found.append(entry)
             continue

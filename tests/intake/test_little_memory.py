@@ -71,7 +71,7 @@ LARGE = {
     ),
     "a cell of 1 GB in quotation marks": Large(
         "cell.csv.gz", partial(members, HEAD + b'"', b"x\n" * 5_000_000, 100),
-        ("2 bad-csv", "a cell has more than 131,072 characters, perhaps for want of a quotation mark; the rest was"),
+        ("2 bad-csv", "a cell has more than 131,072 characters; is a quotation mark missing?; the rest was"),
     ),
     "a table of another form": Large(
         "table.csv.gz", partial(members, HEAD + b"ben\n", b"2024-11-22,anna,ben\n" * 20_000, 200),

@@ -12,7 +12,7 @@ pytest.importorskip("python_calamine")
 
 from sheet_files import xlsx
 
-from ratings_ledger.ledger.intake.tables import sheets
+from ratings_ledger.ledger.intake.tables import sheet_markup
 from ratings_ledger.ledger.intake.tables.sheets import read_sheet
 
 ROWS = [
@@ -31,10 +31,10 @@ WRITTEN: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("how", WRITTEN)
-@pytest.mark.parametrize("piece", [40, sheets.PIECE_BYTES])
+@pytest.mark.parametrize("piece", [40, sheet_markup.PIECE_BYTES])
 def test_midnight_is_read(how: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first cell of a date keeps its time of 00:00, whatever the writing and wherever the text is cut."""
-    monkeypatch.setattr(sheets, "PIECE_BYTES", piece)
+    monkeypatch.setattr(sheet_markup, "PIECE_BYTES", piece)
     path, found = tmp_path / "t.xlsx", BytesIO()
     with ZipFile(BytesIO(xlsx(ROWS))) as old, ZipFile(found, "w") as new:
         for name in old.namelist():

@@ -116,7 +116,7 @@ CASES = {
     ),
     "a word without end, in Western Europe": csv(
         f"Datum;1.;2.\n22.11.2024;{'x' * 300_000};Jörg\n", "cp1252",
-        refused=[("2 bad-csv", "a cell has more than 131,072 characters, perhaps for want of a quotation mark")],
+        refused=[("2 bad-csv", "a cell has more than 131,072 characters; is a quotation mark missing?")],
     ),
     "blanks without end between two names": csv(
         f"Date,1st,2nd\n2024-11-22,a{' ' * 130_000}b/c,d\n", refused=[("2 tied-players", "looks like more than one")],

@@ -21,10 +21,10 @@ from ratings_ledger.ledger.intake.readers.pgn import PGN, PGN_OF_SITE
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
 from ratings_ledger.ledger.intake.readers.trf import TRF
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
-from ratings_ledger.ledger.intake.tables.csv_files import table_events
+from ratings_ledger.ledger.intake.tables.csv_files import read_csv_table
 from ratings_ledger.ledger.intake.tables.other_tables import HOW
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
-from ratings_ledger.ledger.intake.tables.sheets import PROTECTED, SAVE
+from ratings_ledger.ledger.intake.tables.sheet_markup import PROTECTED, SAVE
 from ratings_ledger.ledger.own_files import name_file_in_errors
 from ratings_ledger.ledger.rejections import Refused, quote
 
@@ -184,10 +184,10 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
     """Read a spreadsheet; its reader is loaded only here, because it needs more modules."""
     from tempfile import NamedTemporaryFile
 
-    from ratings_ledger.ledger.intake.tables.sheets import sheet_events
+    from ratings_ledger.ledger.intake.tables.sheets import read_spreadsheet
 
     if opened.path is not None:
-        yield from sheet_events(opened.path, options)
+        yield from read_spreadsheet(opened.path, options)
         return
     with NamedTemporaryFile() as file:
         # errors about the content must name the original file, not this copy
@@ -196,7 +196,7 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
                 file.write(piece)
         with name_file_in_errors(file.name):
             file.flush()
-        yield from sheet_events(file.name, options)
+        yield from read_spreadsheet(file.name, options)
 
 
 def _refuse_old(opened: Opened, options: TableOptions) -> Iterator[Read]:
@@ -240,6 +240,6 @@ READERS = (SHEETS, OLD, PGN_OF_SITE, PGN, TRF, BG_STATS, LICHESS, CHAT, OTHER_JS
 CSV = Reader(
     "csv",
     lambda name, start: True,
-    lambda opened, options: table_events(opened.content, options, LINE_BYTES_MAX),
+    lambda opened, options: read_csv_table(opened.content, options, LINE_BYTES_MAX),
     tables=True,
 )

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
-from ratings_ledger.ledger.intake.tables.columns import TableOptions, instant_text
+from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
 from ratings_ledger.ledger.rejections import Refused, quote
 
 FILE_BYTES_MAX = 200_000_000
@@ -80,7 +80,7 @@ class _Export:
         if at is None:
             if not isinstance(play.get("playDate"), str):
                 raise Refused("missing-member", f"play {play['uuid']} has no playDate")
-            at = instant_text(play["playDate"], self._options.zone)
+            at = normalise_instant(play["playDate"], self._options.zone)
         return {"type": "game.recorded", "occurred_at": at, "data": data}
 
     def _seats(self, play: dict[str, Any]) -> list[_Seat] | None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions, instant_text, read_members
+from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions, normalise_instant, read_members
 from ratings_ledger.ledger.rejections import count
 
 # the members of a game that these files have, as columns of a table
@@ -23,7 +23,7 @@ class Shared(NamedTuple):
         members = dict(options.fixed)
         at = members.pop("occurred_at", None)
         members.pop("game_id", None)
-        return cls(read_members(members), None if at is None else instant_text(at, options.zone))
+        return cls(read_members(members), None if at is None else normalise_instant(at, options.zone))
 
 
 class LeftOut:

@@ -22,7 +22,7 @@ from typing import IO, Any, NamedTuple
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NOBODY_CAME, PLACES, SECOND_CAME
 from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
-from ratings_ledger.ledger.intake.tables.columns import TableOptions, instant_text
+from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
 from ratings_ledger.ledger.rejections import Refused, quote
 
 PIECE_BYTES = 1 << 20
@@ -318,7 +318,7 @@ def _played_at(tags: dict[str, str], zone: str | None) -> str:
             return f"{tags[date].replace('.', '-')}T{tags[time]}Z"
     day = _numbering_day(tags, None)
     time = tags.get("Time", "")
-    return instant_text(f"{day} {time}" if "Date" in tags and _TIME.fullmatch(time) else day, zone)
+    return normalise_instant(f"{day} {time}" if "Date" in tags and _TIME.fullmatch(time) else day, zone)
 
 
 def _find_address(tags: dict[str, str]) -> str | None:

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, FORFEIT, NOBODY_CAME, SECOND_CAME
 from ratings_ledger.ledger.intake.readers.other_programs import COLUMNS, LeftOut, Shared
 from ratings_ledger.ledger.intake.readers.reader import Opened, Read, ReadAs, Reader
-from ratings_ledger.ledger.intake.tables.columns import TableOptions, instant_text
-from ratings_ledger.ledger.intake.tables.table_games import game_slug
+from ratings_ledger.ledger.intake.tables.columns import TableOptions, normalise_instant
+from ratings_ledger.ledger.intake.tables.table_games import make_slug
 from ratings_ledger.ledger.rejections import Refused, quote
 
 FILE_BYTES_MAX = 8 << 20
@@ -94,7 +94,7 @@ class _Tournament:
         name = self._heads.get(NAME, (0, ""))[1][4:].strip()
         label = "tournament"
         with suppress(Refused):
-            label = game_slug(name)
+            label = make_slug(name)
         day = _DAY.search(self._heads.get(START, (0, ""))[1]) or _SHORT_DAY.search(self._heads.get(DATES, (0, ""))[1])
         return f"{label}-{'-'.join(day.groups())}" if day else label
 
@@ -232,7 +232,7 @@ class _TrfFile:
         if result in _SHORT:
             data["rated"] = False
             self.left_out.add("of less than a move (W, D, L)", "recorded but not rated")
-        at = self._shared.occurred_at or instant_text(self._tournament.day(number), self._zone)
+        at = self._shared.occurred_at or normalise_instant(self._tournament.day(number), self._zone)
         return {"type": "game.recorded", "occurred_at": at, "data": data}
 
 

@@ -1,8 +1,8 @@
-"""What the columns of a table are called, and what its cells mean.
+"""The columns of tables, and the values in their cells.
 
-The delimiter is taken from the header. An empty cell is an absent member.
+The delimiter is recognised in the header. An empty cell is an absent member.
 
-Errors of formulas come as spreadsheet programs write them in the languages of many clubs:
+Errors of formulas are recognised as spreadsheet programs write them in the languages of many clubs:
 
 #REF!   #BEZUG!   #N/D   #NOMBRE?   Err:502
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -33,7 +33,7 @@ GAME_COLUMNS = (
     "score_order",
 )
 PLAYER_COLUMNS = ("player", "place", "score", "status", "seat", "seconds_played", "replaces", "team", "club", "home")
-# what columns may be called, for those who are told that one is not known, and what a column of that name holds
+# the words for columns that messages about unknown columns list, and what a column of that name holds
 _WORDS = {
     "date": "occurred_at", "time": "time", "game": "game", "player": "player", "place": "place", "score": "score",
     "winner": "winner", "loser": "loser", "player 1 to 6": "first player", "score 1 to 6": "first score",
@@ -42,16 +42,14 @@ _WORDS = {
 }  # fmt: skip
 INTEGER_COLUMNS = frozenset({"place", "seat", "seconds_played"})
 BOOLEAN_COLUMNS = frozenset({"rated", "aborted", "home"})
-# how the names of columns of custom numbers begin
-NUMBERS = "numbers."
-# how cells are called that a layout puts together for the game's `extra`
-EXTRA = "extra."
-NEEDED = ("game_id", "occurred_at", "game")  # of a game that is recorded
+NUMBERS = "numbers."  # the prefix of columns of custom numbers
+EXTRA = "extra."  # the prefix of cells that a layout composes for the game's `extra`
+NEEDED = ("game_id", "occurred_at", "game")  # in a new game
 READ_COLUMNS = INTEGER_COLUMNS | BOOLEAN_COLUMNS | {"score"}
 DELIMITERS = ",;\t|"
 _ORDINAL = re.compile(r"([1-9]\d{0,3})(st|nd|rd|th)", re.ASCII | re.IGNORECASE)
 _PLACE = re.compile(r"(\d+)(?:\.|st|nd|rd|th|er|ère|e|ème|eme|\.?[ºª°])", re.IGNORECASE)
-# what the names of columns hold that say who played, or how it ended
+# parts of the names of columns that say who played, or how the game ended
 _OF_RESULT = re.compile(
     r"\d|player|spieler|joueu|jugador|giocat|speler|team|mannschaft|partner|winner|loser|sieger|verlierer|score|points"
     r"|punkte|place|platz|rank|result|ergebnis|opponent|gegner",
@@ -59,21 +57,26 @@ _OF_RESULT = re.compile(
 )
 _NUMBER = re.compile(re.escape(NUMBERS) + NUMBER_NAME)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-# control characters that no text has
+# control characters, which no text file has
 _NO_TEXT = re.compile(r"[\0-\x08\x0e-\x1a]")
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 Header = list[str | None]
 Cells = dict[str, str]
 
 
-def column_words(holds: Callable[[str], bool] = lambda meaning: True) -> str:
-    """Return the words for columns, those of a layout if it is said what that holds."""
+def list_column_words(holds: Callable[[str], bool] = lambda meaning: True) -> str:
+    """List the words for columns whose meaning a layout holds."""
     return ", ".join(word for word, meaning in _WORDS.items() if holds(meaning))
 
 
 class CsvColumns(NamedTuple):
-    """The columns of a table: those of the whole game, of a player, and those that hold the players of a place; whether
-    its games have no numbers but those of the day; and of a spreadsheet, the name of the sheet.
+    """The columns of a table.
+
+    game:        those about the whole game
+    player:      those about one player
+    places:      those with the players of a place, by name: the place
+    is_numbered: whether the games have no ids, and are numbered by day
+    sheet:       the name of the sheet of a spreadsheet
     """
 
     game: tuple[str, ...]
@@ -84,17 +87,29 @@ class CsvColumns(NamedTuple):
 
 
 class TableOptions(NamedTuple):
-    """How a table is read: the zone of times without an offset, columns renamed ("" drops one), values for all rows.
+    """How to read a table, as far as the table itself does not show it.
 
-    `found` is called with the columns it has. What a table does not say itself: the sheet of a spreadsheet, the
-    layout, the order of dates (dmy, mdy, ymd), the encoding of a text, and what joins tied players besides =. Each
-    of `partners` joins the players of one side in a cell; the ids in `whole` are not taken apart. `aliases` are the
-    players whom names in it stand for, the names in `answered` by the answer to a question. `columns` are renamed like
-    `renamed`, which count first, but may be absent: they are those of the file `profile`. `forfeits` says whether games
-    that were not played are rated, `others` where those finished who did not win. `games` are those that published
-    rulesets score. `team_columns` are those whose own names say that they hold the partners of a side. `needed` is
-    what has to be said of each game: less if it is recorded already. `checks_all` asks for the games of a table that
-    is refused, too, for what else is wrong with them.
+    zone:         the zone of times without an offset
+    renamed:      by name of a column, what it holds; "" drops it. The table must have these columns
+    fixed:        values for all rows, by column
+    found:        is called with the columns of the table
+    sheet:        the name of the sheet of a spreadsheet
+    layout:       the name of the layout
+    dates:        the order of dates: dmy, mdy or ymd
+    encoding:     the encoding of a text file
+    ties:         the separators of tied players, besides =
+    partners:     the separators of the players of one side
+    whole:        ids with a separator that are not split
+    aliases:      by name in the table, the player's id
+    answered:     the names among the aliases that the answer to a question gave
+    columns:      the same as `renamed`, from a profile; the table may lack these columns
+    profile:      the name of the profile
+    forfeits:     whether forfeits are rated
+    others:       the places of those who did not win, if only the winner is known
+    games:        the games that published rulesets score
+    team_columns: the columns whose names say that they hold partners
+    needed:       the columns without which a game is refused; fewer if the game is recorded already
+    checks_all:   whether the games of a refused table are checked, too, so that all problems are reported at once
     """
 
     zone: str | None = None
@@ -121,22 +136,22 @@ class TableOptions(NamedTuple):
 
     @property
     def only_game(self) -> str | None:
-        """Return the only game that rulesets score, if there is one: it is that of tables that do not say which."""
+        """Return the only game that rulesets score, the game of tables that name none; None if there are several."""
         return self.games[0] if len(self.games) == 1 else None
 
     @property
-    def named(self) -> dict[str, str]:
-        """Return what somebody said that columns hold, by their names without capitals."""
+    def meanings_by_name(self) -> dict[str, str]:
+        """Return what columns hold according to the options, by name in lower case."""
         return {theirs.casefold(): ours for theirs, ours in [*self.columns.items(), *self.renamed.items()]}
 
 
 def split_header(line: str) -> tuple[str, list[str]]:
-    """Return the delimiter of a header, and its names. Raises `Refused` if the line cannot be split into names."""
+    """Return the delimiter of a header and the names of its columns. Raises `Refused` (bad-csv, bad-utf8)."""
     delimiter = max(DELIMITERS, key=line.count)
     if _NO_TEXT.search(line):
         raise Refused("bad-csv", "the file is neither text nor a spreadsheet; save its table as .xlsx or as CSV UTF-8")
-    if not_utf8(line):
-        raise Refused("bad-utf8", f"the header {told_not_utf8(line.strip())}")
+    if has_invalid_utf8(line):
+        raise Refused("bad-utf8", f"the header {describe_invalid_utf8(line.strip())}")
     try:
         return delimiter, [name.strip() for name in next(csv.reader([line], delimiter=delimiter))]
     except csv.Error as error:
@@ -154,64 +169,78 @@ def resolve_columns(
     holds: Callable[[str], bool] = is_usual,
     given_besides: Collection[str] = (),
 ) -> tuple[Header, list[Refused]]:
-    """Return the columns under this program's names (None for those that are dropped or unknown), and all that is
-    wrong.
+    """Return what each column holds, and all problems of the header.
 
-    `holds` says what the table may have columns of; columns may be given that the header does not have.
+    Args:
+        names: the names of the columns in the table.
+        options: how the table is read.
+        holds: tells whether the table may have a column of a meaning.
+        given_besides: what the table says without a column.
+
+    Returns:
+        By column its meaning, "" without a name, None if it is dropped or unknown; and the refusals.
     """
-    folded = options.named
+    folded = options.meanings_by_name
     header: Header = [folded.get(name.casefold(), name.casefold()) for name in names]
     header = [None if name and not ours else ours for name, ours in zip(names, header, strict=True)]
-    there = {name.casefold() for name in names}
-    problems = [_no_such_column(theirs, names) for theirs in options.renamed if theirs.casefold() not in there]
-    odd = {name: ours for name, ours in zip(names, header, strict=True) if ours and not holds(ours)}
+    folded_names = {name.casefold() for name in names}
+    problems = [_explain_missing_name(name, names) for name in options.renamed if name.casefold() not in folded_names]
+    misplaced = {name: ours for name, ours in zip(names, header, strict=True) if ours and not holds(ours)}
     sources = {theirs.casefold(): f"the profile {options.profile}" for theirs in options.columns if options.profile}
     sources |= {theirs.casefold(): "--map" for theirs in options.renamed}
     problems += [
-        _misplaced_column(sources[name.casefold()], name, ours, holds)
-        for name, ours in odd.items()
+        _explain_misplaced_column(sources[name.casefold()], name, ours, holds)
+        for name, ours in misplaced.items()
         if name.casefold() in sources
     ]
-    unknown = [name for name in odd if name.casefold() not in sources]
-    header = [None if name in odd else ours for name, ours in zip(names, header, strict=True)]
+    unknown = [name for name in misplaced if name.casefold() not in sources]
+    header = [None if name in misplaced else ours for name, ours in zip(names, header, strict=True)]
     given = [name for name in header if name]
-    # 1st and 1th would be the same place
-    places = {name: match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))}
-    kinds = [places.get(name, name) for name in given]
-    twice = dict.fromkeys(name for name, kind in zip(given, kinds, strict=True) if kinds.count(kind) > 1)
-    problems += [_column_twice(ours, names, header) for ours in twice]
-    wide = bool(places)
-    if wide and (of_rows := [name for name in given if name in PLAYER_COLUMNS]):
-        listed = ", ".join(map(quote, of_rows))
-        message = (
-            f"columns of one row per player do not go with 1st, 2nd ..., which belong to one row per game: {listed}"
-        )
-        problems.append(Refused("unknown-column", message))
-    said = {*given, *options.fixed} - {"game_id"}
-    # of a recorded game, it may say only what is not about players
-    has_players = options.needed == NEEDED or not said or not said.isdisjoint(PLAYER_COLUMNS)
-    needed = (*options.needed, *(("player",) if has_players and not wide else ()))
+    has_places = any(map(is_place, given))
+    problems += _find_contradictions(names, header)
+    known = {*given, *options.fixed} - {"game_id"}
+    # a table about recorded games may have no columns about players
+    has_players = options.needed == NEEDED or not known or not known.isdisjoint(PLAYER_COLUMNS)
+    needed = (*options.needed, *(("player",) if has_players and not has_places else ()))
     given_besides = (*given_besides, *(["game"] if options.only_game else []))
     absent = [name for name in needed if name not in (*given, *options.fixed, *given_besides)]
     # a single unknown column is probably the missing one
-    is_it = len(unknown) == len(absent) == 1
-    if unknown and not is_it:
+    is_missing_one = len(unknown) == len(absent) == 1
+    if unknown and not is_missing_one:
         message = (
             f"not known: {', '.join(map(quote, unknown))}; rename a column with --map '{unknown[0]}=OURS'"
-            f"{_how_to_drop(unknown)} (known: {column_words(holds)})"
+            f"{_advise_dropping(unknown)} (known: {list_column_words(holds)})"
         )
         problems.append(Refused("unknown-column", message))
     if absent:
         numbered = next((theirs for theirs, ours in zip(names, header, strict=True) if ours == "game_id"), "game_id")
-        problems.append(_no_columns(absent, options.games, numbered, unknown[0] if is_it else None))
+        problems.append(
+            _explain_missing_columns(absent, options.games, numbered, unknown[0] if is_missing_one else None)
+        )
     return header, problems
 
 
-def _no_columns(absent: Sequence[str], games: Sequence[str], numbered: str, unknown: str | None) -> Refused:
-    """Return the refusal of a table that does not say something of its games.
+def _find_contradictions(names: Sequence[str], header: Header) -> Iterator[Refused]:
+    """Yield the refusals of columns that hold the same, and of columns of players beside columns of places."""
+    given = [meaning for meaning in header if meaning]
+    # 1st and 1th would be the same place
+    places = {name: match.group(1) for name in given if (match := _ORDINAL.fullmatch(name))}
+    meanings = [places.get(name, name) for name in given]
+    twice = dict.fromkeys(name for name, meaning in zip(given, meanings, strict=True) if meanings.count(meaning) > 1)
+    yield from (_explain_repeated_column(meaning, names, header) for meaning in twice)
+    if places and (of_players := [name for name in given if name in PLAYER_COLUMNS]):
+        listed = ", ".join(map(quote, of_players))
+        message = "columns of one row per player do not go with 1st, 2nd ..., which belong to one row per game"
+        yield Refused("unknown-column", f"{message}: {listed}")
 
-    `games` are those that rulesets score, `numbered` is the column that is read as the number of a game, and `unknown`
-    one that may be the missing one.
+
+def _explain_missing_columns(
+    absent: Sequence[str], games: Sequence[str], numbered: str, unknown: str | None
+) -> Refused:
+    """Return the refusal of a table without some columns.
+
+    `games` are those that rulesets score, `numbered` is the column read as the game's id, and `unknown` an unknown
+    column that may be the missing one.
     """
     another = "for another game first: ratings rules publish --shipped elo --game NAME"
     known = f" (rulesets here score {', '.join(games)}; {another})" if games else ""
@@ -222,7 +251,7 @@ def _no_columns(absent: Sequence[str], games: Sequence[str], numbered: str, unkn
     rename = f"rename yours with --map THEIRS={absent[0]}"
     if unknown is not None:
         listed += f", and {quote(unknown)} is not known"
-        rename = f"if it is that one, rename it with --map '{unknown}={absent[0]}'{_how_to_drop([unknown])}"
+        rename = f"if it is that one, rename it with --map '{unknown}={absent[0]}'{_advise_dropping([unknown])}"
     message = f"there {listed}; {rename}{fixed}"
     if "game_id" in absent:
         message += "; game_id is the game's own number or name, different for each game: number the rows"
@@ -231,7 +260,7 @@ def _no_columns(absent: Sequence[str], games: Sequence[str], numbered: str, unkn
     return Refused("missing-column", message)
 
 
-def _column_twice(ours: str, names: Sequence[str], header: Header) -> Refused:
+def _explain_repeated_column(ours: str, names: Sequence[str], header: Header) -> Refused:
     """Return the refusal of two columns that hold the same."""
     theirs = [name for name, meaning in zip(names, header, strict=True) if meaning == ours]
     message = f"two columns are called {quote(ours)}"
@@ -242,30 +271,30 @@ def _column_twice(ours: str, names: Sequence[str], header: Header) -> Refused:
     return Refused("column-twice", message)
 
 
-def _no_such_column(theirs: str, names: Sequence[str]) -> Refused:
-    """Return the refusal of a column that --map names and that the table does not have."""
-    listed = ", ".join(quote(name) for name in names if name)
-    message = f"left of the =, {quote(theirs)} is no column of the table{did_you_mean(theirs, filter(None, names))}"
+def _explain_missing_name(name: str, names: Sequence[str]) -> Refused:
+    """Return the refusal of --map for a name that is none of the table's columns."""
+    listed = ", ".join(quote(column) for column in names if column)
+    message = f"left of the =, {quote(name)} is no column of the table{did_you_mean(name, filter(None, names))}"
     return Refused("missing-column", f"--map: {message} (columns: {listed})")
 
 
-def _misplaced_column(where: str, name: str, ours: str, holds: Callable[[str], bool]) -> Refused:
-    """Return the refusal of a word that means something, but nothing that the table's layout has."""
+def _explain_misplaced_column(where: str, name: str, ours: str, holds: Callable[[str], bool]) -> Refused:
+    """Return the refusal of a meaning that the table's layout does not hold; `where` names the option or profile."""
     word = next((word for word, meaning in _WORDS.items() if meaning == ours), ours)
     ours = re.split(" to |,", word)[0]
     message = f"right of the =, {quote(ours)} is nothing that a table of this layout holds"
-    return Refused("unknown-column", f"{where}: '{name}={ours}': {message} (known: {column_words(holds)})")
+    return Refused("unknown-column", f"{where}: '{name}={ours}': {message} (known: {list_column_words(holds)})")
 
 
 def is_of_result(name: str) -> bool:
-    """Tell whether the name of a column says that it holds who played, or how it ended."""
+    """Tell whether a column's name says that it holds players or results."""
     return _OF_RESULT.search(name) is not None
 
 
-def _how_to_drop(unknown: Sequence[str]) -> str:
-    """Return how a column that is not known is dropped, unless games would then lack players or results.
+def _advise_dropping(unknown: Sequence[str]) -> str:
+    """Return how to drop an unknown column, or not to if all of them seem to hold players or results.
 
-    >>> _how_to_drop(["Player 3", "Fee"]), _how_to_drop(["Spieler 7"])
+    >>> _advise_dropping(["Player 3", "Fee"]), _advise_dropping(["Spieler 7"])
     (", drop one that holds no player and no result with --map 'Fee='", '; without it games would be wrong, so do not \
 drop it')
     """
@@ -277,10 +306,10 @@ drop it')
     return f", drop one that holds no player and no result with --map '{name}='"
 
 
-def place_text(text: str) -> str:
-    """Return a place without what marks it as one.
+def strip_place_mark(text: str) -> str:
+    """Strip the mark of an ordinal number from a place.
 
-    >>> [place_text(text) for text in ("1.", "2nd", "3er", "1º", "4", "last")]
+    >>> [strip_place_mark(text) for text in ("1.", "2nd", "3er", "1º", "4", "last")]
     ['1', '2', '3', '1', '4', 'last']
     """
     match = _PLACE.fullmatch(text)
@@ -288,23 +317,23 @@ def place_text(text: str) -> str:
 
 
 def is_place(name: str) -> bool:
-    """Tell whether a column is called for the place of those in it, such as 1st."""
+    """Tell whether a column is named after a place, such as 1st."""
     return _ORDINAL.fullmatch(name) is not None
 
 
 def is_number(name: str) -> bool:
-    """Tell whether a column is called for a custom number, such as numbers.length."""
+    """Tell whether a column is named after a custom number, such as numbers.length."""
     return _NUMBER.fullmatch(name) is not None
 
 
-def only_game_told(header: Collection[str | None], options: TableOptions) -> tuple[str, ...]:
-    """Return the sentence that says which game all games are of, where neither the table nor an option says it."""
-    is_said = options.only_game is None or options.profile is not None or "game" in (*header, *options.fixed)
-    return () if is_said else (f"all games are {options.only_game}, the only game that rulesets here score",)
+def describe_only_game(header: Collection[str | None], options: TableOptions) -> tuple[str, ...]:
+    """Return the sentence that names the game of all rows, if neither the table nor an option names it."""
+    is_named = options.only_game is None or options.profile is not None or "game" in (*header, *options.fixed)
+    return () if is_named else (f"all games are {options.only_game}, the only game that rulesets here score",)
 
 
-def header_columns(header: Header) -> CsvColumns:
-    """Return the columns that a header names; custom numbers belong to players where each has a row."""
+def group_columns(header: Header) -> CsvColumns:
+    """Group the columns of a header; custom numbers are about players if each player has a row."""
     game, player = (tuple(name for name in names if name in header) for names in (GAME_COLUMNS, PLAYER_COLUMNS))
     numbers = tuple(name for name in header if name and is_number(name))
     game, player = (game, player + numbers) if "player" in player else (game + numbers, player)
@@ -312,25 +341,28 @@ def header_columns(header: Header) -> CsvColumns:
     return CsvColumns(game, player, {name: int(match.group(1)) for name, match in matches.items() if match})
 
 
-def not_utf8(text: str) -> bool:
-    """Tell whether a text, read with `surrogateescape`, is not UTF-8."""
+def has_invalid_utf8(text: str) -> bool:
+    """Tell whether a text that was read with `surrogateescape` has bytes that are not UTF-8."""
     return any("\udc80" <= character <= "\udcff" for character in text)
 
 
-def told_not_utf8(text: str, right: str = "save the file as UTF-8, or name its encoding with --encoding") -> str:
-    """Return what is said of a text, read with `surrogateescape`, that is not UTF-8."""
+def describe_invalid_utf8(
+    text: str, remedy: str = "save the file as UTF-8, or name its encoding with --encoding"
+) -> str:
+    """Return a message about a text that is not UTF-8; it was read with `surrogateescape`."""
     byte = next(ord(character) - 0xDC00 for character in text if "\udc80" <= character <= "\udcff")
-    return f"{quote(legible(text))} is not UTF-8 (byte 0x{byte:02X}); {right}"
+    return f"{quote(make_legible(text))} is not UTF-8 (byte 0x{byte:02X}); {remedy}"
 
 
-def legible(text: str) -> str:
-    """Return a text read with `surrogateescape`, with a question mark for each byte that is not UTF-8."""
+def make_legible(text: str) -> str:
+    """Replace the bytes that are not UTF-8 in a text read with `surrogateescape` by question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
 def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[str, Any]:
-    """Return the event of a game without its participants, and without a time if it need not have one. Raises
-    `Refused`.
+    """Return the event of a game without participants, and without a time if the options need none.
+
+    Raises `Refused` (missing-member, and as `read_members` does).
     """
     members = {name: cells[name] for name in columns.game if name in cells} | options.fixed
     for needed in ("game_id", "occurred_at"):
@@ -339,12 +371,12 @@ def read_game(cells: Cells, columns: CsvColumns, options: TableOptions) -> dict[
     if options.only_game:
         members.setdefault("game", options.only_game)
     at = members.pop("occurred_at", None)
-    dated = {} if at is None else {"occurred_at": instant_text(at, options.zone)}
+    dated = {} if at is None else {"occurred_at": normalise_instant(at, options.zone)}
     return {"type": "game.recorded", **dated, "data": read_members(members)}
 
 
 def read_members(cells: Mapping[str, str]) -> dict[str, Any]:
-    """Return the members of a game or a player in some cells, by column. Raises `Refused`."""
+    """Return the members of a game or a player, given cells by column. Raises `Refused` as `read_value` does."""
     members: dict[str, Any] = dict(cells)
     for name in _converted_columns(tuple(cells)):
         if name in READ_COLUMNS:
@@ -358,13 +390,13 @@ def read_members(cells: Mapping[str, str]) -> dict[str, Any]:
 
 @lru_cache(maxsize=1_024)
 def _converted_columns(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns among these whose cells are more than text; rows of one table have few different sets."""
+    """Return the columns whose cells are more than text; the rows of a table have few different sets of columns."""
     return tuple(name for name in names if name in READ_COLUMNS or name.startswith((NUMBERS, EXTRA)))
 
 
-def instant_text(text: str, zone: str | None) -> str:
-    """Return a time as an event has it. Raises `Refused` if a time without an offset is none in that zone."""
-    # with Z, no zone matters; whether the time is valid is checked when the event is read
+def normalise_instant(text: str, zone: str | None) -> str:
+    """Return a time in UTC as events have it. Raises `Refused` if a time without an offset is invalid in the zone."""
+    # a time with Z needs no zone, and is validated with its event
     return text if text.endswith("Z") else _local_instant(text, zone)
 
 
@@ -375,12 +407,15 @@ def _local_instant(text: str, zone: str | None) -> str:
 
 @lru_cache(maxsize=1_024)
 def read_value(name: str, text: str) -> Any:
-    """Return the number or truth value in a cell of one of the `READ_COLUMNS`. Raises `Refused`."""
+    """Return the number or truth value in a cell of one of the `READ_COLUMNS`.
+
+    Raises `Refused` (bad-value, not-an-integer, integer-too-large, bad-decimal).
+    """
     if name in BOOLEAN_COLUMNS:
         if text.casefold() not in _BOOLEANS:
             raise Refused("bad-value", f"{name}: {quote(text)} is neither true nor false")
         return _BOOLEANS[text.casefold()]
-    text = place_text(text) if name == "place" else text
+    text = strip_place_mark(text) if name == "place" else text
     whole = _WHOLE.fullmatch(text)
     is_whole = name in INTEGER_COLUMNS or name.startswith(NUMBERS)
     if is_whole and not whole:
@@ -396,19 +431,19 @@ def read_value(name: str, text: str) -> Any:
     return text
 
 
-COMMA_DELIMITERS = (";", "\t")  # with which a comma in a score is a decimal one
+COMMA_DELIMITERS = (";", "\t")  # with these, a comma in a score is a decimal comma
 _COMMA = re.compile(r"-?\d+,\d+", re.ASCII)
-# a whole number with its thousands apart, or a fraction: the number alone does not say which
+# a whole number with separated thousands, or a fraction: both readings are possible
 _THOUSANDS = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|[1-9]\d{0,2}(?:\.\d{3})+)", re.ASCII)
 
 
 def is_doubtful(text: str) -> bool:
-    """Tell whether a text may be a whole number with its thousands apart, or a fraction."""
+    """Tell whether a text may be a whole number with separated thousands, or a fraction."""
     return _THOUSANDS.fullmatch(text) is not None
 
 
-def with_point(name: str, text: str) -> str:
-    """Return a number in a column with a decimal point in the place of a comma. Raises `Refused` (bad-decimal)."""
+def convert_decimal_comma(name: str, text: str) -> str:
+    """Return a number of a column with a decimal point for a comma. Raises `Refused` (bad-decimal) if doubtful."""
     if is_doubtful(text):
         whole, *parts = text.replace(",", ".").split(".")
         digits = parts[0].rstrip("0") or "0"
@@ -420,7 +455,7 @@ def with_point(name: str, text: str) -> str:
 
 PUT_RIGHT = "; put it right in a spreadsheet program"
 # English, German, French, Spanish, Italian, Dutch, Polish, Portuguese, the Nordic languages
-_WRITTEN = """#NULL! #DIV/0! #VALUE! #REF! #NAME? #NUM! #N/A #SPILL! #CALC! #ERROR! #GETTING_DATA
+_ERROR_TEXTS = """#NULL! #DIV/0! #VALUE! #REF! #NAME? #NUM! #N/A #SPILL! #CALC! #ERROR! #GETTING_DATA
     #WERT! #BEZUG! #ZAHL! #NV #ÜBERLAUF! #KALK!
     #NUL! #VALEUR! #NOM? #NOMBRE! #PROPAGATION!
     #¡NULO! #¡DIV/0! #¡VALOR! #¡REF! #¿NOMBRE? #¡NUM! #NULO! #VALOR! #NOMBRE? #N/D #¡DESBORDAMIENTO! #DESBORDAMIENTO!
@@ -430,29 +465,29 @@ _WRITTEN = """#NULL! #DIV/0! #VALUE! #REF! #NAME? #NUM! #N/A #SPILL! #CALC! #ERR
     #NÚM! #DESPEJAR! #DESPEJO!
     #SKÄRNING! #DIVISION/0! #VÄRDEFEL! #REFERENS! #NAMN? #OGILTIGT! #SAKNAS! #VÆRDI! #REFERENCE! #NAVN? #I/T
     #VERDI! #TYHJÄ! #JAKO/0! #ARVO! #VIITTAUS! #NIMI? #LUKU! #PUUTTUU!"""
-ERRORS = frozenset(_WRITTEN.split())
-_NUMBERED = re.compile(r"Err:\d{3}", re.ASCII)
+ERRORS = frozenset(_ERROR_TEXTS.split())
+_NUMBERED_ERROR = re.compile(r"Err:\d{3}", re.ASCII)
 
 
 def may_hold_errors(text: str) -> bool:
-    """Tell whether there may be errors in cells, given all of their text."""
+    """Tell whether cells may have errors, given all of their text."""
     return "#" in text or "Err:" in text
 
 
-def error_told(text: str) -> str | None:
-    """Return what is said of a cell that has an error for its text; of any other nothing.
+def describe_cell_error(text: str) -> str | None:
+    """Return a message about a cell whose text is an error; None for any other text.
 
-    >>> error_told("#BEZUG!"), error_told("#1")
+    >>> describe_cell_error("#BEZUG!"), describe_cell_error("#1")
     ('the error #BEZUG!; put it right in a spreadsheet program', None)
     """
-    return f"the error {text}{PUT_RIGHT}" if text in ERRORS or _NUMBERED.fullmatch(text) else None
+    return f"the error {text}{PUT_RIGHT}" if text in ERRORS or _NUMBERED_ERROR.fullmatch(text) else None
 
 
-def column_letters(column: int) -> str:
-    """Return what spreadsheets call a column, from 0: A, B ... Z, AA ..."""
-    found = ""
+def write_column_letters(column: int) -> str:
+    """Return the letters of a column, counted from 0, in a spreadsheet: A, B ... Z, AA ..."""
+    letters = ""
     column += 1
     while column:
         column, rest = divmod(column - 1, 26)
-        found = chr(65 + rest) + found
-    return found
+        letters = chr(65 + rest) + letters
+    return letters

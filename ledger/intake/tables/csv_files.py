@@ -1,7 +1,7 @@
-"""Tables in CSV: lines are split into rows of cells.
+"""Tables in CSV: their encoding, and their lines split into rows of cells.
 
-Excel saves CSV as Windows-1252 in Western Europe. A file is taken for that only if it is not UTF-8 and all of its other
-characters are letters and marks that people there use; anything else has to be named.
+Excel saves CSV as Windows-1252 in Western Europe. A file is read so only if it is not UTF-8 and all of its characters
+are letters and marks in use there; any other encoding has to be named with --encoding.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ratings_ledger.ledger.intake.tables.columns import (
     Cells,
     Header,
     TableOptions,
-    header_columns,
-    not_utf8,
-    only_game_told,
+    describe_invalid_utf8,
+    describe_only_game,
+    group_columns,
+    has_invalid_utf8,
     resolve_columns,
     split_header,
-    told_not_utf8,
 )
 from ratings_ledger.ledger.intake.tables.dates import is_other_date
 from ratings_ledger.ledger.intake.tables.layouts.places import PLACES
@@ -43,58 +43,58 @@ from ratings_ledger.ledger.intake.tables.recognition import (
     recognise_games,
 )
 from ratings_ledger.ledger.intake.tables.table_games import (
-    Found,
-    cells_of,
-    games_of_rows,
+    ReadGame,
+    blank_dashes,
+    find_name_columns,
     has_dashes,
-    name_columns,
     plain_cells,
-    without_dashes,
+    read_row_cells,
+    read_row_games,
 )
 from ratings_ledger.ledger.rejections import Refused
 
-# so much of a file is looked at; what is longer is UTF-8, or has its encoding named
-LOOKED_BYTES, RECODED_BYTES_MAX = 4 << 20, 100_000_000
-MARKS = (b"\xff\xfe", b"\xfe\xff")  # how UTF-16 begins
+# The encoding is recognised in this many bytes at the start. Longer files are UTF-8, or their encoding is named.
+START_BYTES, RECODED_BYTES_MAX = 4 << 20, 100_000_000
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 UTF8, WESTERN = "utf-8", "cp1252"
 _WESTERN = re.compile(r"[\x00-\x7fÀ-ÖØ-öø-þŒœŠšŽžŸ€‚„“”‘’‹›«»–—…·°ºª½¼¾²³§´`\xa0¡¿]*")
 _UTF8 = re.compile(rb"[\xc3-\xf4][\x80-\xbf]")
-_ODD_WORD = re.compile(r"[^\W\d_]{0,30}[^\x00-\x7f][^\W\d_]{0,30}")
+_NON_ASCII_WORD = re.compile(r"[^\W\d_]{0,30}[^\x00-\x7f][^\W\d_]{0,30}")
 
 
-def as_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str, str]:
-    """Return a file as UTF-8, with line feeds; its encoding, and a sentence that says so if it was taken for another
-    one.
+def convert_to_utf8(file: IO[bytes], encoding: str | None) -> tuple[IO[bytes], str, str]:
+    """Convert a file to UTF-8 with line feeds.
 
-    What is UTF-8 but for some bytes stays as it is, so that the lines with those can be named. Raises `Refused`.
+    Returns the converted file, its encoding, and a sentence about it if it was recognised and is not UTF-8. A UTF-8
+    file with some invalid bytes is not converted, so that its invalid lines can be named. Raises `Refused` (bad-utf8).
     """
-    head = file.read(LOOKED_BYTES)
-    if encoding is None and head.startswith(MARKS):
+    start = file.read(START_BYTES)
+    if encoding is None and start.startswith(UTF16_MARKS):
         encoding = "utf-16"
     if encoding is not None:
-        return _lines(_decoded(head + file.read(RECODED_BYTES_MAX), encoding).encode()), encoding, ""
-    if len(head) == LOOKED_BYTES:
-        start = io.BytesIO(head)
-        return io.BufferedReader(Pieces(lambda size: start.read(size) or file.read(size)), 1 << 18), UTF8, ""
+        return _end_lines_with_feeds(_decode(start + file.read(RECODED_BYTES_MAX), encoding).encode()), encoding, ""
+    if len(start) == START_BYTES:
+        first = io.BytesIO(start)
+        return io.BufferedReader(PieceReader(lambda size: first.read(size) or file.read(size)), 1 << 18), UTF8, ""
     try:
-        head.decode()
+        start.decode()
     except UnicodeDecodeError:
-        if (text := _western(head)) is not None:
-            odd = ", ".join(dict.fromkeys(one[0] for one in islice(_ODD_WORD.finditer(text), 3)))
-            message = f"read as {WESTERN} (Western Europe), such as {odd}; --encoding names another"
-            return _lines(text.encode()), WESTERN, message
-    return _lines(head), UTF8, ""
+        if (text := _decode_western(start)) is not None:
+            examples = ", ".join(dict.fromkeys(word[0] for word in islice(_NON_ASCII_WORD.finditer(text), 3)))
+            message = f"read as {WESTERN} (Western Europe), such as {examples}; --encoding names another"
+            return _end_lines_with_feeds(text.encode()), WESTERN, message
+    return _end_lines_with_feeds(start), UTF8, ""
 
 
-def _lines(content: bytes) -> IO[bytes]:
-    """Return a content whose lines end with line feeds, not with carriage returns alone, as old Macs write them."""
+def _end_lines_with_feeds(content: bytes) -> IO[bytes]:
+    """Return a file of the content with line feeds for the carriage returns of old Macs."""
     if b"\r" in content.replace(b"\r\n", b""):
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return io.BytesIO(content)
 
 
-def _decoded(raw: bytes, encoding: str) -> str:
-    """Raises `Refused` (bad-utf8)."""
+def _decode(raw: bytes, encoding: str) -> str:
+    """Decode a file in a named encoding. Raises `Refused` (bad-utf8), with the line, if it has another one."""
     if len(raw) > RECODED_BYTES_MAX:
         raise Refused("bad-utf8", f"a file of more than {RECODED_BYTES_MAX:,} bytes has to be UTF-8")
     try:
@@ -105,8 +105,8 @@ def _decoded(raw: bytes, encoding: str) -> str:
         raise Refused("bad-utf8", message, line) from None
 
 
-def _western(raw: bytes) -> str | None:
-    """Return the text, if all of it is as people in Western Europe write, and no character of it was UTF-8."""
+def _decode_western(raw: bytes) -> str | None:
+    """Decode a file as Windows-1252, or return None if it has a UTF-8 character or one unusual in Western Europe."""
     if _UTF8.search(raw):
         return None
     try:
@@ -116,93 +116,95 @@ def _western(raw: bytes) -> str | None:
     return text if _WESTERN.fullmatch(text) else None
 
 
-class Pieces(io.RawIOBase):
-    """A file whose pieces are given by a function of their size at the most."""
+class PieceReader(io.RawIOBase):
+    """A readable file whose content comes from a function, which returns at most a given number of bytes."""
 
-    def __init__(self, piece: Callable[[int], bytes]) -> None:
-        self._piece = piece
+    def __init__(self, read_piece: Callable[[int], bytes]) -> None:
+        self._read_piece = read_piece
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True, as the interface of files requires."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer as far as the next piece does; the number of bytes, 0 at the end."""
-        found = self._piece(len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
+        """Copy the next piece into a buffer; return its number of bytes, 0 at the end."""
+        piece = self._read_piece(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
 
 
 BLANK_LINES_MAX = 100_000
 ROWS_AT_ONCE = 64
-RECOGNISED_LINES = 1_000  # from which the delimiter is taken
-CELL_TOO_LONG = f"a cell has more than {csv.field_size_limit():,} characters, perhaps for want of a quotation mark"
+RECOGNISED_LINES = 1_000  # the delimiter is recognised in these
+CELL_TOO_LONG = f"a cell has more than {csv.field_size_limit():,} characters; is a quotation mark missing?"
 
 
-def table_events(
+def read_csv_table(
     file: IO[bytes], options: TableOptions, line_bytes_max: int
-) -> Iterator[Found | TableRead | TableOptions | str]:
-    """(line, event or refusal, the rows as read, game id if put together from rows) for every game in a CSV file.
+) -> Iterator[ReadGame | TableRead | TableOptions | str]:
+    """Yield how a CSV file is read, then its games, with sentences for the user in between.
 
-    A table that has not the usual form is taken for what it is. How it is read comes first, and if that is known only
-    in the end, once more; sentences say what else matters.
+    A table in the usual form is read row by row; any other is recognised as a whole. How the file is read comes again
+    at the end if blank lines were left out.
     """
-    head, full, number = list[str](), 0, 1
+    head, filled, number = list[str](), 0, 1
     try:
-        file, encoding, message = as_utf8(file, options.encoding)
-        lines = _text_lines(file, line_bytes_max)
+        file, encoding, message = convert_to_utf8(file, options.encoding)
+        lines = _decode_lines(file, line_bytes_max)
         # the header and the first row
-        while full < 2 and (line := next(lines, None)) is not None:
+        while filled < 2 and (line := next(lines, None)) is not None:
             head.append(line)
-            full += not line.isspace()
-        at = next((at for at, line in enumerate(head) if line.strip()), None)
-        if at is None:
+            filled += not line.isspace()
+        blank_lines = next((index for index, line in enumerate(head) if line.strip()), None)
+        if blank_lines is None:
             return
-        number = at + 1
-        delimiter, names = split_header(head[at])
+        number = blank_lines + 1
+        delimiter, names = split_header(head[blank_lines])
     except Refused as problem:
         yield problem.line or number, problem, None, None
         return
     sentences: tuple[str, ...] = (message,) if message else ()
     header, problems = resolve_columns(names, options)
-    # which known ids are not taken apart is told of recognised tables
-    has_whole = any(joint in name for joint in options.partners for name in options.whole)
-    if (
-        problems
-        or has_whole
-        or options.layout
-        or options.dates
-        or not _has_usual_dates(head[at + 1 :], delimiter, header)
-    ):
-        yield from _recognised(chain(head, lines), options, encoding, sentences)
+    if problems or _needs_recognition(options) or not _has_usual_dates(head[number:], delimiter, header):
+        yield from _recognise_table(chain(head, lines), options, encoding, sentences)
         return
-    columns = header_columns(header)
-    sentences = (*sentences, *only_game_told(header, options))
+    columns = group_columns(header)
+    sentences = (*sentences, *describe_only_game(header, options))
     used = {name: ours for name, ours in zip(names, header, strict=True) if ours}
     replaced = {ours: name for name, ours in used.items() if ours in options.fixed}
     layout = PLACES if columns.places else ROWS
     read = TableRead(
-        layout.name, {name: ours for name, ours in used.items() if ours not in replaced},
-        number, blank=at, dropped=tuple(name for name, ours in zip(names, header, strict=True) if ours is None),
-        delimiter=delimiter, encoding=encoding, told=sentences,
-    )  # fmt: skip
+        layout.name,
+        {name: ours for name, ours in used.items() if ours not in replaced},
+        number,
+        blank=blank_lines,
+        dropped=tuple(name for name, ours in zip(names, header, strict=True) if ours is None),
+        delimiter=delimiter,
+        encoding=encoding,
+        told=sentences,
+    )
     yield read
     if options.found is not None:
         options.found(columns)
-    blank = [at]
-    found = _usual_games(chain(head[at + 1 :], lines), at + 2, delimiter, header, options, blank)
-    texts: dict[str, dict[str, None]] = {ours: {} for ours in replaced}
-    yield from _noting(found, texts) if texts else found
-    if blank != [at]:
+    blank = [blank_lines]
+    rows = _read_rows(chain(head[number:], lines), delimiter, header, number + 1, partial(blank.append, 1))
+    games = read_row_games(rows, group_columns(header), options)
+    replaced_texts: dict[str, dict[str, None]] = {ours: {} for ours in replaced}
+    yield from _collect_texts(games, replaced_texts) if replaced_texts else games
+    if blank != [blank_lines]:
         yield read._replace(blank=sum(blank), told=())
-    for ours, seen in texts.items():
-        if seen:
-            yield describe_replaced_column(replaced[ours], seen, ours, options.fixed[ours])
+    for ours, texts in replaced_texts.items():
+        if texts:
+            yield describe_replaced_column(replaced[ours], texts, ours, options.fixed[ours])
 
 
 class SimpleTable(NamedTuple):
-    """A table of anything but games: its columns without capitals, with their line; the cells of its rows that are not
-    empty, with theirs; and what separates cells.
+    """A table of anything but games.
+
+    line:      the line of its header
+    header:    the names of its columns in lower case
+    rows:      the non-empty cells of each row by column, with the row's line
+    delimiter: the separator of cells
     """
 
     line: int
@@ -211,58 +213,56 @@ class SimpleTable(NamedTuple):
     delimiter: str
 
 
-def simple_table(file: IO[bytes], line_bytes_max: int) -> SimpleTable | None:
-    """Return a table of anything but games, encoded and delimited as those of games may be; None for one without a
-    header.
+def parse_simple_table(file: IO[bytes], line_bytes_max: int) -> SimpleTable | None:
+    """Parse a table of anything but games, in any encoding and with any delimiter of tables of games.
 
-    Raises `Refused`, with the line, for the first thing that is wrong with it.
+    Returns None for an empty file. Raises `Refused`, with the line, for the first problem.
     """
-    lines = _utf8_lines(_text_lines(as_utf8(file, None)[0], line_bytes_max))
-    at, text = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), (0, ""))
-    if not at:
+    lines = _require_utf8(_decode_lines(convert_to_utf8(file, None)[0], line_bytes_max))
+    header_line, text = next(((number, line) for number, line in enumerate(lines, 1) if line.strip()), (0, ""))
+    if not header_line:
         return None
     try:
         delimiter, names = split_header(text)
     except Refused as problem:
-        raise Refused(problem.code, problem.message, at) from None
+        raise Refused(problem.code, problem.message, header_line) from None
     header: Header = [name.casefold() for name in names]
     rows = list[tuple[int, Cells]]()
-    for line, cells in _rows(lines, delimiter, header, at + 1, lambda: None):
+    for line, cells in _read_rows(lines, delimiter, header, header_line + 1, lambda: None):
         if isinstance(cells, Refused):
             raise Refused(cells.code, cells.message, line)
         rows.append((line, cells))
-    return SimpleTable(at, [*map(str, header)], rows, delimiter)
+    return SimpleTable(header_line, [*map(str, header)], rows, delimiter)
 
 
-def _utf8_lines(lines: Iterator[str]) -> Iterator[str]:
-    """Lines that are UTF-8. Raises `Refused` (bad-utf8) at the first that is not."""
+def _require_utf8(lines: Iterator[str]) -> Iterator[str]:
+    """Yield lines of UTF-8. Raises `Refused` (bad-utf8), with the line, at the first with invalid bytes."""
     for number, line in enumerate(lines, 1):
-        if not_utf8(line):
-            raise Refused("bad-utf8", told_not_utf8(line.strip(), "save the file as UTF-8"), number)
+        if has_invalid_utf8(line):
+            raise Refused("bad-utf8", describe_invalid_utf8(line.strip(), "save the file as UTF-8"), number)
         yield line
 
 
-def _usual_games(
-    lines: Iterator[str], first: int, delimiter: str, header: Header, options: TableOptions, blank: list[int]
-) -> Iterator[Found]:
-    """Return the games of the lines after a header; for a line that is blank a 1 is added to `blank`."""
-    rows = _rows(lines, delimiter, header, first, partial(blank.append, 1))
-    return games_of_rows(rows, header_columns(header), options)
-
-
-def _noting(found: Iterator[Found], texts: dict[str, dict[str, None]]) -> Iterator[Found]:
-    """Some games; by column, what their rows have there is kept in `texts`, as far as it will be told."""
-    for one in found:
-        rows = one[2]
+def _collect_texts(games: Iterator[ReadGame], texts_by_column: dict[str, dict[str, None]]) -> Iterator[ReadGame]:
+    """Yield games, and collect the distinct texts of their rows in some columns, as many as are shown."""
+    for game in games:
+        rows = game[2]
         for row in rows if isinstance(rows, list) else [rows or {}]:
-            for ours, seen in texts.items():
-                if len(seen) <= LISTED_MAX and (text := row.get(ours)):
-                    seen[text] = None
-        yield one
+            for ours, texts in texts_by_column.items():
+                if len(texts) <= LISTED_MAX and (text := row.get(ours)):
+                    texts[text] = None
+        yield game
+
+
+def _needs_recognition(options: TableOptions) -> bool:
+    """Tell whether options demand that a table in the usual form is recognised as a whole, too."""
+    # only the recognition of tables reports known ids that contain a separator
+    has_whole_ids = any(separator in name for separator in options.partners for name in options.whole)
+    return bool(has_whole_ids or options.layout or options.dates)
 
 
 def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
-    """Tell whether the date of the first row, if it has one, is not written as only spreadsheets write it."""
+    """Tell whether the first row has no date, or one that the usual form allows: not as spreadsheets write dates."""
     if not lines or "occurred_at" not in header:
         return True
     with suppress(csv.Error, IndexError):
@@ -271,25 +271,26 @@ def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
     return True
 
 
-def _recognised(
-    lines: Iterator[str], options: TableOptions, encoding: str, message: tuple[str, ...]
-) -> Iterator[Found | TableRead | TableOptions | str]:
-    """Yield the games of a table of any form, all of whose rows are held in memory if there is a header among the
-    first.
+def _recognise_table(
+    lines: Iterator[str], options: TableOptions, encoding: str, sentences: tuple[str, ...]
+) -> Iterator[ReadGame | TableRead | TableOptions | str]:
+    """Yield how a table of any form is read, then its games.
+
+    All rows are held in memory, unless the first rows contain no header.
     """
-    some, cells, blank, problem = list[str](), 0, 0, None
+    first_lines, cell_count, blank, problem = list[str](), 0, 0, None
     try:
         for line in islice(lines, RECOGNISED_LINES):
-            some.append(line)
-    except Refused as stopped:
-        lines = _refused_lines(stopped)
-    # that which most lines have, and most often
-    counts = {mark: [line.count(mark) for line in some] for mark in DELIMITERS}
+            first_lines.append(line)
+    except Refused as refused:
+        lines = _raise_when_read(refused)
+    # the delimiter that most lines have, and the most frequent of these
+    counts = {mark: [line.count(mark) for line in first_lines] for mark in DELIMITERS}
     delimiter = max(DELIMITERS, key=lambda mark: (sum(map(bool, counts[mark])), sum(counts[mark])))
-    table = Table([], delimiter=delimiter, encoding=encoding, told=message)
-    for number, row in _split_rows(chain(some, lines), delimiter, 1):
-        cells += len(row) if isinstance(row, list) else 0
-        if cells > CELLS_MAX:
+    table = Table([], delimiter=delimiter, encoding=encoding, told=sentences)
+    for number, row in _split_rows(chain(first_lines, lines), delimiter, 1):
+        cell_count += len(row) if isinstance(row, list) else 0
+        if cell_count > CELLS_MAX:
             row = Refused("bad-csv", f"such a table has at most {CELLS_MAX:,} cells; give it the usual form")
         if isinstance(row, Refused):
             problem = number, row, None, None
@@ -306,14 +307,15 @@ def _recognised(
         yield problem
 
 
-def _refused_lines(problem: Refused) -> Iterator[str]:
-    """Raise what is wrong with the next line when it is read."""
+def _raise_when_read(problem: Refused) -> Iterator[str]:
+    """Raise a refusal when the first line is read."""
     raise problem
     yield
 
 
-def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
-    mark, blank, number = "\ufeff", 0, 0
+def _decode_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
+    """Yield the lines of a UTF-8 file as text, invalid bytes as lone surrogates. Raises `Refused`, with the line."""
+    byte_order_mark, blank, number = "\ufeff", 0, 0
     while line := file.readline(line_bytes_max + 2):
         number += 1
         if len(line) > line_bytes_max:
@@ -322,19 +324,19 @@ def _text_lines(file: IO[bytes], line_bytes_max: int) -> Iterator[str]:
         blank += line.isspace()
         if blank > BLANK_LINES_MAX:
             raise Refused("too-many-blank-lines", f"more than {BLANK_LINES_MAX:,} lines are blank")
-        # anything that is not UTF-8 is kept as lone surrogates, so that the row with it can be named
-        text = line.decode("utf-8", "surrogateescape")
-        yield text.removeprefix(mark) if mark else text
-        mark = ""
+        text = line.decode("utf-8", "surrogateescape")  # so that a row with invalid bytes can be named
+        yield text.removeprefix(byte_order_mark) if byte_order_mark else text
+        byte_order_mark = ""
 
 
-def _rows(
-    lines: Iterator[str], delimiter: str, header: Header, first_line: int, skip: Callable[[], None]
+def _read_rows(
+    lines: Iterator[str], delimiter: str, header: Header, first_line: int, count_blank: Callable[[], None]
 ) -> Iterator[tuple[int, Cells | Refused]]:
-    """(line where the row begins, its non-empty cells by column), `skip` being called for a row without any; ends at a
-    row that cannot be split into cells.
+    """Yield the first line of each row and its non-empty cells by column; call `count_blank` for each blank row.
+
+    The last row yielded is the first that cannot be split into cells.
     """
-    named, has_commas = name_columns(header), delimiter in COMMA_DELIMITERS
+    named, has_commas = find_name_columns(header), delimiter in COMMA_DELIMITERS
     numbered_rows = _split_rows(lines, delimiter, first_line)
     while some := [*islice(numbered_rows, ROWS_AT_ONCE)]:
         for line, cells in _read_cells(some, header, named):
@@ -343,7 +345,7 @@ def _rows(
             if cells:
                 yield line, cells
             else:
-                skip()
+                count_blank()
 
 
 def _read_cells(
@@ -355,11 +357,11 @@ def _read_cells(
         yield from zip([line for line, _ in numbered_rows], plain, strict=True)
         return
     for line, row in numbered_rows:
-        yield line, row if isinstance(row, Refused) else cells_of(without_dashes(row, named), header)
+        yield line, row if isinstance(row, Refused) else read_row_cells(blank_dashes(row, named), header)
 
 
 def _split_rows(lines: Iterator[str], delimiter: str, first_line: int) -> Iterator[tuple[int, list[str] | Refused]]:
-    """(line where the row begins, its cells), as far as rows can be read and split; and why not further."""
+    """Yield the first line of each row and its cells, and at last why the rest cannot be read, if there is a rest."""
     reader, line = csv.reader(lines, delimiter=delimiter, strict=True), first_line
     try:
         for row in reader:

@@ -13,9 +13,9 @@ from itertools import zip_longest
 from ratings_ledger.ledger.intake.tables.columns import (
     GAME_COLUMNS,
     PLAYER_COLUMNS,
-    column_words,
     is_number,
     is_place,
+    list_column_words,
 )
 from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.validation.names import fold_name
@@ -196,7 +196,7 @@ def read_column(text: str) -> str:
         return plain
     if (meaning := column_meaning(plain)) is None:
         hint = did_you_mean(plain, [*_GUESSED, *GAME_COLUMNS, *PLAYER_COLUMNS])
-        raise Refused("bad-value", f"{quote(text)} is nothing that a column holds{hint} (known: {column_words()})")
+        raise Refused("bad-value", f"{quote(text)} is nothing that a column holds{hint} (known: {list_column_words()})")
     return meaning
 
 

@@ -28,18 +28,18 @@ from ratings_ledger.ledger.intake.tables.columns import (
     CsvColumns,
     Header,
     TableOptions,
-    column_letters,
-    error_told,
-    header_columns,
+    convert_decimal_comma,
+    describe_cell_error,
+    describe_invalid_utf8,
+    describe_only_game,
+    group_columns,
+    has_invalid_utf8,
     is_number,
     is_of_result,
     is_place,
-    not_utf8,
-    only_game_told,
-    place_text,
     resolve_columns,
-    told_not_utf8,
-    with_point,
+    strip_place_mark,
+    write_column_letters,
 )
 from ratings_ledger.ledger.intake.tables.dates import Order, is_nothing_else, moment_text, order_of
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, UNCLEAR, recognise_layout
@@ -64,11 +64,11 @@ from ratings_ledger.ledger.intake.tables.other_tables import explain_other_table
 from ratings_ledger.ledger.intake.tables.partners import JOINTS, split_team_cell
 from ratings_ledger.ledger.intake.tables.similar_rows import has_similar_games, read_similar_games
 from ratings_ledger.ledger.intake.tables.table_games import (
-    Found,
-    cells_of,
-    games_of_rows,
-    name_columns,
-    without_dashes,
+    ReadGame,
+    blank_dashes,
+    find_name_columns,
+    read_row_cells,
+    read_row_games,
 )
 from ratings_ledger.ledger.rejections import Refused, csv_item, quote
 
@@ -176,7 +176,7 @@ class Table(NamedTuple):
     told: tuple[str, ...] = ()
 
 
-def recognise_games(table: Table, options: TableOptions) -> Iterator[Found | TableRead | TableOptions | str]:
+def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | TableRead | TableOptions | str]:
     """Yield how a table is read, then its games; or everything that is wrong with it.
 
     Before the games come sentences, and the options that read the next such table the same way.
@@ -190,13 +190,13 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[Found | Tab
         # which columns are not known depends on the layout
         problems = [*unclear, *(problem for problem in problems if problem.code != "unknown-column")]
         options = options._replace(checks_all=False)
-    named = name_columns(header)
-    body = [(line_of_row, without_dashes(row, named)) for line_of_row, row in body]
+    name_columns = find_name_columns(header)
+    body = [(line_of_row, blank_dashes(row, name_columns)) for line_of_row, row in body]
     body, repeated, totals = _drop_extras(body, names, header)
     body, gameless = _drop_gameless(table, body, header, layout)
     header, replaced = _drop_replaced(names, header, body, options)
     problems += _check_unnamed_columns(table, line, header, body)
-    problems += [Refused("bad-utf8", f"the header {told_not_utf8(name)}") for name in names if not_utf8(name)][:1]
+    problems += _check_utf8(names)
     order = _find_order(body, _find_date_column(header), options, problems)
     left_out = left_out_columns(names, options)
     dropped = (*_list_dropped(names, options), *left_out)
@@ -227,7 +227,7 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[Found | Tab
         return
     sentences = _describe_reading(read, renamed, order, _first_day(body, header, order.name), options)
     forms = () if options.profile else _describe_left_out(names, header, left_out)
-    yield read._replace(told=(*table.told, *sentences, *forms, *only_game_told(header, options)))
+    yield read._replace(told=(*table.told, *sentences, *forms, *describe_only_game(header, options)))
     yield from filter(None, replaced.values())
     yield options._replace(
         found=None,
@@ -239,11 +239,17 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[Found | Tab
     yield from _read_games(table, TableView(names, [*header], body, line, table.sheet), read, order.name, options)
 
 
+def _check_utf8(names: list[str]) -> list[Refused]:
+    """Return the refusal of the first name of a column that is not UTF-8, if there is one."""
+    invalid = next(filter(has_invalid_utf8, names), None)
+    return [] if invalid is None else [Refused("bad-utf8", f"the header {describe_invalid_utf8(invalid)}")]
+
+
 def _read_names(table: Table, at: int) -> tuple[Table, list[str]]:
     """Return the names of the columns, and the table with a fault for each name that is an error of a spreadsheet."""
     names = [" ".join(name.split()) for name in table.rows[at][1]]
     row = table.rows[at][0] - 1
-    errors = {(row, column): message for column, name in enumerate(names) if (message := error_told(name))}
+    errors = {(row, column): message for column, name in enumerate(names) if (message := describe_cell_error(name))}
     names = ["" if (row, column) in errors else name for column, name in enumerate(names)]
     return table._replace(faults={**table.faults, **errors}) if errors else table, names
 
@@ -266,7 +272,7 @@ def _start_reading(table: Table, at: int) -> TableRead:
 
 def _read_games(
     table: Table, view: TableView, read: TableRead, order: str, options: TableOptions
-) -> Iterator[Found | str]:
+) -> Iterator[ReadGame | str]:
     """Yield a note about ids that stay whole, and the games of the rows, or their errors."""
     header, layout = view.meanings, LAYOUTS[read.layout]
     options = options._replace(team_columns=team_columns(view.names, header, options))
@@ -285,10 +291,10 @@ def _read_games(
         games = read_similar_games(rows, layout, view, columns, options)
     else:
         rewritten = iter(layout.read(rows, view, options))
-        games = games_of_rows(rewritten, columns, options, is_row_whole=layout.is_row_whole)
+        games = read_row_games(rewritten, columns, options, is_row_whole=layout.is_row_whole)
     for line, event, source, rows_of in games:
-        named = _name_sheet(event, table, line) if isinstance(event, Refused) else event
-        yield line, named, source, rows_of
+        outcome = _name_sheet(event, table, line) if isinstance(event, Refused) else event
+        yield line, outcome, source, rows_of
 
 
 def _describe_reading(
@@ -316,7 +322,7 @@ def _describe_left_out(names: list[str], header: Header, left_out: Mapping[str, 
     yield from (f"left out: column {csv_item(name)}; {reason}" for name, reason in left_out.items())
     for column, (name, ours) in enumerate(zip(names, header, strict=True)):
         if not name and ours is None:
-            yield f"left out: column {column_letters(column)} without a name; it counts the rows"
+            yield f"left out: column {write_column_letters(column)} without a name; it counts the rows"
 
 
 def _first_day(body: Rows, header: Header, order: str) -> str:
@@ -330,13 +336,13 @@ def _first_day(body: Rows, header: Header, order: str) -> str:
 
 def _list_dropped(names: list[str], options: TableOptions) -> tuple[str, ...]:
     """Return the columns that an option leaves out."""
-    said = options.named
+    said = options.meanings_by_name
     return tuple(name for name in names if name and said.get(name.casefold()) == "")
 
 
 def _read_refused_table(
     table: Table, view: TableView, read: TableRead, problems: list[Refused], order: str, options: TableOptions
-) -> Iterator[Found | TableRead | str]:
+) -> Iterator[ReadGame | TableRead | str]:
     """Yield the problems of a table and of its rows, so that all can be fixed at once.
 
     Its games are read as far as their columns are known, with placeholders for missing members.
@@ -367,7 +373,7 @@ def _read_refused_table(
         yield from _find_wrong_rows(table, view.body, header, order)
 
 
-def _find_wrong_rows(table: Table, body: Rows, header: Header, order: str) -> Iterator[Found]:
+def _find_wrong_rows(table: Table, body: Rows, header: Header, order: str) -> Iterator[ReadGame]:
     """Yield the problems of cells, so that they can be fixed with those of the table."""
     for line, row in body:
         if isinstance(problem := _read_row(table, line, row, header, order), Refused):
@@ -385,7 +391,7 @@ def _name_sheet(problem: Refused, table: Table, line: int) -> Refused:
 
 def _find_meaning(name: str, options: TableOptions) -> str | None:
     """Return the meaning of a column: by an option, else by its name."""
-    said = options.named
+    said = options.meanings_by_name
     return said[name.casefold()] if name.casefold() in said else column_meaning(name)
 
 
@@ -533,7 +539,7 @@ def _has_player(row: list[str], header: Header) -> bool:
             if is_place(name) or name in OF_SIDES:
                 return True
             if name.startswith(OF_PLAYER) and (
-                cell_at(row, _find_date_column(header)) or NUMBER.fullmatch(place_text(text))
+                cell_at(row, _find_date_column(header)) or NUMBER.fullmatch(strip_place_mark(text))
             ):
                 return True
     return False
@@ -563,7 +569,7 @@ def _drop_replaced(
 def _check_unnamed_columns(table: Table, header_line: int, header: Header, body: Rows) -> Iterator[Refused]:
     """Yield a problem for each column whose name is an error of the spreadsheet, or is missing though it has texts."""
     for column in (column for column, name in enumerate(header) if name == ""):
-        letters = column_letters(column)
+        letters = write_column_letters(column)
         if message := table.faults.get((header_line - 1, column)):
             where = f"{table.sheet}!{letters}{header_line}" if table.sheet else f"column {letters}"
             yield Refused("bad-cell", f"{where}: {message}")
@@ -623,9 +629,9 @@ def _report_whole_ids(body: Rows, header: Header, options: TableOptions) -> Iter
 
 def _rewritten_columns(header: Header, layout: Layout) -> CsvColumns:
     """Return the columns of the rewritten table."""
-    columns = header_columns(header)
-    named = tuple(name for name in GAME_COLUMNS if name in columns.game or name == "game_id")
-    game = named + tuple(name for name in columns.game if is_number(name))
+    columns = group_columns(header)
+    game_columns = tuple(name for name in GAME_COLUMNS if name in columns.game or name == "game_id")
+    game = game_columns + tuple(name for name in columns.game if is_number(name))
     if layout.is_usual:
         return columns._replace(game=game)
     return CsvColumns((*game, "extra.scores", "extra.forfeit"), ("player", "place", "score", "team"), {})
@@ -635,8 +641,8 @@ def _read_row(table: Table, line: int, row: list[str], header: Header, order: st
     """Return a row's cells by column, with the time in the usual form and decimal points."""
     for column, name in enumerate(header) if table.faults else ():
         if name is not None and (message := table.faults.get((line - 1, column))):
-            return Refused("bad-cell", f"{table.sheet}!{column_letters(column)}{line}: {message}")
-    cells = cells_of(row, header)
+            return Refused("bad-cell", f"{table.sheet}!{write_column_letters(column)}{line}: {message}")
+    cells = read_row_cells(row, header)
     if isinstance(cells, Refused):
         return cells
     try:
@@ -658,7 +664,7 @@ def convert_commas(cells: Cells) -> Cells | Refused:
     for name, text in cells.items():
         if _is_score(name):
             try:
-                cells[name] = with_point("score", text)
+                cells[name] = convert_decimal_comma("score", text)
             except Refused as problem:
                 return problem
     return cells

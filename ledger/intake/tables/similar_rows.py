@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ratings_ledger.ledger.intake.tables.columns import Cells, CsvColumns, Header, TableOptions, instant_text
+from ratings_ledger.ledger.intake.tables.columns import Cells, CsvColumns, Header, TableOptions, normalise_instant
 from ratings_ledger.ledger.intake.tables.layouts.layout import CellRows, Layout, TableView
 from ratings_ledger.ledger.intake.tables.layouts.sides import create_reader
 from ratings_ledger.ledger.intake.tables.meanings import LOSER, WINNER
 from ratings_ledger.ledger.intake.tables.partners import split_team_cell
-from ratings_ledger.ledger.intake.tables.table_games import Found, games_of_rows
+from ratings_ledger.ledger.intake.tables.table_games import ReadGame, read_row_games
 from ratings_ledger.ledger.rejections import Refused
 
 KINDS_MAX = 10_000
@@ -41,13 +41,13 @@ class _Kinds:
         self._has_teams = bool(options.partners or options.team_columns)
         self._kinds: dict[tuple[Any, ...], _Kind] = {}
 
-    def compose(self, line: int, cells: Cells) -> Found | None:
+    def compose(self, line: int, cells: Cells) -> ReadGame | None:
         """Return the game of a row that is like an earlier one, or None."""
         kind = self._kinds.get(self._key(cells))
         if kind is None or not self._is_of_single_players(cells, kind.sides):
             return None
         try:
-            at = instant_text(cells["occurred_at"], self._options.zone)
+            at = normalise_instant(cells["occurred_at"], self._options.zone)
         except Refused:
             return None
         players, own = [cells[name] for name in kind.sides], {name: cells[name] for name in _OWN}
@@ -56,7 +56,7 @@ class _Kinds:
         data = {**kind.data, "game_id": cells["game_id"], "participants": participants}
         return line, {"type": "game.recorded", "occurred_at": at, "data": data}, rows, cells["game_id"]
 
-    def learn(self, cells: Cells, found: Found) -> None:
+    def learn(self, cells: Cells, found: ReadGame) -> None:
         """Keep how a row was read, if rows like it can be composed."""
         _, event, rows, _ = found
         if isinstance(event, Refused) or len(self._kinds) >= KINDS_MAX:
@@ -76,13 +76,13 @@ class _Kinds:
 
 def read_similar_games(
     rows: CellRows, layout: Layout, view: TableView, columns: CsvColumns, options: TableOptions
-) -> Iterator[Found]:
+) -> Iterator[ReadGame]:
     """Yield the games of numbered rows, each of which is a game between sides."""
     reader, kinds = create_reader(layout.sides, view, options), _Kinds(layout, view.meanings, options)
     for line, cells in rows:
         found = None if isinstance(cells, Refused) else kinds.compose(line, cells)
         if found is None:
-            (found,) = games_of_rows(reader.read_row(line, cells), columns, options, is_row_whole=True)
+            (found,) = read_row_games(reader.read_row(line, cells), columns, options, is_row_whole=True)
             if isinstance(cells, dict):
                 kinds.learn(cells, found)
         yield found

@@ -14,11 +14,11 @@ from ratings_ledger.ledger.intake.tables.columns import (
     GAME_COLUMNS,
     Cells,
     TableOptions,
-    column_letters,
     is_number,
     is_place,
     is_usual,
-    place_text,
+    strip_place_mark,
+    write_column_letters,
 )
 from ratings_ledger.ledger.intake.tables.meanings import LOSER, OF_PLAYER, SIDES, TIME, WINNER
 from ratings_ledger.ledger.rejections import Refused
@@ -49,7 +49,7 @@ class TableView(NamedTuple):
         """Return where something stands in a row, as in Results!D2 (Score)."""
         if meaning not in self.meanings:
             return f"{self.sheet}!{line}" if self.sheet else f"line {line}"
-        column = column_letters(self.meanings.index(meaning))
+        column = write_column_letters(self.meanings.index(meaning))
         return f"{self.sheet}{'!' * bool(self.sheet)}{column}{line} ({self.name_of(meaning)})"
 
     def texts(self, meaning: str) -> set[str]:
@@ -165,5 +165,5 @@ def number_games(rows: CellRows, layout: Layout) -> Iterator[tuple[int, Cells | 
 
 def _place(cells: Cells) -> int:
     """Return a player's place, or 0 if the row has none."""
-    text = place_text(cells.get("place", ""))
+    text = strip_place_mark(cells.get("place", ""))
     return int(text) if text.isdecimal() else 0

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 
-from ratings_ledger.ledger.intake.tables.columns import Cells, TableOptions, place_text
+from ratings_ledger.ledger.intake.tables.columns import Cells, TableOptions, strip_place_mark
 from ratings_ledger.ledger.intake.tables.layouts.layout import (
     CellRows,
     Example,
@@ -30,14 +30,16 @@ def may_be_player(name: str, body: TextRows, column: int) -> bool:
     """Tell whether a column that is not known may be a player's: most of it is numbers, if anything, and no totals."""
     if is_total([name]):
         return False
-    found = [NUMBER.fullmatch(place_text(text)) is not None for _, row in body if (text := filled_cell(row, column))]
+    found = [
+        NUMBER.fullmatch(strip_place_mark(text)) is not None for _, row in body if (text := filled_cell(row, column))
+    ]
     return not found or sum(found) * 2 > len(found)
 
 
 def are_places(rows: Iterable[list[str]]) -> bool:
     """Tell whether the numbers of each row are places: 1 is there, and after it none is left out but for ties."""
     for row in rows:
-        found = sorted(int(text) for text in map(place_text, row) if text.isdecimal())
+        found = sorted(int(text) for text in map(strip_place_mark, row) if text.isdecimal())
         if len(found) != len(row) or not found or found[0] != 1:
             return False
         for index, (before, place) in enumerate(pairwise(found), 1):

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NOBODY_CAME, PLACES, SECOND_CAME
-from ratings_ledger.ledger.intake.tables.columns import with_point
+from ratings_ledger.ledger.intake.tables.columns import convert_decimal_comma
 from ratings_ledger.ledger.intake.tables.dates import may_be_date
 from ratings_ledger.ledger.intake.tables.meanings import plain_word
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -90,7 +90,7 @@ def parse_result(text: str) -> CellResult:
         came, other = int(match[1]), int(match[2])
         return CellResult(forfeit=NOBODY_CAME if came == other else FIRST_CAME if came > other else SECOND_CAME)
     if match := _PAIR.fullmatch(text):
-        first, second = (_HALF.get(part) or with_point("result", part) for part in match.groups())
+        first, second = (_HALF.get(part) or convert_decimal_comma("result", part) for part in match.groups())
         if "0.5" in (first, second) and not {first, second}.isdisjoint(("0", "1")):
             message = "gives one player half a point alone; write ½-½, 1-0 or 0-1"
             raise Refused("bad-value", f"{quote(text)} {message}")
