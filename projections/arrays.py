@@ -203,7 +203,7 @@ def distinct(column: Column) -> Column:
 def span_indices(start: Column, count: Column) -> Column:
     """Return the indices in spans of `count` numbers from `start` on, one span after another.
 
-    >>> list(span_indices([3, 10], [2, 3]))
+    >>> list(span_indices(array("q", [3, 10]), array("q", [2, 3])))
     [3, 4, 10, 11, 12]
     """
     if not should_use_numpy(len(start)):

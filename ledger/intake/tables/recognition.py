@@ -195,8 +195,7 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | 
     body, repeated, totals = _drop_extras(body, names, header)
     body, gameless = _drop_gameless(table, body, header, layout)
     header, replaced = _drop_replaced(names, header, body, options)
-    problems += _check_unnamed_columns(table, line, header, body)
-    problems += _check_utf8(names)
+    problems += [*_check_unnamed_columns(table, line, header, body), *_check_utf8(names)]
     order = _find_order(body, _find_date_column(header), options, problems)
     left_out = left_out_columns(names, options)
     dropped = (*_list_dropped(names, options), *left_out)
