@@ -13,11 +13,12 @@ from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.arguments.options import zone_option
 from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.output import render
+from ratings_ledger.ledger.events.batches import batch_name
 from ratings_ledger.ledger.events.types import Ruleset
-from ratings_ledger.ledger.intake.files import read_lines
+from ratings_ledger.ledger.intake.files import STDIN, read_lines
 from ratings_ledger.ledger.intake.forfeits import FORFEITS
 from ratings_ledger.ledger.intake.parsing import has_score
-from ratings_ledger.ledger.intake.tables.aliases import merge_aliases, read_aliases
+from ratings_ledger.ledger.intake.tables.aliases import add_answers, merge_aliases, read_aliases
 from ratings_ledger.ledger.intake.tables.columns import GAME_COLUMNS, TableOptions, is_number
 from ratings_ledger.ledger.intake.tables.dates import ORDERS
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS
@@ -36,6 +37,8 @@ from ratings_ledger.ledger.intake.tables.table_games import TIE
 from ratings_ledger.ledger.own_files import create_file, replace_file
 from ratings_ledger.ledger.rejections import Refused, Rejection, did_you_mean
 from ratings_ledger.ledger.store.log import home_zone, read_live
+from ratings_ledger.ledger.validation.batches import recall_answers
+from ratings_ledger.projections.facts.players import known_players
 
 
 def _read_pair(text: str) -> tuple[str, str]:
@@ -234,6 +237,20 @@ def add_ledger_facts(connection: Connection, options: TableOptions) -> TableOpti
     return options._replace(
         zone=options.zone or home_zone(connection), whole=whole, games=find_scored_games(connection)
     )
+
+
+def add_earlier_answers(connection: Connection, options: TableOptions, files: Iterable[str]) -> TableOptions:
+    """Add the answers about names that earlier imports of these files were given.
+
+    Other aliases count first, and a name that a player has meanwhile is that player.
+    """
+    answers = dict[str, str]()
+    for file in files:
+        answers |= recall_answers(connection, batch_name(file)) if file != STDIN else {}
+    if answers := {name: player for name, player in answers.items() if name not in options.aliases}:
+        players = known_players(decode_for_command(connection))
+        answers = {name: player for name, player in answers.items() if name not in players}
+    return options._replace(aliases=add_answers(answers, options.aliases), answered=frozenset(answers))
 
 
 def table_options(command: Callable[..., int]) -> Callable[..., int]:

@@ -14,6 +14,7 @@ from ratings_ledger.cli.arguments.options import read_instant_or_now, zone_optio
 from ratings_ledger.cli.arguments.tables import (
     OPTIONS,
     TableFiles,
+    add_earlier_answers,
     add_ledger_facts,
     find_whole_ids,
     read_table_options,
@@ -203,8 +204,8 @@ def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptio
         if problems:
             return RequestedChanges([*problems], [], {})
         with how.ledger.reading() as connection:
-            facts = add_ledger_facts(connection, options)
-            return correct_from_table(Log(connection), identities(connection), file, reason, decided_at, facts)
+            known = add_earlier_answers(connection, add_ledger_facts(connection, options), [file])
+            return correct_from_table(Log(connection), identities(connection), file, reason, decided_at, known)
 
     return _enter_many(how, "game.corrected", "recorded like this", read)
 

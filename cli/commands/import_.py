@@ -1,7 +1,7 @@
 """Implement `import`: take in files of results, lines from another program, or a backup."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -9,12 +9,11 @@ from itertools import count
 from typing import Any
 
 import click
-from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.close_names import propose_with_answers
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.options import read_head, refuse_unreadable_twice
-from ratings_ledger.cli.arguments.tables import TableFiles, add_ledger_facts, with_table_options
+from ratings_ledger.cli.arguments.tables import TableFiles, add_earlier_answers, add_ledger_facts, with_table_options
 from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.arguments.writing import WriteContext, with_game_options
 from ratings_ledger.cli.output import render
@@ -25,14 +24,14 @@ from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
 from ratings_ledger.ledger.events.batches import batch_name
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
 from ratings_ledger.ledger.intake.intake import IntakeResult, Reject
-from ratings_ledger.ledger.intake.tables.aliases import add_answers, own_names
+from ratings_ledger.ledger.intake.tables.aliases import own_names
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.own_files import name_file_in_errors
 from ratings_ledger.ledger.processes.forking import available_cores
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.store.exports import Place
 from ratings_ledger.ledger.store.log import head
-from ratings_ledger.ledger.validation.batches import recall_answers, recorded_batches
+from ratings_ledger.ledger.validation.batches import recorded_batches
 from ratings_ledger.ledger.validation.names import find_close_names
 from ratings_ledger.ledger.validation.new_names import CloseName
 from ratings_ledger.ledger.validation.published_lists import published_lists
@@ -123,7 +122,7 @@ def import_(  # its parameters are its options, one a line
         if problems:
             return how.report(IntakeResult(rejected=problems, rejected_count=len(problems), head=head(connection)))
         options = add_ledger_facts(connection, described)._replace(checks_all=not (keep_going or syncing))
-        options = _add_earlier_answers(connection, options, files)
+        options = add_earlier_answers(connection, options, files)
 
     def save(plan: Proposal, used: TableOptions) -> None:
         if not plan.is_refused:
@@ -152,20 +151,6 @@ def import_(  # its parameters are its options, one a line
         is_kept = table_files.is_used or _was_imported(how, files[0])
         note_next_steps(result, files, options, is_kept=is_kept, keeps_going=keep_going)
     return code
-
-
-def _add_earlier_answers(connection: Connection, options: TableOptions, files: Iterable[str]) -> TableOptions:
-    """Add the answers about names that earlier imports of these files were given.
-
-    Other aliases count first, and a name that a player has meanwhile is that player.
-    """
-    answers = dict[str, str]()
-    for file in files:
-        answers |= recall_answers(connection, batch_name(file)) if file != STDIN else {}
-    if answers := {name: player for name, player in answers.items() if name not in options.aliases}:
-        players = known_players(decode_for_command(connection))
-        answers = {name: player for name, player in answers.items() if name not in players}
-    return options._replace(aliases=add_answers(answers, options.aliases), answered=frozenset(answers))
 
 
 def _was_imported(how: WriteContext, file: str) -> bool:

@@ -193,6 +193,8 @@ def test_answers_hold_for_the_grown_file(one_db: str, ratings: Ratings, tmp_path
     assert (again.exit_code, again.stdout) == (0, "1 appended, 1 already there; the head is 8.\n"), again.stderr
     assert "t.csv: names as answered: Johana = Johanna; --aliases changes that" in again.stderr
     assert "t.csv: position 5, Johana = Johanna" in ratings("log", "--batch", "t.csv", db=one_db).stdout
+    corrected = ratings("correct", "--file", grown, "--reason", "as the sheet says", db=one_db)
+    assert "2 games already recorded like this" in corrected.stderr, corrected
     own = file(tmp_path, "own.txt", "Johana = Johana")
     changed = ratings("import", grown, "--aliases", own, "--sync", "--dry-run", db=one_db)
     assert "2 changed" in changed.stdout
