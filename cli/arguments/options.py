@@ -197,12 +197,12 @@ def read_instant_or_now(ledger: Ledger, at: str | None, zone: str | None) -> int
     """Return the instant of --at, by default now; without an offset, in --zone or the home zone. Raises `Refused`."""
     if at is None:
         return clock.now()
-    from ratings_ledger.ledger.intake.tables.dates import typed_time  # only here, as most commands take no time
+    from ratings_ledger.ledger.intake.tables.dates import read_typed_time  # only here, as most commands take no time
 
     if zone is None:
         with ledger.reading() as connection:
             zone = home_zone(connection)
-    return read_instant(typed_time(at), zone)
+    return read_instant(read_typed_time(at), zone)
 
 
 class CoordinatesType(click.ParamType[CoordinateSpec]):

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.events.canonical import format_instant, parse_instant
 from ratings_ledger.ledger.events.fields import read_slug, to_nfc
 from ratings_ledger.ledger.events.zones import local_time, read_instant
 from ratings_ledger.ledger.intake.parsing import CellSyntax
-from ratings_ledger.ledger.intake.tables.dates import typed_time
+from ratings_ledger.ledger.intake.tables.dates import read_typed_time
 from ratings_ledger.ledger.rejections import Refused, find_closest, quote
 from ratings_ledger.ledger.store.log import first_positions
 from ratings_ledger.ledger.validation.validator import explain_unlikely_date
@@ -190,7 +190,7 @@ def _ask_for_time(how: WriteContext, zone: str | None) -> str:
         if text.casefold() in ("", NOW):
             return NOW
         try:
-            instant = read_instant(typed_time(text), zone)
+            instant = read_instant(read_typed_time(text), zone)
         except Refused as problem:
             render.note(problem.message.removeprefix("occurred_at: "))
             continue

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.events.fields import read_decimal, to_nfc
 from ratings_ledger.ledger.intake.files import open_simple_table
 from ratings_ledger.ledger.intake.tables.columns import COMMA_DELIMITERS, Cells, convert_decimal_comma
-from ratings_ledger.ledger.intake.tables.dates import moment_text, order_of
+from ratings_ledger.ledger.intake.tables.dates import find_date_order, normalise_moment
 from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -47,10 +47,10 @@ def read_rows(
     with open_simple_table(file, COLUMNS) as table:
         if "player" not in table.header or not {"points", "to"} & {*table.header}:
             raise Refused("missing-column", "the columns player, and points or to, are needed", table.line)
-        order = order_of(((line, cells.get("at", "")) for line, cells in table.rows), dates)
+        order = find_date_order(((line, cells.get("at", "")) for line, cells in table.rows), dates)
 
         def parse_time(text: str) -> int:
-            return parse_instant(moment_text(text, None, order.name))
+            return parse_instant(normalise_moment(text, None, order.name))
 
         return [
             _read_row(defaults._replace(file=file, line=line), cells, table.delimiter, parse_time)

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 
 from ratings_ledger import Refused
-from ratings_ledger.ledger.intake.tables.dates import WEEKDAYS, moment_text
+from ratings_ledger.ledger.intake.tables.dates import WEEKDAYS, normalise_moment
 
 MONTHS = {
     "English": "January February March April May June July August September October November December",
@@ -54,7 +54,7 @@ def test_months_are_read(language: str) -> None:
     """A date with the month in words is that date: day first or month first, and in capitals without accents."""
     for number, name in enumerate(MONTHS[language].split(), 1):
         for text in (f"5 {name} 2024", f"{name} 5, 2024", plain(f"5 {name} 24")):
-            assert moment_text(text, None, "") == f"2024-{number:02}-05", text
+            assert normalise_moment(text, None, "") == f"2024-{number:02}-05", text
 
 
 @pytest.mark.parametrize("language", WEEKS)
@@ -63,14 +63,14 @@ def test_weekdays_are_read(language: str) -> None:
     for number, name in enumerate(WEEKS[language].split()):
         day = MONDAY + timedelta(days=number)
         for text in (f"{name} {day.day} November 2024", plain(f"{name}, {day.day}.11.2024")):
-            assert moment_text(text, None, "dmy") == f"{day}", text
+            assert normalise_moment(text, None, "dmy") == f"{day}", text
         later = WEEKDAYS[(number + 1) % 7]
         with pytest.raises(Refused, match=f" says {WEEKDAYS[number]}, but 2024-11-{day.day - 6} is a {later}"):
-            moment_text(f"{name} {day.day - 6}-Nov-2024", None, "")
+            normalise_moment(f"{name} {day.day - 6}-Nov-2024", None, "")
 
 
 @pytest.mark.parametrize("text", ["5 2024", "Foo 5 2024", "5 Foo 2024", "Mon", "March 2024", "5 March 124"])
 def test_others_are_refused(text: str) -> None:
     """What is no whole date is refused, with dates that could be read."""
     with pytest.raises(Refused, match=r"is not a time like .*05\.03\.2010, 5 March 2010 or Fri 5 Mar 2010"):
-        moment_text(text, None, "dmy")
+        normalise_moment(text, None, "dmy")

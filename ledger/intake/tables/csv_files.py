@@ -28,7 +28,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     resolve_columns,
     split_header,
 )
-from ratings_ledger.ledger.intake.tables.dates import is_other_date
+from ratings_ledger.ledger.intake.tables.dates import is_spreadsheet_date
 from ratings_ledger.ledger.intake.tables.layouts.places import PLACES
 from ratings_ledger.ledger.intake.tables.layouts.rows import ROWS
 from ratings_ledger.ledger.intake.tables.recognition import (
@@ -267,7 +267,7 @@ def _has_usual_dates(lines: list[str], delimiter: str, header: Header) -> bool:
         return True
     with suppress(csv.Error, IndexError):
         row = next(csv.reader(lines[-1:], delimiter=delimiter))
-        return not is_other_date(row[header.index("occurred_at")].strip())
+        return not is_spreadsheet_date(row[header.index("occurred_at")].strip())
     return True
 
 

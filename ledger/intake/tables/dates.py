@@ -1,15 +1,15 @@
-"""Dates as spreadsheets show them, whose order of day and month the whole column decides.
+"""Dates as spreadsheets display them. The whole column decides the order of day and month.
 
     22.11.2024   22.11.24 20:05   11/22/24 8:05 PM   22-11-2024   2024/11/22
     22 Nov 2024   Freitag, 22. November 2024 20:05   November 22nd, 2024   22-Nov-24   Fri 22.11.2024
 
-Dots mean day.month.year, or year.month.day where four digits come first; anything else with dots has to be said.
+Dots mean day.month.year, or year.month.day if four digits come first; --dates names any other order.
 
-One column has one order. Where none of its dates can be read in one way only, somebody has to say it. A date that names
-its month needs no order, and a weekday has to fit its date.
+A column has one order. If all of its dates can be read in several orders, --dates has to name one. A date that names
+its month needs no order, and a weekday must fit its date.
 
-Months and weekdays have names in the languages of many clubs. Polish months have two, the second for dates: styczeń,
-14 stycznia. In three languages "mar" is Tuesday before a date, and March in it.
+Months and weekdays have names in the languages of many clubs. A Polish month has a second name in dates: styczeń, 14
+stycznia. In three languages "mar" is Tuesday before a date, and March in it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from ratings_ledger.ledger.rejections import Refused, quote
 from ratings_ledger.ledger.validation.names import fold_name
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# without accents and capitals
 _MONTHS = (
     "january jan januar jänner janvier janv enero ene gennaio gen januari styczeń stycznia sty",
     "february feb februar feber février févr fév febrero febbraio februari luty lutego lut",
@@ -50,26 +49,26 @@ _WEEKDAYS = (
     "saturday sat samstag sonnabend sam sa samedi sábado sáb sabato zaterdag zat za sobota sob",
     "sunday sun sonntag son so dimanche dim domingo dom domenica zondag zon zo niedziela niedz ndz nd",
 )
-_MONTH_OF = {fold_name(name): number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
-_WEEKDAY_OF = {fold_name(name): number for number, names in enumerate(_WEEKDAYS) for name in names.split()}
+_MONTH_NUMBERS = {fold_name(name): number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
+_WEEKDAY_NUMBERS = {fold_name(name): number for number, names in enumerate(_WEEKDAYS) for name in names.split()}
 
 
-def month_of(name: str) -> int | None:
+def find_month(name: str) -> int | None:
     """Return the number of a month, 1 for January; capitals and accents do not matter.
 
-    >>> month_of("März"), month_of("MARS"), month_of("marca"), month_of("Mürz")
+    >>> find_month("März"), find_month("MARS"), find_month("marca"), find_month("Mürz")
     (3, 3, 3, None)
     """
-    return _MONTH_OF.get(fold_name(name))
+    return _MONTH_NUMBERS.get(fold_name(name))
 
 
-def weekday_of(name: str) -> int | None:
+def find_weekday(name: str) -> int | None:
     """Return the number of a weekday, 0 for Monday.
 
-    >>> weekday_of("Sábado"), weekday_of("do"), weekday_of("today")
+    >>> find_weekday("Sábado"), find_weekday("do"), find_weekday("today")
     (5, 3, None)
     """
-    return _WEEKDAY_OF.get(fold_name(name))
+    return _WEEKDAY_NUMBERS.get(fold_name(name))
 
 
 ORDERS = {"dmy": "day/month/year", "mdy": "month/day/year", "ymd": "year/month/day"}
@@ -85,7 +84,7 @@ _MONTH_FIRST = re.compile(rf"([^\W\d_]+)[-./\s]*{_NTH}(?:,\s*|\.?\s+|[-./](?=[0-
 # what spreadsheets make of 3-1 and 3:1
 _DAY_AND_MONTH = re.compile(rf"{_NTH}[-./\s]*(?P<month>[^\W\d_]+)\.?")
 _MONTH_AND_DAY = re.compile(r"(?P<month>[^\W\d_]+)[-./\s]*[0-9]{1,4}")
-_PADDED = re.compile(
+_PADDED_DATE_OR_TIME = re.compile(
     r"0\d[-./:]\d\d?\.?|\d\d?[-./:]0\d\.?|\d\d?\.\d\d?\.|\d\d?:\d\d:\d\d(?: ?[AP]M)?|\d\d?:\d\d ?[AP]M",
     re.ASCII | re.IGNORECASE,
 )
@@ -103,7 +102,7 @@ _ABBREVIATION = re.compile(r"\d\s*(?:[AP]M)?\s+([A-Z]{3,5})\s*$", re.ASCII)
 
 
 class Order(NamedTuple):
-    """The order of a column's dates, the date that decided it with its line, and whether any of them needs one."""
+    """The order of a column's dates, the line and text of the date that decided it, and whether a date needs it."""
 
     name: str
     decided_by: tuple[int, str] | None = None
@@ -111,140 +110,146 @@ class Order(NamedTuple):
 
     @property
     def told(self) -> str:
-        """Return a sentence that says what decided it; nothing if somebody said it, and if none is needed."""
+        """Return a sentence about the date that decided the order, or nothing if an option did or none is needed."""
         if self.decided_by is None:
             return ""
         line, text = self.decided_by
         return f"dates are read as {ORDERS[self.name]}, from {text} in line {line}"
 
 
-def is_other_date(text: str) -> bool:
-    """Tell whether a text is a date as spreadsheets show them, not as ISO 8601 writes them."""
+def is_spreadsheet_date(text: str) -> bool:
+    """Tell whether a text begins with a date in a form of spreadsheets other than that of ISO 8601."""
     if _ISO.match(text):
         return False
-    weekday, text = _in_figures(text)
+    weekday, text = _split_weekday(text)
     return _DATE.fullmatch(text) is not None or (weekday is not None and _ISO.match(text) is not None)
 
 
-def is_nothing_else(text: str) -> bool:
-    """Tell whether a text is such a date, with nothing but a time behind it."""
-    for order in ORDERS if is_other_date(text) else ():
+def is_date_alone(text: str) -> bool:
+    """Tell whether a text is a date in a form of spreadsheets, with at most a time behind it."""
+    for order in ORDERS if is_spreadsheet_date(text) else ():
         with suppress(Refused):
-            moment_text(text, None, order)
+            normalise_moment(text, None, order)
             return True
     return False
 
 
 def may_be_date(text: str) -> bool:
-    """Tell whether a text is a day or a time as spreadsheets show one, perhaps without its year.
+    """Tell whether a text is a date, with or without a year, or a time in a form of spreadsheets.
 
     >>> [may_be_date(text) for text in ("2024-03-01", "1. Mrz", "Mar-01", "03:01", "11:07:00", "3:1", "11:7")]
     [True, True, True, True, True, False, False]
     """
-    if _ISO.match(text) or is_other_date(text) or _PADDED.fullmatch(text):
+    if _ISO.match(text) or is_spreadsheet_date(text) or _PADDED_DATE_OR_TIME.fullmatch(text):
         return True
     return any(
-        month_of(match["month"]) is not None
+        find_month(match["month"]) is not None
         for pattern in (_DAY_AND_MONTH, _MONTH_AND_DAY)
         if (match := pattern.fullmatch(text))
     )
 
 
 @lru_cache(maxsize=1_024)
-def _in_figures(text: str) -> tuple[int | None, str]:
-    """Return the weekday before a date, 0 for Monday, and the date; if that names its month, as in 2024/11/22 20:05.
+def _split_weekday(text: str) -> tuple[int | None, str]:
+    """Split the weekday, 0 for Monday, from a date, and write a date that names its month in digits.
 
-    >>> _in_figures("Freitag, 22. Nov. 2024 20:05")
+    >>> _split_weekday("Freitag, 22. Nov. 2024 20:05")
     (4, '2024/11/22 20:05')
     """
     text = unicodedata.normalize("NFC", text)
-    if (figures := _month_in_figures(text)) is not None:  # before any weekday, since that of mar. 12, 2024 is a month
-        return None, figures
+    # before weekdays, because mar. 12, 2024 begins with a month
+    if (in_digits := _replace_month_name(text)) is not None:
+        return None, in_digits
     match = _WEEKDAY.fullmatch(text)
-    if match is None or (weekday := weekday_of(match[1])) is None:
+    if match is None or (weekday := find_weekday(match[1])) is None:
         return None, text
-    return weekday, _month_in_figures(match[2]) or match[2]
+    return weekday, _replace_month_name(match[2]) or match[2]
 
 
-def _month_in_figures(text: str) -> str | None:
-    """Return a date that names its month, as in 2024/11/22 20:05; nothing for any other."""
+def _replace_month_name(text: str) -> str | None:
+    """Return a date that names its month in digits, such as 2024/11/22 20:05; None for any other text."""
     if match := _DAY_FIRST.fullmatch(text):
         day, name, year, clock_time = match.groups()
     elif match := _MONTH_FIRST.fullmatch(text):
         name, day, year, clock_time = match.groups()
     else:
         return None
-    month = month_of(name)
-    return None if month is None else f"{_whole_year(year):04d}/{month}/{day}{clock_time or ''}"
+    month = find_month(name)
+    return None if month is None else f"{_complete_year(year):04d}/{month}/{day}{clock_time or ''}"
 
 
-def order_of(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
-    """Return the order of the dates in a column, given with their lines. Raises `Refused` (unclear-dates)."""
+def find_date_order(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
+    """Return the order of the dates in a column, the `wanted` one if there is one.
+
+    `texts` are the cells with their lines. Raises `Refused` (unclear-dates) if no order, or more than one, fits all.
+    """
     if wanted is not None:
         return Order(wanted)
-    possible, alone = set(ORDERS), dict[str, tuple[int, str]]()
-    unsure: tuple[int, str] | None = None
+    # by order, the first date that has no other; and the first date that is another day in another order
+    possible, decisive = set(ORDERS), dict[str, tuple[int, str]]()
+    ambiguous: tuple[int, str] | None = None
     for line, text in texts:
-        if own := _likely_readings(line, text):
-            possible &= own.keys()
-            if len(own) == 1:
-                alone.setdefault(next(iter(own)), (line, text))
-            elif len({*own.values()}) > 1:
-                unsure = unsure or (line, text)
-    if len(alone) > 1 or not possible:
-        message = ", ".join(f"{quote(text)} (line {line}) is {ORDERS[name]}" for name, (line, text) in alone.items())
+        if readings := _list_likely_readings(line, text):
+            possible &= readings.keys()
+            if len(readings) == 1:
+                decisive.setdefault(next(iter(readings)), (line, text))
+            elif len({*readings.values()}) > 1:
+                ambiguous = ambiguous or (line, text)
+    if len(decisive) > 1 or not possible:
+        message = ", ".join(f"{quote(text)} (line {line}) is {ORDERS[name]}" for name, (line, text) in decisive.items())
         raise Refused("unclear-dates", f"no order fits all dates: {message}; write them alike, as 2024-11-22")
     if len(possible) == 1:
         (name,) = possible
-        return Order(name, alone.get(name) or unsure or (0, ""))
-    if unsure is None:
-        return Order(min(possible), is_needed=False)  # there are none, or all are the same day either way
-    line, text = unsure
-    own = _readings(text)
-    ways = " or ".join(f"{own[name].day} {own[name]:%B %Y} (--dates {name})" for name in sorted(possible))
-    message = f"{quote(text)} (line {line}) may be {ways}, and no other date in the column decides"
+        return Order(name, decisive.get(name) or ambiguous or (0, ""))
+    if ambiguous is None:
+        return Order(min(possible), is_needed=False)  # no date, or the same days in each order
+    line, text = ambiguous
+    readings = _list_readings(text)
+    listed = " or ".join(f"{readings[name].day} {readings[name]:%B %Y} (--dates {name})" for name in sorted(possible))
+    message = f"{quote(text)} (line {line}) may be {listed}, and no other date in the column decides"
     raise Refused("unclear-dates", f"{message}; say which it is")
 
 
-def _readings(text: str) -> dict[str, date]:
-    """Return what a date can be, by order; nothing for one that says it itself, and for what is no date."""
-    match = None if _ISO.match(text) else _DATE.fullmatch(_in_figures(text)[1])
+def _list_readings(text: str) -> dict[str, date]:
+    """Return the day that a text means in each possible order; nothing for a text that needs no order."""
+    match = None if _ISO.match(text) else _DATE.fullmatch(_split_weekday(text)[1])
     if match is None or len(match[1]) > 2:
         return {}
     first, mark, second, third = match[1], match[2], match[3], match[4]
     parts = {"dmy": (third, second, first), "mdy": (third, first, second)}
     if len(third) < 3 and mark == "-":
         parts["ymd"] = (first, second, third)
-    found = {}
+    readings = {}
     for name, (year, month, day) in parts.items():
         with suppress(ValueError):
-            found[name] = date(_whole_year(year), int(month), int(day))
-    return found
+            readings[name] = date(_complete_year(year), int(month), int(day))
+    return readings
 
 
-def _likely_readings(line: int, text: str) -> dict[str, date]:
-    """Return what a date can be as people write it, by order: with dots, the day comes first. Raises `Refused`
-    (unclear-dates).
+def _list_likely_readings(line: int, text: str) -> dict[str, date]:
+    """Return the likely readings of a date by order: with dots, only the one with the day first.
+
+    Raises `Refused` (unclear-dates) for a date with dots whose day cannot come first.
     """
-    own = _readings(text)
-    if not own or not _has_dots(text) or "dmy" in own:
-        return {"dmy": own["dmy"]} if own and _has_dots(text) else own
+    readings = _list_readings(text)
+    if not readings or not _has_dots(text) or "dmy" in readings:
+        return {"dmy": readings["dmy"]} if readings and _has_dots(text) else readings
     message = f"{quote(text)} (line {line}) is no day.month.year; if the month comes first, pass --dates mdy"
     raise Refused("unclear-dates", message)
 
 
 def _has_dots(text: str) -> bool:
-    match = None if _ISO.match(text) else _DATE.fullmatch(_in_figures(text)[1])
+    match = None if _ISO.match(text) else _DATE.fullmatch(_split_weekday(text)[1])
     return match is not None and match[2] == "."
 
 
-def typed_time(text: str) -> str:
-    """Return a time that was typed alone as `read_instant` takes it. Raises `Refused` (unclear-dates, bad-time)."""
-    if not is_other_date(text):
+def read_typed_time(text: str) -> str:
+    """Return a single typed time in the form of `read_instant`. Raises `Refused` (unclear-dates, bad-time)."""
+    if not is_spreadsheet_date(text):
         refuse_without_year(text)
         return text
     try:
-        return moment_text(text, None, order_of([(1, text)], None).name)
+        return normalise_moment(text, None, find_date_order([(1, text)], None).name)
     except Refused as problem:
         if problem.code != "unclear-dates":
             raise
@@ -258,64 +263,65 @@ def refuse_without_year(text: str) -> None:
     >>> refuse_without_year("2024-11-22")
     """
     match = _YEARLESS.fullmatch(text.strip())
-    if match is not None and (match[1] or month_of(match[2] or match[3]) is not None):
-        message = f"{quote(text)} has no year; write it whole, as 2024-11-22, or format the column with the year"
+    if match is not None and (match[1] or find_month(match[2] or match[3]) is not None):
+        message = f"{quote(text)} has no year; write the whole date, as 2024-11-22, or format the column with the year"
         raise Refused("bad-time", f"occurred_at: {message}")
 
 
-def _whole_year(text: str) -> int:
-    """Raises `ValueError` for one of three digits."""
+def _complete_year(text: str) -> int:
+    """Return a year of two or four digits as a number. Raises `ValueError` for other numbers of digits."""
     if len(text) not in (2, 4):
         raise ValueError(text)
     year = int(text)
     return year if len(text) == 4 else year + (1900 if year >= CENTURY_FROM else 2000)
 
 
-def moment_text(text: str, clock_time: str | None, order: str) -> str:
-    """Return a date, with a time of its own or of another cell, as `read_instant` takes it. Raises `Refused`
-    (bad-time).
+def normalise_moment(text: str, clock_time: str | None, order: str) -> str:
+    """Return a date and its time, its own or that of another cell, in the form of `read_instant`.
+
+    `order` is one of `ORDERS`. Raises `Refused` (bad-time).
     """
     if not _ISO.match(text):
-        text = _iso(text, order)
+        text = _format_as_iso(text, order)
     if clock_time is None:
         return text
     if len(text) > len("2024-11-22"):
         raise Refused("bad-time", f"occurred_at: {quote(text)} has a time, and {quote(clock_time)} stands beside it")
-    return f"{text} {_time(clock_time)}"
+    return f"{text} {_format_time(clock_time)}"
 
 
-def _iso(text: str, order: str) -> str:
-    """Return a date as spreadsheets show them, and its time, as ISO 8601 has it. Raises `Refused` (bad-time)."""
-    weekday, plain = _in_figures(text)
+def _format_as_iso(text: str, order: str) -> str:
+    """Return a date in a form of spreadsheets, and its time, in the form of ISO 8601. Raises `Refused` (bad-time)."""
+    weekday, plain = _split_weekday(text)
     if iso := _ISO.match(plain):
-        found, clock_time = _day(*iso[0].split("-")), plain[iso.end() :]
+        day, clock_time = _make_date(*iso[0].split("-")), plain[iso.end() :]
     elif match := _DATE.fullmatch(plain):
-        says_it = len(match[1]) > 2
-        found = _day(match[1], match[3], match[4]) if says_it else _readings(plain).get(order)
-        if found is None and not says_it:
+        has_year_first = len(match[1]) > 2
+        day = _make_date(match[1], match[3], match[4]) if has_year_first else _list_readings(plain).get(order)
+        if day is None and not has_year_first:
             raise Refused("bad-time", f"occurred_at: {quote(text)} is no date as {ORDERS[order]}")
-        clock_time = f" {_time(match[5])}" if match[5] else ""
+        clock_time = f" {_format_time(match[5])}" if match[5] else ""
     elif text.isdecimal():
         raise Refused("bad-time", f"occurred_at: {quote(text)} is a number; format the column as dates")
     else:
         refuse_without_year(text)
         raise Refused("bad-time", f"{quote(text)} is not a time like {EXAMPLES}")
-    if found is None:
+    if day is None:
         raise Refused("bad-time", f"occurred_at: {quote(text)} is a day that no calendar has")
-    if weekday not in (None, found.weekday()):
-        message = f"occurred_at: {quote(text)} says {WEEKDAYS[weekday]}, but {found} is a {WEEKDAYS[found.weekday()]}"
+    if weekday not in (None, day.weekday()):
+        message = f"occurred_at: {quote(text)} says {WEEKDAYS[weekday]}, but {day} is a {WEEKDAYS[day.weekday()]}"
         raise Refused("bad-time", f"{message}; write the right date, or leave the weekday out")
-    return found.isoformat() + clock_time
+    return day.isoformat() + clock_time
 
 
-def _day(year: str, month: str, day: str) -> date | None:
+def _make_date(year: str, month: str, day: str) -> date | None:
     with suppress(ValueError):
         return date(int(year), int(month), int(day))
     return None
 
 
-def _time(text: str) -> str:
-    """Return a time of day with 24 hours, and its offset from UTC if it has one. Raises `Refused` (bad-time)."""
+def _format_time(text: str) -> str:
+    """Format a time of day by 24 hours, with its offset from UTC if it has one. Raises `Refused` (bad-time)."""
     match = _TIME.fullmatch(text.strip())
     if match is None and (zone := _ABBREVIATION.search(text)):
         problem = f"{quote(text)}: {zone[1]} is a zone's abbreviation, which may mean several offsets"

@@ -41,7 +41,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     strip_place_mark,
     write_column_letters,
 )
-from ratings_ledger.ledger.intake.tables.dates import Order, is_nothing_else, moment_text, order_of
+from ratings_ledger.ledger.intake.tables.dates import Order, find_date_order, is_date_alone, normalise_moment
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, UNCLEAR, recognise_layout
 from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView, cell_at, number_games
 from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER, may_be_player
@@ -328,7 +328,7 @@ def _first_day(body: Rows, header: Header, order: str) -> str:
     """Return the day of the first readable date, or an empty text."""
     for _, row in body:
         with suppress(Refused):
-            if _DAY.match(day := moment_text(cell_at(row, _find_date_column(header)), None, order)[:10]):
+            if _DAY.match(day := normalise_moment(cell_at(row, _find_date_column(header)), None, order)[:10]):
                 return day
     return ""
 
@@ -528,7 +528,7 @@ def _drop_gameless(
 
 def _is_remark(filled: list[str]) -> bool:
     """Return whether no cell can contain a whole game after its date, as with another delimiter."""
-    return not any(text[0].isdigit() and any(map(str.isalpha, text)) and not is_nothing_else(text) for text in filled)
+    return not any(text[0].isdigit() and any(map(str.isalpha, text)) and not is_date_alone(text) for text in filled)
 
 
 def _has_player(row: list[str], header: Header) -> bool:
@@ -605,7 +605,7 @@ def team_columns(names: Sequence[str], header: Header, options: TableOptions) ->
 def _find_order(body: Rows, dated: int | None, options: TableOptions, problems: list[Refused]) -> Order:
     """Return the order of the dates in a column; add to `problems` if it is unclear."""
     try:
-        return order_of(((there, cell_at(row, dated)) for there, row in body), options.dates)
+        return find_date_order(((there, cell_at(row, dated)) for there, row in body), options.dates)
     except Refused as problem:
         problems.append(problem)
         return Order("", is_needed=False)
@@ -646,7 +646,7 @@ def _read_row(table: Table, line: int, row: list[str], header: Header, order: st
         return cells
     try:
         if "occurred_at" in cells:
-            cells["occurred_at"] = moment_text(cells["occurred_at"], cells.pop(TIME, None), order)
+            cells["occurred_at"] = normalise_moment(cells["occurred_at"], cells.pop(TIME, None), order)
     except Refused as problem:
         return problem
     if table.delimiter in COMMA_DELIMITERS:
