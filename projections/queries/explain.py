@@ -1,4 +1,4 @@
-"""Explanations: why a game changed points as it did, or does not count, and how a player's rank comes about."""
+"""Explain why a game changed points as it did, or why it does not count; and how a player's rank is determined."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class ExplainedTerm(Result):
 
 @dataclass(frozen=True, slots=True)
 class StateChange(Result):
-    """The numbers that a rule keeps about a player, by name, before and after a game: as decimals and exactly."""
+    """A player's state before and after a game: the rule's numbers by name, as decimals and exactly."""
 
     before: dict[str, str]
     after: dict[str, str]
@@ -89,7 +89,7 @@ class StateChange(Result):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedParticipant(Result):
-    """The effect of a game on a player, term by term; `why_not` is set if the player does not count in it. Under a rule
+    """The effect of a game on a player, term by term; `why_not` says why the player does not count in it. Under a rule
     that keeps several numbers about a player, `state` has the visible ones, and `provisional` says whether the rule
     considers them unreliable after the game.
     """
@@ -107,8 +107,8 @@ class ExplainedParticipant(Result):
 
 @dataclass(frozen=True, slots=True)
 class RatingPeriod(Result):
-    """The rating period in which a game is scored, from its first to its last instant. `closed_now` is True if it is
-    open and scored as if it closed now.
+    """The rating period in which a game is scored, from its first to its last instant. `closed_now` is True if the
+    period is open but scored as if it closed now.
     """
 
     since: datetime = field(metadata=NAMED_FROM)
@@ -119,11 +119,11 @@ class RatingPeriod(Result):
 
 @dataclass(frozen=True, slots=True)
 class GameExplanation(Answer):
-    """The explanation of a game's effect on a ladder, or in `why_not` the reason why it does not count there.
+    """The explanation of a game's effect on a ladder; `why_not` is the reason if the game does not count there.
 
-    On a ladder with rating periods the explanation covers the game's `period`: before, change and after are those of
+    On a ladder with rating periods, the explanation covers the game's `period`: before, change and after are those of
     the whole period, and terms name their games, this game's terms first. `assumed` has, by key, the ruleset's
-    assumptions that decided a number here because the rule's source does not say. `sets` are the game's recorded sets,
+    assumptions that determined a number because the rule's source does not say. `sets` are the game's recorded sets,
     the better side first.
     """
 
@@ -145,7 +145,7 @@ class GameExplanation(Answer):
 
 @dataclass(frozen=True, slots=True)
 class PlayedGame(Result):
-    """A game of a player on a ladder, or an adjustment with its `reason`; `change` is None if it does not count.
+    """A game of a player on a ladder, or an adjustment with its `reason`; `change` is None if the game does not count.
 
     `game` is the same as in `Change`.
     """
@@ -183,8 +183,12 @@ class PlayerExplanation(Answer):
 
 
 class GameEffect(NamedTuple):
-    """The effect of a game or its period on every counted participant, with minted and burned units, the rule's remark,
-    and the ruleset's assumptions that decided a number.
+    """The effect of a game or its period.
+
+    by_participant: for every counted participant, given by index in the facts, the effect on them
+    minted, burned: in units
+    remark:         the rule's remark on the game
+    assumed:        the ruleset's assumptions that determined a number, by key
     """
 
     by_participant: Mapping[int, PlayerEffect]
@@ -215,12 +219,12 @@ def explain_game(
     before: TracePosition | None = None,
     connection: Connection | None = None,
 ) -> GameExplanation:
-    """Explain why a game changed the points of a ladder as it did, or why it did not.
+    """Explain why a game changed the points of a ladder as it did, or why it does not count there.
 
     Args:
         row: the game's row in the facts.
-        before: the players' states before the game; replayed if missing.
-        connection: needed to name the other games of the rating period and to describe the sets.
+        before: the players' states before the game; without it, they are replayed.
+        connection: needed to name the other games of the rating period, and to describe the sets.
 
     Raises `UnknownLadder`, `RuleFailure`.
     """
@@ -228,8 +232,8 @@ def explain_game(
     facts = ladders.facts
     versions = ladders.versions(ladder)
     version, participants, reason = explain_not_counted(facts, row, versions)
-    reason = reason or _why_not_here(ladders, ladder, row, versions)
-    # the points before a game must not include later games, even if the game itself does not count
+    reason = reason or _explain_not_on_ladder(ladders, ladder, row, versions)
+    # even for a game that does not count, the points before it must not include later games
     states = before or ladders.state_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
     period, waiting = None, None
     if reason is None and version is not None and versions[0].ruleset.period != "game":
@@ -241,48 +245,48 @@ def explain_game(
     if period is not None:
         by_participant = {p: period.players[facts.name_of(p)] for p in participants}
         effect = GameEffect(by_participant, period.minted, period.burned, None, {})
-        rows = {game for mine in by_participant.values() for game, _ in mine.terms if game is not None}
-        games = _name_games(connection, facts, rows)
+        rows = {game for player in by_participant.values() for game, _ in player.terms if game is not None}
+        games = _load_game_ids(connection, facts, rows)
     elif reason is None and version is not None:
-        effect = _explain_alone(facts, states, row, version, participants)
+        effect = _explain_single_game(facts, states, row, version, participants)
     else:
         effect = GameEffect({}, 0, 0, None, {})
     recorded = {} if connection is None else _read_recorded(connection, facts, game_id)
     return GameExplanation(
         game_id,
         ladder,
-        version.ruleset.name if version else None,
-        reason is None,
-        _name_forfeit(reason, recorded),
-        effect.remark or ABSENT,
-        moment(facts.occurred_at[row]),
-        _explain_participants(facts, states, row, version, effects=effect.by_participant, games=games),
-        _list_accounts(effect, states.trace.stream.rule.scale),
-        ladders.coordinates,
-        effect.assumed or ABSENT,
-        _describe_period(period, waiting),
-        (describe_sets(recorded) if recorded else "") or ABSENT,
+        ruleset=version.ruleset.name if version else None,
+        counted=reason is None,
+        why_not=_add_forfeit(reason, recorded),
+        remark=effect.remark or ABSENT,
+        occurred_at=moment(facts.occurred_at[row]),
+        players=_explain_participants(facts, states, row, version, effects=effect.by_participant, games=games),
+        accounts=_list_accounts(effect, states.trace.stream.rule.scale),
+        at=ladders.coordinates,
+        assumed=effect.assumed or ABSENT,
+        period=_describe_period(period, waiting),
+        sets=(describe_sets(recorded) if recorded else "") or ABSENT,
         running=versions[0].ranking.running,
         times=times,
     )
 
 
 def _list_accounts(effect: GameEffect, scale: int) -> tuple[Account, Account]:
-    """Return the accounts that a game's points came from and went to."""
+    """Return the accounts of a game: the points minted and burned."""
     return (
         Account("minted", ExactNumber(-effect.minted, scale)),
         Account("burned", ExactNumber(effect.burned, scale)),
     )
 
 
-def _name_forfeit(reason: str | None, recorded: Mapping[str, Any]) -> str | None:
-    """Return why a game does not count, with the forfeit that made it unrated."""
+def _add_forfeit(reason: str | None, recorded: Mapping[str, Any]) -> str | None:
+    """Return why a game does not count; for an unrated game, add the forfeit that made it so."""
     forfeit = (recorded.get("extra") or {}).get(FORFEIT)
     return f"{reason}, because it was a forfeit ({forfeit})" if reason == NOT_RATED and forfeit else reason
 
 
 def _read_recorded(connection: Connection, facts: Facts, game_id: str) -> dict[str, Any]:
-    """Return the data of a game as it was recorded or last corrected."""
+    """Return the data of a game as recorded or last corrected; empty if no event has any."""
     for _, text in reversed([*read_where(connection, until=facts.position, subject=f"game:{game_id}")]):
         data = json.loads(text)["data"]
         game: dict[str, Any] = data["game"] if isinstance(data.get("game"), dict) else data
@@ -292,37 +296,39 @@ def _read_recorded(connection: Connection, facts: Facts, game_id: str) -> dict[s
 
 
 def _describe_period(scored: ExplainedPeriod | None, waiting: tuple[int, int] | None) -> RatingPeriod | Absent:
-    """Return the rating period of a game: the one that scores it, or the open one that it waits in."""
+    """Return the rating period of a game: the open period in which it waits, else the one that scored it."""
     if waiting is not None:
         begin, last = map(moment, waiting)
         return RatingPeriod(begin, last, closed=False, closed_now=ABSENT if scored is None else True)
     return ABSENT if scored is None else RatingPeriod(moment(scored.begin), moment(scored.last), closed=True)
 
 
-def _explain_alone(
+def _explain_single_game(
     facts: Facts, before: TracePosition, row: int, version: Version, participants: Sequence[int]
 ) -> GameEffect:
-    """Explain a game that is scored by itself. Raises `RuleFailure`."""
+    """Explain a game that is scored by itself, not with a rating period. Raises `RuleFailure`."""
     if facts.club_games is not None:
         return _explain_clubs(facts, facts.club_games, before, row, version, participants)
     ladder = before.trace.stream.ladder
     people = [(facts.person_of(p), facts.name_of(p)) for p in participants]
     reading = find_reading(version.rule.columns, version.ruleset)
-    read = [facts.column(name, row, participants, reading) for name in version.rule.columns]
-    scored = score_arrivals(facts, before, version, (row, read_game_day(facts, row, version)), read, people)
+    columns = [facts.column(name, row, participants, reading) for name in version.rule.columns]
+    scored = score_arrivals(facts, before, version, (row, read_game_day(facts, row, version)), columns, people)
     names = [name for _, name in people]
     terms = rule_calls.explain_states(version, ladder, row, names, scored.before, scored.columns, scored.after)
-    reasons: list[list[tuple[int | None, Term]]] = [[(None, term) for term in mine] for mine in terms]
-    effects = map(PlayerEffect, zip(*scored.before, strict=True), zip(*scored.after, strict=True), reasons)
-    begins = any(arrival.is_new for arrival in scored.arrivals)
-    keys = (key for mine in terms for term in mine for key in term.assumes)
-    started = _start_keys(version) if begins and before.trace.stream.ranking.running else ()
+    terms_of_no_game: list[list[tuple[int | None, Term]]] = [
+        [(None, term) for term in player_terms] for player_terms in terms
+    ]
+    effects = map(PlayerEffect, zip(*scored.before, strict=True), zip(*scored.after, strict=True), terms_of_no_game)
+    has_newcomer = any(arrival.is_new for arrival in scored.arrivals)
+    keys = (key for player_terms in terms for term in player_terms for key in term.assumes)
+    start_keys = _list_start_keys(version) if has_newcomer and before.trace.stream.ranking.running else ()
     return GameEffect(
         dict(zip(participants, effects, strict=True)),
         scored.minted,
         scored.minted - sum(rule_calls.subtract(scored.after[0], scored.before[0])),
         rule_calls.remark_on_game(version, ladder, row, names, scored.columns),
-        assumptions_among(version.ruleset, [*started, *keys, *_find_deciding_keys(facts, row, version)]),
+        assumptions_among(version.ruleset, [*start_keys, *keys, *_find_deciding_keys(facts, row, version)]),
     )
 
 
@@ -330,26 +336,25 @@ def _explain_clubs(
     facts: Facts, games: ClubGames, before: TracePosition, row: int, version: Version, clubs: Sequence[int]
 ) -> GameEffect:
     """Explain a game between clubs, with the terms of their players. Raises `RuleFailure`."""
-    scored_by = next(of_people for of_people in games.versions if of_people.position == version.position)
+    scored_by = next(player_version for player_version in games.versions if player_version.position == version.position)
     explained = explain_members(games, row, scored_by, before.trace.stream.ladder)
     effects: dict[int, PlayerEffect] = {}
-    begins = False
+    has_newcomer = False
     for club in clubs:
-        had, terms = _find_state(facts, before, club, version), explained.terms_of(games.members_of(club))
-        begins |= before.state_of(facts.person_of(club)) is None
-        has = (had[0] + sum(term.amount for term in terms), *had[1:])
-        effects[club] = PlayerEffect(had, has, [(None, term) for term in terms])
-        gained = [effect.after[0] - effect.before[0] for effect in effects.values()]
-        keys = (key for effect in effects.values() for _, term in effect.terms for key in term.assumes)
-    started = _start_keys(version) if begins and before.trace.stream.ranking.running else ()
-    assumed = assumptions_among(
-        scored_by.ruleset, [*started, *keys, *_find_deciding_keys(games.people, row, scored_by)]
-    )
-    minted = sum(gain for gain in gained if gain > 0)
-    return GameEffect(effects, minted, minted - sum(gained), explained.remark, assumed)
+        state, terms = _find_state(facts, before, club, version), explained.terms_of(games.members_of(club))
+        has_newcomer |= before.state_of(facts.person_of(club)) is None
+        new_state = (state[0] + sum(term.amount for term in terms), *state[1:])
+        effects[club] = PlayerEffect(state, new_state, [(None, term) for term in terms])
+    changes = [effect.after[0] - effect.before[0] for effect in effects.values()]
+    keys = (key for effect in effects.values() for _, term in effect.terms for key in term.assumes)
+    start_keys = _list_start_keys(version) if has_newcomer and before.trace.stream.ranking.running else ()
+    deciding_keys = _find_deciding_keys(games.people, row, scored_by)
+    assumed = assumptions_among(scored_by.ruleset, [*start_keys, *keys, *deciding_keys])
+    minted = sum(change for change in changes if change > 0)
+    return GameEffect(effects, minted, minted - sum(changes), explained.remark, assumed)
 
 
-def _name_games(connection: Connection | None, facts: Facts, rows: set[int]) -> dict[int, str]:
+def _load_game_ids(connection: Connection | None, facts: Facts, rows: set[int]) -> dict[int, str]:
     """Return the ids of games by their rows in the facts; empty without a connection."""
     if connection is None:
         return {}
@@ -359,19 +364,19 @@ def _name_games(connection: Connection | None, facts: Facts, rows: set[int]) -> 
 
 
 def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[str]:
-    """Yield the parameters that decided a game's effect, besides those that its terms name."""
+    """Yield the parameters that determined a game's effect, besides those that its terms name."""
     participants = range(facts.start[row], facts.start[row] + facts.count[row])
     if any(facts.replaced[p] for p in participants):
         yield "substitution"
     if "vp" in version.rule.columns:
         handed_out, victories = (sum(facts.column(name, row, participants)) for name in ("vp", "victory"))
-        # without a victory, a surplus of one point can only be the one for a win within time
+        # without a victory, a surplus point can only be the one for a win within time
         if not victories and handed_out > facts.cell_of(row).seats - 2:
             yield "within_time"
 
 
-def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
-    """Return why a game that the ruleset counts does not count on this ladder, or None."""
+def _explain_not_on_ladder(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
+    """Return why a game that the ruleset counts does not count on this ladder, or None if it does."""
     facts, ruleset = ladders.facts, versions[0].ruleset
     own_values = list_partition_values(facts, row, ruleset)
     if parse_name(ladder).values not in own_values:
@@ -398,12 +403,13 @@ def _why_not_here(ladders: Ladders, ladder: str, row: int, versions: Sequence[Ve
     return f"it sums the places of months; see {'/'.join([params.of, *month])}"
 
 
-def _start_keys(version: Version) -> tuple[str, ...]:
-    """Return the parameters that decide a player's starting points on a ladder."""
+def _list_start_keys(version: Version) -> tuple[str, ...]:
+    """Return the parameters that determine a player's starting points on a ladder."""
     return ("start", "carry_over", "season_months") if "season" in version.ruleset.partition.by else ("start",)
 
 
 def _build_term(term: Term, scale: int, game_id: str | None) -> ExplainedTerm:
+    """Return a rule's term, in points instead of units, with the game that it comes from."""
     return ExplainedTerm(
         term.term,
         ExactNumber(term.amount, scale),
@@ -431,9 +437,9 @@ def _explain_participants(
     effects: Mapping[int, PlayerEffect],
     games: Mapping[int, str],
 ) -> tuple[ExplainedParticipant, ...]:
-    """Return the explanations of all participants by place; without places by their gain, the greatest first.
+    """Return the explanations of all participants, sorted by place; without places by their gain, greatest first.
 
-    A participant who does not count has a change of 0 and, if there is a personal one, the reason.
+    A participant who does not count has a change of 0, with the reason if it concerns only them.
     """
     stream, explained = before.trace.stream, []
     scale, first = stream.rule.scale, facts.start[row]
@@ -473,7 +479,7 @@ def _explain_participants(
 def _describe_state_change(
     facts: Facts, before: TracePosition, version: Version, participant: int, *, effect: PlayerEffect, is_counted: bool
 ) -> tuple[StateChange | Absent, bool | Absent]:
-    """Return the change of a player's numbers, if the rule keeps several, and whether the result is provisional.
+    """Return the change of a player's state, if the rule keeps one, and whether the result is provisional.
 
     Raises `RuleFailure`.
     """
@@ -482,7 +488,7 @@ def _describe_state_change(
     joining = before.trace.joining.get(facts.name_of(participant))
     games, _ = before.last_game_of(facts.person_of(participant))
     games += 0 if joining is None else joining.games
-    # a period's terms name all of its games
+    # the terms of a period name all of its games
     games += len({game for game, _ in effect.terms} - {None}) or 1 if is_counted else 0
     earlier = build_visible_state(version, effect.before)
     later = build_state_after(version, before.trace.stream.ladder, effect.after, games)
@@ -490,7 +496,10 @@ def _describe_state_change(
 
 
 class PlayerEntry(NamedTuple):
-    """A game or an adjustment of a player: its time, its event's position, and its change or why it does not count."""
+    """A game or an adjustment of a player: its time, its event's position, and its change, or why it does not count.
+
+    Another change of points has a `cause`, as in `CAUSES`.
+    """
 
     occurred_at: int
     position: int
@@ -504,7 +513,7 @@ def explain_player(
 ) -> PlayerExplanation:
     """Explain a player's rank: the starting points, all games and adjustments in order, and the list's computation.
 
-    Games of this ladder that do not count for the player are included with the reason. A player who is not on the
+    Games of this ladder that do not count for the player are included, with the reason. A player who is not on the
     ladder has no games. Raises `UnknownLadder`, `RuleFailure`.
     """
     facts, trace = ladders.facts, ladders.trace(ladder)
@@ -529,13 +538,15 @@ def explain_player(
     lines = ranking.explain(results, player) if row or number is not None else []
     keys = [key for line in lines for key in line.assumes]
     if row and row.gold:
-        keys += ["gold", *["gold_ties"] * (sum(other.rank == row.rank for other in standings.rows) > 1)]
+        is_tied = sum(tied.rank == row.rank for tied in standings.rows) > 1
+        keys += ["gold", "gold_ties"] if is_tied else ["gold"]
     if steps and ranking.running:
-        keys = [*_start_keys(newest(stream.versions)), *keys]
-    last, until = newest(stream.versions).ruleset, 2**62 if ladders.as_of is None else ladders.as_of
-    if row and row.rank and facts.account(facts.player_numbers[player], until) in last.scope.exclude_accounts:
-        keys.append("account")
-    assumed = assumptions_among(last, keys)
+        keys = [*_list_start_keys(newest(stream.versions)), *keys]
+    newest_ruleset, until = newest(stream.versions).ruleset, 2**62 if ladders.as_of is None else ladders.as_of
+    if row and row.rank:
+        account = facts.account(facts.player_numbers[player], until)
+        keys += ["account"] if account in newest_ruleset.scope.exclude_accounts else []
+    assumed = assumptions_among(newest_ruleset, keys)
     return PlayerExplanation(
         player,
         ladder,
@@ -555,7 +566,7 @@ def explain_player(
 
 
 def _list_counted(facts: Facts, trace: Trace, steps: list[Step], left_out: set[int]) -> Iterator[PlayerEntry]:
-    """Yield the counted games and adjustments of a player."""
+    """Yield the counted games and adjustments of a player; a list may still leave out games."""
     for step, game in zip(steps, load_games(facts, steps), strict=True):
         why_not = "not among the best" if step.game in left_out else None
         change = ExactNumber(step.change, trace.stream.rule.scale)
@@ -563,31 +574,32 @@ def _list_counted(facts: Facts, trace: Trace, steps: list[Step], left_out: set[i
 
 
 def _list_uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[Step]) -> Iterator[PlayerEntry]:
-    """Yield the games of a player that belong to this ladder by their labels, but do not count for the player."""
+    """Yield the games of a player that belong to this ladder by their labels but do not count for the player."""
     facts, versions = ladders.facts, stream.versions
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
     slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
     values = parse_name(stream.ladder).values
     ids = [] if person is None else [number for number, owner in enumerate(facts.person) if owner == person]
     rows = rows_with(facts, ids)
-    own = {step.row for step in steps}
+    counted_rows = {step.row for step in steps}
     for row in rows:
         if facts.cell_of(row).game not in slugs or (
             ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of
         ):
             continue
-        mine = [p for p in range(facts.start[row], facts.start[row] + facts.count[row]) if facts.person_of(p) == person]
         if values not in list_partition_values(facts, row, versions[0].ruleset):
             continue
         version, _, reason = explain_not_counted(facts, row, versions)
         if reason is None and version is not None:
-            reason = explain_left_out(facts, row, mine[0], version)
-        if reason is not None or row not in own:
+            participants = range(facts.start[row], facts.start[row] + facts.count[row])
+            own_participant = next(p for p in participants if facts.person_of(p) == person)
+            reason = explain_left_out(facts, row, own_participant, version)
+        if reason is not None or row not in counted_rows:
             yield PlayerEntry(facts.occurred_at[row], facts.live_position[row], None, reason)
 
 
 def _build_played_game(entry: PlayerEntry, event: dict[str, Any], zone: str, games: GameVersions) -> PlayedGame:
-    """Return a game or an adjustment as the explanation shows it."""
+    """Return a game or an adjustment, given its event, as the explanation shows it."""
     game_id = None if entry.cause else event["data"].get("game_id")
     return PlayedGame(
         game_id,

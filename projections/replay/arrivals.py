@@ -1,6 +1,6 @@
-"""The states with which players arrive at one game: those after their last games, brought forward to its day.
+"""The states of players before one game: those after their last games, brought forward to the day of the game.
 
-The loop does this for all games at once. This module does it for a game that is explained, tried, or predicted.
+The replay loop does this for all games at once. This module does it for a game that is explained, tried or predicted.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class GameDay(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A player's state and history on arrival at a game.
+    """A player's state and history before a game.
 
     stored:       the state after their last game
-    state:        the same, brought forward through a new season and the time since; the rule scores this one
-    games_before: their number of games on the ladder
-    days_since:   the days since the last game, `MISSING` before the first
-    first_of_season: whether it is their first game of a season
+    state:        the same state, brought forward through a new season and the days since then; the rule scores it
+    games_before: the number of their games on the ladder
+    days_since:   the days since their last game, `MISSING` before the first
+    first_of_season: 1 for their first game of a season, else 0
     is_new:       whether they join the ladder with this game
     """
 
@@ -46,7 +46,7 @@ class Arrival(NamedTuple):
 
 
 def read_game_day(facts: Facts, row: int, version: Version) -> GameDay:
-    """Return the day and season of a game for a rule with state; other rules do not read them."""
+    """Return the day and season of a game for a rule with state; other rules do not read them, and get zeros."""
     if not version.rule.state:
         return GameDay()
     calendar = read_calendar(facts, array("q", [row]), version.ruleset)
@@ -57,18 +57,23 @@ def find_arrivals(
     facts: Facts,
     before: TracePosition,
     version: Version,
-    when: GameDay,
+    game_day: GameDay,
     players: Iterable[tuple[int | None, str]],
     row: int | None = None,
 ) -> list[Arrival]:
-    """Return the arrivals of players, given as persons with their ids; a person is None for a new player.
+    """Return the states and histories of players before a game.
 
-    Raises `RuleFailure`, which names the game if it has a `row`.
+    Args:
+        before: the position in the trace before the game.
+        players: pairs of a person, None for a new player, and the player's id.
+        row: the game's row in the facts, for messages.
+
+    Raises `RuleFailure`.
     """
-    return [_arrive(facts, before, version, (row, when), person, name) for person, name in players]
+    return [_find_arrival(facts, before, version, (row, game_day), person, name) for person, name in players]
 
 
-def _arrive(
+def _find_arrival(
     facts: Facts,
     before: TracePosition,
     version: Version,
@@ -76,36 +81,44 @@ def _arrive(
     person: int | None,
     name: str,
 ) -> Arrival:
-    at, when = game
+    """Return the state and history of one player before a game, which is given by its row and its day."""
+    game_row, game_day = game
     ladder_state = None if person is None else before.state_of(person)
-    ladder_state = ladder_state and ladder_state[: version.rule.width]
     stream, joining = before.trace.stream, before.trace.joining.get(name)
     if joining is None or joining.begin(version) is None:
         joining = EntryState(version.start_state)
-    start_state = (
-        find_starting_state(stream, name, version, before.trace.joining) if ladder_state is None else ladder_state
-    )
-    stored = start_state if ladder_state is None else ladder_state
+    if ladder_state is None:
+        stored = find_starting_state(stream, name, version, before.trace.joining)
+    else:
+        stored = ladder_state[: version.rule.width]
     if not version.rule.state:
         return Arrival(stored, stored, 0, MISSING, 0, ladder_state is None)
-    ladder = before.trace.stream.ladder
-    games, row = (0, None) if person is None else before.last_game_of(person)
-    last = GameDay(joining.last_day, joining.last_season) if row is None else read_game_day(facts, row, version)
-    is_first = last.season != when.season
-    days = MISSING if last.day == MISSING else max(when.day - last.day, 0)
+    games, last_row = (0, None) if person is None else before.last_game_of(person)
+    last = (
+        GameDay(joining.last_day, joining.last_season) if last_row is None else read_game_day(facts, last_row, version)
+    )
+    is_first = last.season != game_day.season
+    days = MISSING if last.day == MISSING else max(game_day.day - last.day, 0)
     elapsed, period = max(days, 0), version.ruleset.period
     if period != "game" and last.day != MISSING:
-        # The trace ends here, because games scored by periods are not explained one by one.
-        played = None if person is None or row is None else stream.numbers[person]
-        since = None if played is None else before.trace.last_period_of(played)
-        elapsed = number_day(when.day, period) - (number_day(last.day, period) if since is None else since)
-    state = bring_to_game(version, ladder, at, stored, int(is_first and last.season != MISSING), elapsed)
+        # games of a period are not explained one by one, so this position is the end of the trace
+        player = None if person is None or last_row is None else stream.numbers[person]
+        last_period = None if player is None else before.trace.last_period_of(player)
+        elapsed = number_day(game_day.day, period) - (
+            number_day(last.day, period) if last_period is None else last_period
+        )
+    changes_season = int(is_first and last.season != MISSING)
+    state = bring_to_game(version, stream.ladder, game_row, stored, changes_season, elapsed)
     return Arrival(stored, state, joining.games + games, days, int(is_first), ladder_state is None)
 
 
 class ScoredGame(NamedTuple):
-    """A game as its rule scored it: arrivals, the columns that the rule read, and by state column the states before and
-    after.
+    """A game as its rule scored it.
+
+    arrivals:      the players' states and histories before the game
+    columns:       the columns that the rule read
+    before, after: by state column, the players' states before and after the game
+    minted:        the minted points, in units
     """
 
     arrivals: list[Arrival]
@@ -123,12 +136,17 @@ def score_arrivals(
     columns: Columns,
     players: Iterable[tuple[int | None, str]],
 ) -> ScoredGame:
-    """Score a game, given by its row and day, for players as in `find_arrivals`. Raises `RuleFailure`.
+    """Score one game.
 
-    columns: the columns that the rule reads, without those about earlier games
+    Args:
+        game: the row and the day of the game.
+        columns: the columns that the rule reads; those about earlier games are filled in.
+        players: as in `find_arrivals`.
+
+    Raises `RuleFailure`.
     """
-    row, when = game
-    arrivals = find_arrivals(facts, before, version, when, players, row)
+    row, game_day = game
+    arrivals = find_arrivals(facts, before, version, game_day, players, row)
     rule_columns = [
         [getattr(arrival, name) for arrival in arrivals] if name in HISTORY_COLUMNS else [*column]
         for name, column in zip(version.rule.columns, columns, strict=True)

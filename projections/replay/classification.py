@@ -13,19 +13,19 @@ def list_classified_places(stream: Stream) -> list[int]:
     """Return the place of every participant of a stream, 0 if not classified.
 
     A leaver is not classified, unless a substitute took the seat over: then both have its place. A guest is not
-    classified, and players behind guests move up. The rules of the stream read `place`; `status` and `numbers.guest`
-    matter only if a rule reads them.
+    classified, and players behind guests move up. All rules of the stream must read `place`; `status` and
+    `numbers.guest` matter only if a rule reads them.
     """
     places: list[int] = []
     for game, (low, high) in enumerate(pairwise(stream.offsets)):
         names = stream.versions[stream.version[game]].rule.columns
-        read = {
+        columns = {
             name: [int(value) for value in stream.columns[names.index(name)][low:high]]
             for name in ("place", "status", GUEST)
             if name in names
         }
-        missing = [0] * (high - low)
-        places += _classify(read["place"], read.get("status", missing), read.get(GUEST, missing))
+        zeros = [0] * (high - low)
+        places += _classify(columns["place"], columns.get("status", zeros), columns.get(GUEST, zeros))
     return places
 
 

@@ -1,7 +1,7 @@
-"""Continue a trace: replay only what was recorded since, from the first game that it can change.
+"""Continue a trace after new events: replay only from the first game that they can change.
 
-A ladder's points before a game depend on nothing later. A late game or a correction therefore costs only the games
-behind it.
+A ladder's points before a game do not depend on later games. A late game or a correction therefore costs only a replay
+of the games after it.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version, list_games
 
-# A trace is continued if at most this part of the ladder (1/10) has to be replayed.
+# a trace is continued if at most 1/10 of the ladder has to be replayed
 CONTINUED_PART = 10
 
 
 class TraceInputs(NamedTuple):
-    """The facts, besides games, that a trace was replayed from, in a form that JSON can hold.
+    """The facts, besides games, from which a trace was replayed, as values that JSON can hold.
 
     position:    the log position of the facts
-    renames:     the live renames: old and new id, in the order of the log
-    adjustments: of the ladder: time, position, the player's id and the points
-    seeds:       of the ladder: the player's id, the state by column and the number of games elsewhere
-    clubs:       the old and current name of every renamed club
-    accounts:    if the ladder's versions read them: the player's id, the time and the account
+    renames:     [old id, new id] of the live renames, in log order
+    adjustments: [time, position, player id, points] of the ladder's adjustments
+    seeds:       [player id, state by column, number of games elsewhere] of the ladder's seeds
+    clubs:       [old name, current name] of the renamed clubs
+    accounts:    [player id, time, account], if the ladder's versions read accounts
     """
 
     position: int
@@ -74,13 +74,19 @@ def read_trace_inputs(facts: Facts, ladder: str, versions: Sequence[Version]) ->
 def continue_trace(
     trace: Trace, since: TraceInputs, facts: Facts, ladder: str, versions: Sequence[Version]
 ) -> Trace | None:
-    """Continue a trace of an earlier state of the log, under the same versions, up to the given facts.
+    """Continue a trace of an earlier state of the log, under the same versions, up to these facts.
 
-    Returns None if a replay from the beginning is better. Raises `RuleFailure`.
+    Args:
+        since: the inputs from which the trace was replayed.
+
+    Returns:
+        The continued trace, or None if a replay from the beginning is better.
+
+    Raises `RuleFailure`.
     """
     now = read_trace_inputs(facts, ladder, versions)
-    same_order = now.renames == since.renames or sorted(now.renames) != sorted(since.renames)
-    if not same_order or (now.accounts, now.seeds, now.clubs) != (since.accounts, since.seeds, since.clubs):
+    is_reordered = now.renames != since.renames and sorted(now.renames) == sorted(since.renames)
+    if is_reordered or (now.accounts, now.seeds, now.clubs) != (since.accounts, since.seeds, since.clubs):
         return None
     changed, changed_people = find_changed_rows(facts, since.position), _find_changed_people(since.renames, now.renames)
     trace = trace.whole() if changed_people else trace
@@ -95,7 +101,7 @@ def continue_trace(
             trace.count,
         ]
     )
-    # Games before this one are unchanged, and therefore in order.
+    # the games before this one are unchanged, so the moments can be searched among them
     changed_moments = [
         *_find_first_moment(facts, changed, versions),
         *_find_differing_adjustments(since.adjustments, now.adjustments),
@@ -109,7 +115,7 @@ def continue_trace(
     row = trace.row_of(games - 1)
     boundary = (facts.occurred_at[row], facts.first_position[row])
     earlier = trace.up_to(games, trace.place(facts, boundary, games)[1])
-    # Renames may also affect games that were not counted.
+    # a rename may also affect games that did not count
     rows_of_all = order_rows(facts, None, boundary[0]) if changed_people else None
     rows = _select_rows_after(
         facts, boundary, [*trace.rows_from(games), *changed] if rows_of_all is None else rows_of_all
@@ -129,15 +135,15 @@ def _select_rows_after(facts: Facts, boundary: tuple[int, int], rows: Column) ->
 
 
 def _find_first_moment(facts: Facts, rows: list[int], versions: Sequence[Version]) -> list[tuple[int, int]]:
-    """Return the earliest moment of the given games that may be on a ladder of the versions, if there is one."""
-    slugs = {facts.text_numbers.get(name) for name in list_games(versions)}
-    every = ((facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in slugs)
-    first = min(every, default=None)
+    """Return the earliest (time, position) of the games that may be on a ladder of the versions; empty without any."""
+    games = {facts.text_numbers.get(name) for name in list_games(versions)}
+    moments = ((facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in games)
+    first = min(moments, default=None)
     return [] if first is None else [first]
 
 
 def can_be_continued(facts: Facts, versions: Sequence[Version]) -> bool:
-    """Return whether a ladder of these versions depends on nothing but the games and what `TraceInputs` holds."""
+    """Tell whether a ladder of these versions depends only on its games and on the inputs that `TraceInputs` holds."""
     return (
         versions[0].ruleset.freeze == "none"
         and versions[0].ruleset.period == "game"
@@ -149,24 +155,24 @@ def can_be_continued(facts: Facts, versions: Sequence[Version]) -> bool:
 def find_changed_rows(facts: Facts, position: int) -> list[int]:
     """Return the rows of the games with an event after a position."""
     new, live = bisect_right(facts.first_position, position), facts.live_position
-    # Columns from a cache list their changes; other columns are short.
+    # a column from a cache lists its changes; other columns are short enough to be searched
     changes = enumerate(live[:new]) if isinstance(live, array) else live.changes.items()
     return [*(row for row, at in changes if at > position and row < new), *range(new, len(facts.first_position))]
 
 
 def _find_first_game(trace: Trace, rows: list[int]) -> list[int]:
-    """Return the first game of a trace that is among some rows, if there is one."""
+    """Return the first game of a trace that is among some rows; empty without any."""
     if not rows:
         return []
     if trace.earlier is not None and (first := _find_first_game(trace.earlier, rows)):
         return first
-    begin = 0 if trace.earlier is None else trace.earlier.count
+    earlier_games = 0 if trace.earlier is None else trace.earlier.count
     games: list[int] = np.flatnonzero(np.isin(arrays.as_numpy(trace.stream.row), rows))[:1].tolist()
-    return [begin + game for game in games]
+    return [earlier_games + game for game in games]
 
 
 def _find_changed_people(before: list[list[str]], after: list[list[str]]) -> set[str]:
-    """Return the ids of all players whose identity changed, along chains of renames."""
+    """Return the ids of all players whose identity changed, directly or through a chain of renames."""
     old_renames, new_renames = {tuple(rename) for rename in before}, {tuple(rename) for rename in after}
     people = {player for rename in old_renames ^ new_renames for player in rename}
     count = -1
@@ -178,22 +184,25 @@ def _find_changed_people(before: list[list[str]], after: list[list[str]]) -> set
 
 
 def _find_first_moment_of_people(facts: Facts, names: set[str]) -> list[tuple[int, int]]:
-    """Return the moment of the first game of some ids, counted or not: a rename may affect whether it counts."""
+    """Return the (time, position) of the first game of some ids; a rename may affect even a game that did not count."""
     numbers = {facts.player_numbers[name] for name in names & facts.player_numbers.keys()}
     rows = rows_with(facts, numbers) if numbers else []
     return [min((facts.occurred_at[row], facts.first_position[row]) for row in rows)] if rows else []
 
 
 def _find_differing_adjustments(before: list[list[Any]], after: list[list[Any]]) -> list[tuple[int, int]]:
-    """Return the moments of the first adjustments that differ between two lists."""
-    same = 0
-    while same < min(len(before), len(after)) and before[same] == after[same]:
-        same += 1
-    return [(adjustment[0], adjustment[1]) for adjustment in (*before[same : same + 1], *after[same : same + 1])]
+    """Return the (time, position) of the first adjustments that differ between two lists; empty if they are equal."""
+    equal = 0
+    while equal < min(len(before), len(after)) and before[equal] == after[equal]:
+        equal += 1
+    return [(adjustment[0], adjustment[1]) for adjustment in (*before[equal : equal + 1], *after[equal : equal + 1])]
 
 
 def number_players_after(earlier: Stream, rest: Stream) -> Stream:
-    """Number the players of the rest of a ladder after those of its earlier part; both use the same person numbers."""
+    """Return the rest of a ladder with its players numbered after those of the earlier part.
+
+    Both streams must use the same person numbers.
+    """
     known = earlier.numbers
     new_names = {person: name for person, name in zip(rest.persons, rest.names, strict=True) if person not in known}
     new_numbers = {person: number for number, person in enumerate(new_names, len(known))}

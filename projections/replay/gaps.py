@@ -1,7 +1,7 @@
 """The gaps between a player's games: days, seasons, and the number of earlier games.
 
-They follow from the counted games of the ladder, in the order of replay. They are not stored, so a late game or a
-correction changes the gaps behind it as if it had been recorded in time.
+They are derived from the counted games of the ladder, in the order of replay, and not stored. So a late game or a
+correction changes the gaps after it as if it had been recorded in time.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ State: TypeAlias = tuple[int, ...]
 class EntryState(NamedTuple):
     """The state with which a player enters a ladder after an earlier season, or by a seed.
 
-    games, last_day, last_season: of the player's earlier games
-    entered: versions that took effect up to this instant have already changed the state
-    seeded:  for a seed, the states by name of the version under which the player enters; `state` is then empty
+    games:       the number of the player's earlier games
+    last_day, last_season: the day and the season of the last of these
+    entered:     versions that took effect up to this instant have already changed the state
+    seeded:      for a seed, the state for each version under which the player may enter, by name; `state` is then empty
     """
 
     state: State
@@ -51,25 +52,25 @@ class Calendar(NamedTuple):
     season: Column
 
     def first(self, games: int) -> Calendar:
-        """Return the calendar of the first `games` alone."""
+        """Return the calendar of the first `games` games."""
         return Calendar(self.day[:games], self.season[:games])
 
 
-# The columns that `loops.find_gaps` fills in for every slot. The loop over games reads the last two.
+# the columns that `loops.find_gaps` fills in for every slot; the loop over games reads the last two
 SLOT_COLUMNS = ("games_before", "first_of_season", "changes_season", "days_since")
 
 
 class Gaps:
-    """The gaps before every slot of a ladder, as in `loops.find_gaps`, and the values by player at the end.
+    """The gaps before every slot of a ladder, as in `loops.find_gaps`, and the values of each player at the end.
 
-    The `needed` columns are measured at once, the others when they are first read.
+    The `needed` columns are measured immediately, all others on first use.
     """
 
     def __init__(
         self, calendar: Calendar, offsets: Column, players: Column, begin: Sequence[Any], needed: Collection[str]
     ) -> None:
         self._slots, self._begin = (offsets, players, *calendar), begin
-        # The system zeroes pages when they are first touched, so a column that is not read takes no memory.
+        # pages are allocated when they are first touched, so a column that is never read takes no memory
         self._rows = np.zeros((len(SLOT_COLUMNS), len(players)), dtype=np.int64)
         self._measured: set[str] = set()
         self._end = [arrays.as_column(column.copy()) for column in begin]
@@ -111,11 +112,11 @@ class Gaps:
 
     @property
     def steps(self) -> Any:
-        """Return the rows that `loops.bring_states_forward` reads; rows that no rule needs are zero."""
+        """Return the rows that `loops.bring_states_forward` reads; a row that no rule needs is zero."""
         return self._rows[-2:]
 
     def _measure(self, names: Collection[str]) -> None:
-        """Fill in the columns that are not measured yet, and the values at the end that they give."""
+        """Fill in the columns that have not been measured yet, and the values at the end that depend on them."""
         new = {*names} - self._measured
         if not new:
             return
@@ -130,18 +131,20 @@ class Gaps:
             as_compiled=compiling.is_worthwhile(len(self._slots[0])),
         )
         sources = ({"days_since"}, {"first_of_season", "changes_season"}, {"games_before"})
-        self._end = [after if new & of else old for after, old, of in zip(end, self._end, sources, strict=True)]
+        self._end = [
+            measured if new & source else old for measured, old, source in zip(end, self._end, sources, strict=True)
+        ]
 
 
 def read_calendar(facts: Facts, rows: Column, ruleset: Ruleset) -> Calendar:
-    """Return the calendar of some games."""
+    """Return the days and seasons of some games, given by their rows in the facts."""
     indices = arrays.as_numpy(rows)
     days = local_days(arrays.as_numpy(arrays.take(facts.occurred_at, rows)), ruleset.time_zone)
     return Calendar(arrays.as_column(days), arrays.as_column(_number_seasons(facts, indices, days, ruleset)))
 
 
 def read_moment(facts: Facts, row: int | None, instant: int, ruleset: Ruleset) -> tuple[int, int]:
-    """Return the day of a moment and the number of its season, by month or by the label of the game at `row`."""
+    """Return the day and the season of an instant; the season by its month, or by the label of the game at `row`."""
     days = local_days(np.array([instant]), ruleset.time_zone)
     rows = np.array([] if row is None else [row], dtype=np.int64)
     seasons = _number_seasons(facts, rows, days[: len(rows)], ruleset)
@@ -149,7 +152,7 @@ def read_moment(facts: Facts, row: int | None, instant: int, ruleset: Ruleset) -
 
 
 def _number_seasons(facts: Facts, rows: Any, days: Any, ruleset: Ruleset) -> Any:
-    """Return the number of each game's season: that of its label, or of the months; 0 without seasons."""
+    """Return the number of each game's season, by its label or its month; 0 without seasons."""
     by: Any = getattr(ruleset, "season_by", None)
     if not by or not len(rows):
         return np.zeros(len(rows), dtype=np.int64)
@@ -158,8 +161,8 @@ def _number_seasons(facts: Facts, rows: Any, days: Any, ruleset: Ruleset) -> Any
         return labels[arrays.as_numpy(facts.cell)[rows]]
     dates = days.astype("datetime64[D]")
     years, months = dates.astype("datetime64[Y]").astype(np.int64), dates.astype("datetime64[M]").astype(np.int64) % 12
-    begun = np.searchsorted(np.array(sorted(by)) - 1, months, "right")
-    return years * len(by) + begun - 1
+    seasons_begun = np.searchsorted(np.array(sorted(by)) - 1, months, "right")
+    return years * len(by) + seasons_begun - 1
 
 
 def measure_gaps(
@@ -171,7 +174,14 @@ def measure_gaps(
     earlier: Gaps | None = None,
     needed: Collection[str] = (),
 ) -> Gaps:
-    """Measure the gaps before every slot of a stream. Its first players are those of an `earlier` part, if given."""
+    """Measure the gaps before every slot of a stream.
+
+    Args:
+        names: the ids of the players, by their number.
+        joining: by player id, the states with which players enter who are not new.
+        earlier: the gaps of the ladder's earlier part, whose players are the stream's first ones.
+        needed: the columns to measure immediately.
+    """
     people, known = len(names), 0 if earlier is None else earlier.people
     begin = [np.full(people, MISSING, dtype=np.int64) for _ in range(2)] + [np.zeros(people, dtype=np.int64)]
     if joining:
@@ -196,12 +206,12 @@ def list_needed(rules: Sequence[Rule]) -> set[str]:
 
 
 def fill_in_history(columns: Any, names: Sequence[str], gaps: Gaps, slots: Any = slice(None)) -> None:
-    """Fill in the columns about earlier games, for some slots; `columns` are rows of an array, by name."""
+    """Fill in the columns about earlier games, for some slots; `columns` are the rows of an array, in this order."""
     for column, name in zip(columns, names, strict=False):
         if name in HISTORY_COLUMNS:
             column[slots] = arrays.as_numpy(gaps.column(name))[slots]
 
 
 def reads_history(names: Sequence[str]) -> bool:
-    """Tell whether a rule with these columns reads about earlier games."""
+    """Tell whether a rule with these columns reads any column about earlier games."""
     return not {*HISTORY_COLUMNS}.isdisjoint(names)

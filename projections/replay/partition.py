@@ -1,6 +1,6 @@
 """Partition the selected games of a ruleset into its ladders, and number the players of each ladder.
 
-Properties of a game's cell are computed once per cell; `projections.replay.loops` does the rest.
+Whatever depends only on a game's cell is computed once per cell. `projections.replay.loops` does the rest.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Values = tuple[str, ...]
 
 
 class LadderGames(NamedTuple):
-    """The games of all ladders, ladder after ladder, as `loops.gather` copies them.
+    """The games of all ladders, one ladder after another, as `loops.gather` copies them.
 
-    With `compiled`, there are enough games for numpy arrays and compiled replays.
+    `compiled` says whether there are enough games for numpy arrays and compiled replays.
     """
 
     ladders: list[Values]
@@ -41,8 +41,11 @@ class LadderGames(NamedTuple):
 
 
 class PlayerNumbers(NamedTuple):
-    """The players of the ladders by number: `number` is parallel to `slot`; the persons of ladder L are in `names`,
-    from `names_from[L]` on.
+    """The players of the ladders by number.
+
+    number:     by slot of `LadderGames`, the number of the player on their ladder
+    names:      the persons of all ladders, one ladder after another, by number
+    names_from: the persons of ladder L are names[names_from[L]:names_from[L + 1]]
     """
 
     number: Column
@@ -51,7 +54,7 @@ class PlayerNumbers(NamedTuple):
 
 
 def list_cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]:
-    """Return the partition values of a cell's games; members that depend on time are empty."""
+    """Return the partition values of a cell's games; values that depend on the time of a game are empty."""
     choices: list[Sequence[str]] = []
     for part in ruleset.partition.by:
         if part == "players":
@@ -67,7 +70,7 @@ def list_cell_values(facts: Facts, cell: Cell, ruleset: Ruleset) -> list[Values]
 
 
 def list_values_at(facts: Facts, cell: Cell, occurred_at: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
-    """Return the partition values of the ladders of a cell's games that ended at an instant."""
+    """Return the partition values of a game of this cell that ended at an instant, one tuple for each ladder."""
     values = list_cell_values(facts, cell, ruleset)
     if not is_partitioned_by_time(ruleset):
         return values
@@ -83,7 +86,7 @@ def is_partitioned_by_time(ruleset: Ruleset) -> bool:
 
 
 def partition_games(facts: Facts, ruleset: Ruleset, selected: SelectedGames, only: Values | None) -> LadderGames:
-    """Return the selected games on the ladders of their partition, or on the one with the values `only`."""
+    """Return the selected games by ladder, for all ladders or only for the ladder with the values `only`."""
     keys, ladders = _find_keys(facts, ruleset, selected, only)
     names = sorted({values for key in ladders for values in key})
     if len(names) == 1 and all(ladders):
@@ -99,7 +102,7 @@ def partition_games(facts: Facts, ruleset: Ruleset, selected: SelectedGames, onl
 def number_players(facts: Facts, shared: LadderGames) -> PlayerNumbers:
     """Number the participants of each ladder."""
     zeros, slots, ladders = arrays.zeros, len(shared.slot), len(shared.ladders)
-    room = (zeros("i", slots), zeros("i", min(slots, len(facts.person) * ladders)), zeros("q", ladders + 1))
+    columns = (zeros("i", slots), zeros("i", min(slots, len(facts.person) * ladders)), zeros("q", ladders + 1))
     compiling.run_loop(
         loops.number_in_ladders,
         shared.slot,
@@ -107,14 +110,14 @@ def number_players(facts: Facts, shared: LadderGames) -> PlayerNumbers:
         facts.player,
         facts.person,
         array("i", [-1]) * len(facts.person),
-        *room,
+        *columns,
         as_compiled=shared.compiled,
     )
-    return PlayerNumbers(*(memoryview(column) for column in room))
+    return PlayerNumbers(*(memoryview(column) for column in columns))
 
 
 def _place_on_one_ladder(selected: SelectedGames) -> dict[str, Column]:
-    """Return the selected games unchanged, because one ladder has them all: long histories are not copied."""
+    """Return the selected games without a copy, because they are all on one ladder."""
     sizes = arrays.as_column(np.diff(arrays.as_numpy(selected.offset)).astype(np.int32))
     games, slots = (array("q", [0, len(column)]) for column in (selected.row, selected.slot))
     return {"ladder_from": games, **selected._asdict(), "size": sizes, "slot_from": slots}
@@ -128,22 +131,22 @@ def _place_on_ladders(
     for key in ladders:
         key_ladders.extend(key)
         key_from.append(len(key_ladders))
-    widest = max((len(key) for key in ladders), default=0)
-    ladder_from, ladder_games = array("q", [0]) * (count + 1), arrays.zeros("q", len(selected.row) * widest)
+    ladders_max = max((len(key) for key in ladders), default=0)  # of one game
+    ladder_from, ladder_games = array("q", [0]) * (count + 1), arrays.zeros("q", len(selected.row) * ladders_max)
     run = partial(compiling.run_loop, as_compiled=compiling.is_worthwhile(len(selected.row)))
     total = run(loops.assign_games, keys, key_from, key_ladders, ladder_from, ladder_games)
     zeros = arrays.zeros
-    room = {
+    columns = {
         "row": zeros("q", total),
         "version": zeros("h", total),
         "size": zeros("i", total),
         "offset": zeros("q", total + count),
-        "slot": zeros(memoryview(selected.slot).format, len(selected.slot) * widest),
+        "slot": zeros(memoryview(selected.slot).format, len(selected.slot) * ladders_max),
         "slot_from": zeros("q", count + 1),
     }
-    run(loops.gather, ladder_from, ladder_games, *selected, *room.values())
-    room["slot"] = memoryview(room["slot"])[: room["slot_from"][count]]
-    return {"ladder_from": ladder_from, **room}
+    run(loops.gather, ladder_from, ladder_games, *selected, *columns.values())
+    columns["slot"] = memoryview(columns["slot"])[: columns["slot_from"][count]]
+    return {"ladder_from": ladder_from, **columns}
 
 
 def _find_keys(
@@ -151,7 +154,7 @@ def _find_keys(
 ) -> tuple[Column, list[list[Values]]]:
     """Return a key for every selected game, and the ladders of every key.
 
-    The key stands for the game's cell and, for monthly or annual ladders, its month.
+    A key identifies the game's cell and, for monthly or annual ladders, its month.
     """
     periods = _list_months(facts, ruleset, selected) if is_partitioned_by_time(ruleset) else [(-(2**63), "")]
     keys, distinct = _number_keys(facts, selected, periods)
@@ -167,7 +170,7 @@ def _find_keys(
 
 
 def _number_keys(facts: Facts, selected: SelectedGames, periods: Sequence[tuple[int, str]]) -> tuple[Column, list[int]]:
-    """Number the keys of games: return the number of every game's key, and the keys by number."""
+    """Number the distinct keys of games. Return the number of every game's key, and the keys by number."""
     rows = arrays.as_numpy(selected.row)
     keys = arrays.as_numpy(facts.cell)[rows].astype(np.int64)
     if len(periods) > 1:

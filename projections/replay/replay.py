@@ -1,8 +1,8 @@
 """Replay: run a stream through its rule, from the beginning or from the end of an earlier trace.
 
-All points come from here. The loop, `loops.run_ladder`, is interpreted for a short history. For a long one it is
-compiled together with the scoring function: integers only, so the points are the same. If a rule fails or cannot be
-compiled, it is interpreted.
+All points are computed here. The loop, `loops.run_ladder`, is interpreted for a short history. For a long one it is
+compiled together with the scoring function; both use only integers, so the points are the same. A rule that fails or
+cannot be compiled is interpreted.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ from ratings_ledger.projections.rulesets.rule_errors import (
 )
 from ratings_ledger.projections.rulesets.versions import Version
 
-# A ladder of this many games is worth its own compiled call, once the code is loaded.
+# once compiled code is loaded, it pays off to call it for a ladder of this many games
 BATCHED_GAMES = 300
-# An adjustment of this size takes any player's points out of bounds.
+# an adjustment of this size brings any player's points out of bounds
 UNITS_BEYOND = 3 * UNITS_MAX
 OUT_OF_BOUNDS = "the points grow out of bounds"
 
@@ -81,7 +81,7 @@ def find_starting_state(stream: Stream, player: str, version: Version, joining: 
 
 
 def _carry_forward(stream: Stream, joining: EntryState, version: Version) -> State:
-    """Carry the state that a player had at the end of the last season forward through the versions since then.
+    """Carry a player's state at the end of their last season forward through the versions that took effect since then.
 
     Raises `RuleFailure`.
     """
@@ -95,17 +95,18 @@ def _carry_forward(stream: Stream, joining: EntryState, version: Version) -> Sta
 
 
 def _find_entry_states(stream: Stream) -> dict[str, EntryState]:
-    """Return, by player id, the state with which players enter who are not new: from seeds, and from the end of the
-    player's last earlier season.
+    """Return, by player id, the states with which players enter who are not new.
+
+    They come from seeds, and from the end of the player's last earlier season. Raises `RuleFailure`.
     """
     seasons: list[Stream] = []
-    before = stream.previous
-    while before is not None:
-        seasons.append(before)
-        before = before.previous
+    season_before = stream.previous
+    while season_before is not None:
+        seasons.append(season_before)
+        season_before = season_before.previous
     carried: dict[str, EntryState] = {}
     for season in reversed(seasons):
-        # A season needs no earlier replay: what it takes over from earlier seasons is in `carried`.
+        # `carried` has all that this season takes over, so earlier seasons are not replayed again
         end = replay(season, joining={**season.seeds, **carried}, keep=False)
         carried |= {name: end.leave(player) for player, name in enumerate(season.names) if end.on_ladder[player]}
     return {**stream.seeds, **carried}
@@ -117,9 +118,9 @@ def replay(
     """Return the trace of a stream. Raises `RuleFailure`.
 
     Args:
-        joining: the states with which players enter; by default they are replayed from earlier seasons.
-        keep: with False, points before games may be left out, which takes a third less memory.
-        earlier: a trace to continue; its players are the stream's first.
+        joining: by player id, the states with which players enter; by default they are replayed from earlier seasons.
+        keep: if False, the points before games may be left out, which takes a third less memory.
+        earlier: a trace to continue; its players are the stream's first players.
     """
     if stream.broken is not None:
         raise stream.broken
@@ -133,7 +134,7 @@ def replay(
 
 
 def _replay(stream: Stream, joining: Mapping[str, EntryState], keep: bool, earlier: Trace | None) -> Trace:
-    """Return the trace of a stream by the most suitable loop. Raises `RuleFailure`."""
+    """Return the trace of a stream, using the fastest suitable loop. Raises `RuleFailure`."""
     if stream.periods is not None:
         return replay_periods(stream, joining)
     if stream.batch is not None and not stream.adjustments and not joining:
@@ -149,21 +150,21 @@ def _replay(stream: Stream, joining: Mapping[str, EntryState], keep: bool, earli
 
 
 class LoopBackend(NamedTuple):
-    """The means by which the loop runs through a stream, interpreted or compiled.
+    """How the loop runs through a stream: interpreted or compiled.
 
-    run:      (version, arguments of the loop) -> its code; None if it cannot run
+    run:      (version, *arguments of the loop) -> the loop's code, or None if it cannot run
     columns:  the columns that the rules read, as rows
     totals:   as in `loops.run_ladder`
-    room:     for the states of one game's players before it, and for their changes
-    gaps:     as in `loops.bring_states_forward`, rows of an array
-    to_input: column -> the form that `run` takes
-    to_input_rows: rows of an array -> the form that `run` takes
+    game_arrays: two arrays for one game, to be filled by the loop: the players' states before it, and their changes
+    gaps:     as in `loops.bring_states_forward`, as rows of an array
+    to_input: converts a column to the form that `run` takes
+    to_input_rows: converts the rows of an array to the form that `run` takes
     """
 
     run: Callable[..., int | None]
     columns: Any
     totals: Any
-    room: Sequence[Any]
+    game_arrays: Sequence[Any]
     gaps: Any
     to_input: Callable[[Any], Any]
     to_input_rows: Callable[[Any], Any]
@@ -172,10 +173,10 @@ class LoopBackend(NamedTuple):
 def replay_interpreted(
     stream: Stream, joining: Mapping[str, EntryState], keep: bool = True, earlier: Trace | None = None
 ) -> Trace:
-    """Replay with the interpreter, which locates failures. Raises `RuleFailure`."""
+    """Replay in the interpreter, which locates failures. Raises `RuleFailure`."""
     totals = [0] * 6
     parts = {id(version): _make_checked_parts(stream, version, totals) for version in stream.versions}
-    most = max((last - first for first, last in pairwise(stream.offsets)), default=0)
+    players_max = max((last - first for first, last in pairwise(stream.offsets)), default=0)
 
     def run(version: Version, *arguments: Any) -> int:
         loop = FunctionType(loops.run_ladder.__code__, {**vars(loops), **parts[id(version)]})
@@ -186,12 +187,18 @@ def replay_interpreted(
             raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, position=stream.adjustments[totals[4]].position)
         return code
 
-    # Lists hold numbers of any size, so the loop can report numbers out of bounds.
-    width = stream.width
-    room = [[[0] * most for _ in range(width)] for _ in range(2)]
+    # lists hold integers of any size, so the loop can report numbers out of bounds
+    game_arrays = [[[0] * players_max for _ in range(stream.width)] for _ in range(2)]
     gaps = _find_gaps(stream, joining, earlier)
-    columns = _ColumnRows(read_rule_columns(stream, gaps))
-    backend = LoopBackend(run, columns, totals, room, read_steps(gaps), lambda column: column, _view_as_columns)
+    backend = LoopBackend(
+        run=run,
+        columns=_ColumnRows(read_rule_columns(stream, gaps)),
+        totals=totals,
+        game_arrays=game_arrays,
+        gaps=read_steps(gaps),
+        to_input=lambda column: column,
+        to_input_rows=_view_as_columns,
+    )
     with redirect_output(*(version.rule for version in stream.versions)):
         trace = _run_loop(backend, stream, joining, keep, earlier)
     assert trace is not None
@@ -199,17 +206,17 @@ def replay_interpreted(
 
 
 class _ColumnRows(list[Any]):
-    """Columns sliced like the rows of a numpy array: `columns[:, first:last]`."""
+    """Columns that support the slices of a two-dimensional numpy array: `columns[:, first:last]`."""
 
     def __getitem__(self, key: Any) -> Any:
         return [column[key[1]].tolist() for column in self]
 
 
 def _make_checked_parts(stream: Stream, version: Version, totals: list[int]) -> dict[str, Callable[..., Any]]:
-    """Return the interpreted functions of a version that the loop calls, by name. An error becomes a failure of the
-    current game.
+    """Return the functions that the interpreted loop calls for a version, by name.
 
-    Raises `RuleFailure` if the rule's table cannot be used.
+    They turn an error of the rule into a failure of the current game. Raises `RuleFailure` if the rule's table cannot
+    be used.
     """
     rule = version.rule
     try:
@@ -244,8 +251,9 @@ def _make_checked_parts(stream: Stream, version: Version, totals: list[int]) -> 
 
 
 def _make_checked_adjust(stream: Stream, version: Version) -> Callable[..., Any]:
-    """Return the interpreted function that the loops call for an adjustment. An error in `enter` becomes a failure of
-    the version.
+    """Return the function that the interpreted loops call for an adjustment.
+
+    It turns an error in the rule's `enter` into a failure of the version.
     """
 
     def enter(state: State, _: Any) -> State:
@@ -258,21 +266,26 @@ def _make_checked_adjust(stream: Stream, version: Version) -> Callable[..., Any]
 def replay_compiled(
     stream: Stream, joining: Mapping[str, EntryState], keep: bool = True, earlier: Trace | None = None
 ) -> Trace | None:
-    """Replay with compiled code; None if numba cannot compile the rule, or if the rule fails."""
+    """Replay with compiled code. Return None if numba cannot compile the rule, or if the rule fails."""
     gaps = _find_gaps(stream, joining, earlier)
     columns = arrays.stack(read_rule_columns(stream, gaps))
     for version in stream.versions:
         columns = compiling.protect_from_rule(columns, version.rule)
 
     def run(version: Version, *arguments: Any) -> int | None:
-        run_around = compiling.compile_with_rule(loops.run_ladder, version.rule, loops.find_rule_parts(version.rule))
-        code: int | None = run_around(*rule_constants(version), *arguments)
+        run_compiled = compiling.compile_with_rule(loops.run_ladder, version.rule, loops.find_rule_parts(version.rule))
+        code: int | None = run_compiled(*rule_constants(version), *arguments)
         return code
 
-    width = stream.width
-    room = compiling.allocate_game_arrays(width, int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0)))
+    players_max = int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0))
     backend = LoopBackend(
-        run, columns, np.zeros(6, dtype=np.int64), room, read_steps(gaps), arrays.as_numpy, lambda rows: rows
+        run=run,
+        columns=columns,
+        totals=np.zeros(6, dtype=np.int64),
+        game_arrays=compiling.allocate_game_arrays(stream.width, players_max),
+        gaps=read_steps(gaps),
+        to_input=arrays.as_numpy,
+        to_input_rows=lambda rows: rows,
     )
     return _run_loop(backend, stream, joining, keep, earlier)
 
@@ -280,7 +293,7 @@ def replay_compiled(
 def replay_periods(stream: Stream, joining: Mapping[str, EntryState]) -> Trace:
     """Return the trace of a stream whose games are scored by periods. Raises `RuleFailure`.
 
-    All games of a player in one period have the states at its start before them.
+    The state before each game of a player in a period is their state at the start of the period.
     """
     gaps = _find_gaps(stream, joining, None)
     assert gaps is not None
@@ -308,8 +321,8 @@ def _run_periods(
     states, before = _zero_rows(width, len(stream.names)), _zero_rows(width, len(results.people))
     on_ladder, totals, mints = np.zeros(len(stream.names), dtype=np.int8), np.zeros(6, dtype=np.int64), _zeros(count)
     adjusted_before = _zero_rows(width, len(stream.adjustments))
-    most = int(np.diff(results.people_from).max(initial=0))
-    room, places = compiling.allocate_game_arrays(width, most), _zeros(most + 1)
+    players_max = int(np.diff(results.people_from).max(initial=0))
+    period_arrays, places = compiling.allocate_game_arrays(width, players_max), _zeros(players_max + 1)
     adjusted = [*map(arrays.as_numpy, _read_adjustments(stream))]
     adjusted[0] = np.searchsorted(periods.offsets, adjusted[0], "left").astype(np.int64)
     scored_by = arrays.as_column(arrays.as_numpy(stream.version)[periods.offsets[:-1]])
@@ -327,7 +340,7 @@ def _run_periods(
             states[:width_of_version],
             on_ladder,
             totals,
-            *(states_of_game[:width_of_version] for states_of_game in room),
+            *(states_of_period[:width_of_version] for states_of_period in period_arrays),
             places,
             slots.gaps,
             before[:width_of_version],
@@ -340,7 +353,7 @@ def _run_periods(
             return None
         switch.end()
     stream.adjustments = _fill_in_units(stream, adjusted[2].tolist())
-    # The points that a period minted are recorded at its last game.
+    # the points minted in a period are recorded at its last game
     of_games = _zeros(len(stream.row))
     of_games[periods.offsets[1:] - 1] = mints
     counts = np.bincount(arrays.as_numpy(stream.players), minlength=len(stream.names)).astype(np.int64)
@@ -349,17 +362,17 @@ def _run_periods(
     started, total_minted, burned, total_adjusted = map(int, totals[:4])
     return Trace(
         stream,
-        _view_as_columns(states),
-        games,
-        joined,
-        joining,
-        stored,
-        minted,
-        _view_as_columns(adjusted_before),
-        started,
-        total_minted,
-        burned,
-        total_adjusted,
+        states=_view_as_columns(states),
+        games=games,
+        on_ladder=joined,
+        joining=joining,
+        states_before=stored,
+        mints=minted,
+        adjusted_before=_view_as_columns(adjusted_before),
+        started=started,
+        minted=total_minted,
+        burned=burned,
+        adjusted=total_adjusted,
     )
 
 
@@ -371,8 +384,9 @@ def _compile_period_loop(stream: Stream, version: Version, totals: Any) -> Calla
 
 
 def _make_checked_period_loop(stream: Stream, version: Version, totals: Any) -> Callable[..., int | None]:
-    """Return the interpreted loop over periods for a version. An error becomes a failure of the period, which is named
-    by its first game.
+    """Return the interpreted loop over periods for a version.
+
+    It turns an error of the rule into a failure of the period, named by the period's first game.
     """
     periods = stream.periods
     assert periods is not None
@@ -407,7 +421,7 @@ def _make_checked_period_loop(stream: Stream, version: Version, totals: Any) -> 
 def _bring_all_forward(
     version: Version, ladder: str, row: int, states: Any, gaps: Sequence[Sequence[int]]
 ) -> tuple[int, int]:
-    """Bring the states of some players forward to a game or period, in place. Return the points minted and burned."""
+    """Bring the states of players forward to a game or period, in place. Return the points minted and burned."""
     minted = burned = 0
     for i, (changes_season, elapsed) in enumerate(zip(*gaps, strict=True)):
         stored = tuple(int(column[i]) for column in states)
@@ -425,20 +439,20 @@ def _run_loop(
 ) -> Trace | None:
     """Return the trace of a stream, run version by version; None if the loop stops. Raises what the loop raises."""
     known, names, games = len(earlier.points) if earlier else 0, len(stream.names), len(stream.row)
-    width = len(backend.room[0])
+    width = len(backend.game_arrays[0])
     states, before = _zero_rows(width, names), _zero_rows(width, len(stream.players) * keep)
     new_games, mints = _view_as_columns(map(_zeros, (names, games * keep)))
     adjusted_before = _zero_rows(width, len(stream.adjustments))
     adjusted = [memoryview(column) for column in _read_adjustments(stream)]
     trace = Trace(
         stream,
-        _view_as_columns(states),
-        new_games,
-        array("b", b"\1" * known + bytes(names - known)),
-        joining,
-        _view_as_columns(before),
-        mints,
-        _view_as_columns(adjusted_before),
+        states=_view_as_columns(states),
+        games=new_games,
+        on_ladder=array("b", b"\1" * known + bytes(names - known)),
+        joining=joining,
+        states_before=_view_as_columns(before),
+        mints=mints,
+        adjusted_before=_view_as_columns(adjusted_before),
         earlier=earlier,
     )
     if earlier is not None:
@@ -465,7 +479,7 @@ def _run_loop(
             to_input_rows(states[:width_of_version]),
             *map(to_input, (trace.games, trace.on_ladder)),
             backend.totals,
-            *(states_of_game[:width_of_version] for states_of_game in backend.room),
+            *(states_of_game[:width_of_version] for states_of_game in backend.game_arrays),
             to_input_rows(backend.gaps),
             to_input_rows(before[:width_of_version]),
             to_input(trace.mints),
@@ -486,13 +500,14 @@ def _run_loop(
 def _split_by_version(
     stream: Stream, scored_by: Column, adjusted_at: Sequence[int]
 ) -> Iterator[tuple[Version, int, int, int]]:
-    """Yield (version, first game, end, number of adjustments up to the end) for each stretch scored by one version.
+    """Yield (version, first game, end, number of adjustments up to the end) for each run of games of one version.
 
-    With rating periods these are periods instead of games. A version that takes effect but scores nothing has an empty
-    stretch.
+    With rating periods, these are periods instead of games. A version that takes effect but scores nothing has an empty
+    run.
 
-    scored_by:   by game or period, the version that scores it
-    adjusted_at: by adjustment of the stream, the game or period that it precedes
+    Args:
+        scored_by: for each game or period, the version that scores it.
+        adjusted_at: for each adjustment of the stream, the game or period that it precedes.
     """
     versions, count = stream.versions, len(scored_by)
     adjusted = [(at, adjustment.version) for at, adjustment in zip(adjusted_at, stream.adjustments, strict=True)]
@@ -502,14 +517,14 @@ def _split_by_version(
     in_order = sorted(parts, key=lambda part: (part[0], versions[part[1]].effective_from or MISSING))
     numbers, starts = {part: number for number, part in enumerate(in_order)}, [first for first, _ in in_order]
     places = [numbers.get(part, bisect_right(starts, part[0]) - 1) for part in adjusted]
-    # Within a rating period, an adjustment may precede a version that was in force earlier.
+    # within a rating period, an adjustment may precede a version that was in force earlier
     places = [min(places[at:]) for at in range(len(places))] if places != sorted(places) else places
     for number, (first, version) in enumerate(in_order):
         yield versions[version], first, [*starts, count][number + 1], bisect_right(places, number)
 
 
 def _fill_in_units(stream: Stream, units: Sequence[int]) -> list[StreamAdjustment]:
-    """Return the adjustments of a stream; entries of versions get the points that they gave."""
+    """Return the adjustments of a stream; those that stand for a version taking effect get the points it added."""
     return [
         adjustment._replace(units=gained) if adjustment.enters else adjustment
         for adjustment, gained in zip(stream.adjustments, units, strict=True)
@@ -517,7 +532,7 @@ def _fill_in_units(stream: Stream, units: Sequence[int]) -> list[StreamAdjustmen
 
 
 def _find_gaps(stream: Stream, joining: Mapping[str, EntryState], earlier: Trace | None) -> Gaps | None:
-    """Measure the gaps before all slots of a stream, and keep them there; None if no rule has state."""
+    """Measure the gaps before all slots of a stream, and store them in the stream; return None if no rule has state."""
     if stream.calendar is None:
         return None
     before = None if earlier is None else earlier.gaps
@@ -528,7 +543,7 @@ def _find_gaps(stream: Stream, joining: Mapping[str, EntryState], earlier: Trace
 
 def read_rule_columns(stream: Stream, gaps: Gaps | None) -> Any:
     """Return the columns that the rules of a stream read, including those about earlier games."""
-    # A stream without games may have no columns.
+    # a stream without games may have no columns
     if (
         gaps is None
         or not stream.columns
@@ -549,15 +564,17 @@ def read_steps(gaps: Gaps | None) -> Any:
 
 
 def _zeros(length: int) -> Any:
+    """Return an array of zeros."""
     return np.zeros(length, dtype=np.int64)
 
 
 def _zero_rows(width: int, length: int) -> Any:
+    """Return an array of zeros of shape (width, length)."""
     return np.zeros((width, length), dtype=np.int64)
 
 
 def _view_as_columns(rows: Iterable[Any]) -> list[Column]:
-    """Return arrays, or the rows of one, as columns over the same memory."""
+    """Return arrays, or the rows of one array, as columns that share their memory."""
     return [memoryview(row) for row in rows]
 
 
@@ -570,17 +587,17 @@ def _read_adjustments(stream: Stream) -> Iterator[array[int]]:
 
 
 def _read_starts_of_adjusted(stream: Stream, joining: Mapping[str, EntryState], width: int) -> Any:
-    """Return the state with which the player of each adjustment would enter, as rows by state column."""
+    """Return the state with which the player of each adjustment would enter, one row for each state column."""
     states = [
         find_starting_state(stream, stream.names[adjustment.player], stream.versions[adjustment.version], joining)
         for adjustment in stream.adjustments
     ]
-    # A version with fewer state columns fills the first rows.
+    # a version with fewer state columns fills the first rows
     return _join_rows([(*state, *[0] * (width - len(state))) for state in states], width)
 
 
 def _read_starts(stream: Stream, version: Version, joining: Mapping[str, EntryState]) -> Any:
-    """Return the state with which every player of a stream would enter, as rows by state column."""
+    """Return the state with which every player of a stream would enter, one row for each state column."""
     if not joining:
         return _repeat_state(version.start_state, len(stream.names))
     return _join_rows(
@@ -589,12 +606,12 @@ def _read_starts(stream: Stream, version: Version, joining: Mapping[str, EntrySt
 
 
 def _repeat_state(state: State, people: int) -> Any:
-    """Return one state for `people` players, as rows by state column."""
+    """Return the same state for `people` players, one row for each state column."""
     return np.repeat(np.array(state, dtype=np.int64)[:, None], people, axis=1)
 
 
 def _join_rows(states: Sequence[State], width: int) -> Any:
-    """Return states as rows by state column."""
+    """Return states as an array with one row for each state column."""
     return np.ascontiguousarray(np.array(states, dtype=np.int64).reshape(len(states), width).T)
 
 
@@ -605,14 +622,14 @@ def replay_together(streams: Iterable[Stream], keep: bool = False) -> None:
     """
     for stream in streams:
         if stream.batch is not None:
-            # Lists other than running points need the changes by games.
+            # lists other than running points need the changes of each game
             _find_outcomes(stream.batch, keep or not stream.ranking.running)
 
 
 def _find_outcomes(batch: LadderBatch, keep: bool) -> tuple[Any, ...]:
-    """Return the outcomes of a batch; empty if its ladders must be replayed one by one."""
-    known = batch.outcomes
-    if known is None or (known and keep and len(known[-1]) < len(batch.shared.row)):
+    """Return the outcomes of a batch, as `_replay_batch` does; empty if its ladders must be replayed one by one."""
+    outcomes = batch.outcomes
+    if outcomes is None or (outcomes and keep and len(outcomes[-1]) < len(batch.shared.row)):
         batch.outcomes = _replay_batch(batch, keep) or ()
     return batch.outcomes or ()
 
@@ -620,7 +637,7 @@ def _find_outcomes(batch: LadderBatch, keep: bool) -> tuple[Any, ...]:
 def _replay_in_batch(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | None:
     """Return the trace of a ladder without adjustments and earlier seasons; None if it must be replayed by itself.
 
-    All ladders of the batch are replayed with the first one, because a call for each would cost more than its games.
+    The first call replays all ladders of the batch, because a call for each would cost more than its games.
     """
     outcomes = _find_outcomes(batch, keep)
     if not outcomes:
@@ -631,23 +648,29 @@ def _replay_in_batch(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | 
         return None
     first, last = batch.numbered.names_from[ladder], batch.numbered.names_from[ladder + 1]
     low, high = shared.slot_from[ladder], shared.slot_from[ladder + 1]
+    started, minted, burned, adjusted = totals[ladder][:4].tolist()
     return Trace(
         stream,
-        [column[first:last] for column in states],
-        games[first:last],
-        on_ladder[first:last],
-        {},
-        [column[low:high] for column in before],
-        mints[shared.ladder_from[ladder] : shared.ladder_from[ladder + 1]],
-        [array("q")] * len(states),
-        *totals[ladder][:4].tolist(),
+        states=[column[first:last] for column in states],
+        games=games[first:last],
+        on_ladder=on_ladder[first:last],
+        joining={},
+        states_before=[column[low:high] for column in before],
+        mints=mints[shared.ladder_from[ladder] : shared.ladder_from[ladder + 1]],
+        adjusted_before=[array("q")] * len(states),
+        started=started,
+        minted=minted,
+        burned=burned,
+        adjusted=adjusted,
     )
 
 
 def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
-    """Replay all ladders of a batch; None if several versions score them.
+    """Replay all ladders of a batch. Return None if several versions score them.
 
-    Returns totals and codes by ladder, states, games and flags by player, states by slot, and minted points by game.
+    Returns:
+        The totals and codes of the ladders; the states, games and `on_ladder` flags of the players; the states before
+        each slot; and the points minted in each game.
     """
     shared, numbered, as_numpy = batch.shared, batch.numbered, arrays.as_numpy
     version = as_numpy(shared.version)
@@ -684,6 +707,6 @@ def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
 
 
 def rule_constants(version: Version) -> tuple[Any, Any]:
-    """Return the constants and the table of a version as compiled code reads them."""
+    """Return the constants and the table of a version as arrays for compiled code."""
     constants, table = compiling.to_constants(version.constants), compiling.to_constants(rule_table(version.rule))
     return compiling.protect_from_rule(constants, version.rule), compiling.protect_from_rule(table, version.rule)

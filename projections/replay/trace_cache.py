@@ -1,10 +1,11 @@
-"""The cache of traces: long ladders keep the result of their replay between runs, in files.
+"""The cache of traces: files that keep the result of a long ladder's replay for later runs.
 
     ~/.cache/ratings-ledger/LEDGER-ID-PLACE/traces/LADDER-POSITION-REST-PROGRAM     a file of columns
 
-A trace belongs to one exact history (the chain hash at its position), the versions that scored it and this program's
-rules; all of them are in its name. Later events continue it. Rules from packages are always replayed, because their
-changes cannot be detected. `verify` and `rebuild --check` replay without the cache, and deleting it changes no result.
+A trace depends on one exact history (the chain hash at its position), on the versions that scored it and on this
+program's rules; its name includes digests of all of them. It is continued after later events. Ladders with rules from
+packages are always replayed, because changes of these rules cannot be detected. `verify` and `rebuild --check` replay
+without the cache, and deleting it changes no result.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ from ratings_ledger.projections.replay.trace import Slots, Trace
 from ratings_ledger.projections.rulesets.rule_errors import is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
 
-# a shorter ladder is replayed before its trace is read
+# replaying a shorter ladder takes less time than reading its trace
 TRACED_GAMES = 20_000
 
 COLUMNS = {
@@ -73,10 +74,10 @@ COLUMNS = {
     "adjusted_before": "q",
     "began": "q",
 }
-# By state column from the second one on: the states at the end, and those before every game and adjustment.
+# for each state column from the second one on: the states at the end, and those before every game and adjustment
 STATE_COLUMNS = "state {}", "before {}", "adjusted_before {}"
 TOTALS = ("started", "minted", "burned", "adjusted")
-# The folders of all modules that points depend on.
+# the folders of all modules that determine points
 DECIDING_FOLDERS = (
     "ledger/events",
     "ledger/events/game_types",
@@ -103,9 +104,9 @@ def can_be_cached(facts: Facts, versions: Sequence[Version]) -> bool:
 
 
 def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
-    """Return the cached trace of a ladder, continued up to the given facts; None if there is none.
+    """Return the cached trace of a ladder, continued up to these facts; None if no cached trace fits.
 
-    A damaged file is deleted, with a line in the log.
+    A damaged file is deleted and logged.
     """
     if facts.cache is None or not can_be_cached(facts, versions):
         return None
@@ -130,12 +131,12 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
 
 
 def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
-    """Write the trace of a long ladder to the cache, and delete older ones."""
+    """Write the trace of a long ladder to the cache, and delete the ladder's older traces."""
     stream = trace.stream
     if facts.cache is None or facts.proposed or len(stream.row) < TRACED_GAMES or not can_be_cached(facts, versions):
         return
     folder = facts.cache / TRACES
-    # The columns that the rule reads are not cached, and are read again when needed.
+    # the columns that the rule reads are not cached, but read again from the facts when needed
     stream.columns, stream.batch = LazyColumns(partial(_read_rule_columns, facts, stream.ladder, versions)), None
     file_name = _make_file_name(stream.ladder, versions, facts.position, facts.chain_hash)
     persons = array("i", stream.persons)
@@ -183,9 +184,9 @@ def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None
 
 
 def find_wrong_traces(facts: Facts, plain: Facts) -> Iterator[tuple[str, Path]]:
-    """Yield the ladders whose cached traces differ from a replay of `plain`, the same facts without a cache.
+    """Yield the ladders whose cached trace differs from a replay of `plain`, with the file, which is deleted.
 
-    Also yields the files, which are deleted.
+    `plain` are the same facts without a cache.
     """
     if facts.cache is None:
         return
@@ -201,20 +202,21 @@ def find_wrong_traces(facts: Facts, plain: Facts) -> Iterator[tuple[str, Path]]:
 
 
 def _make_file_name(ladder: str, versions: Sequence[Version], position: int, chain_hash: bytes) -> str:
-    """Return the file name of a trace, from its ladder, its position, and digests of everything else it depends on."""
+    """Return the file name of a trace: its ladder, its position, and digests of everything else it depends on."""
     scored_by = [(version.ruleset.model_dump_json(), version.effective_from, version.position) for version in versions]
     rest = _hash(json.dumps([chain_hash.hex(), scored_by]))
     return f"{_hash(ladder)}-{position}-{rest}-{_hash_program()}"
 
 
 def _hash(text: str) -> str:
+    """Return a short digest of a text."""
     return sha256(text.encode()).hexdigest()[:24]
 
 
 def _list_codes(versions: Sequence[Version]) -> dict[str, str]:
     """Return the types of the columns in a file, by name."""
-    several = range(1, max(version.rule.width for version in versions))
-    return COLUMNS | {name.format(column): "q" for column in several for name in STATE_COLUMNS}
+    further_columns = range(1, max(version.rule.width for version in versions))
+    return COLUMNS | {name.format(column): "q" for column in further_columns for name in STATE_COLUMNS}
 
 
 def _hash_names(facts: Facts, persons: Column) -> str:
@@ -224,7 +226,7 @@ def _hash_names(facts: Facts, persons: Column) -> str:
 
 @cache
 def _hash_program() -> str:
-    """Return the digest of all modules that points depend on, including the module for column files."""
+    """Return the digest of all modules that determine points, including the module for column files."""
     digest = sha256()
     for path in list_deciding_modules():
         digest.update(path.name.encode() + path.read_bytes())
@@ -232,13 +234,13 @@ def _hash_program() -> str:
 
 
 def list_deciding_modules() -> list[Path]:
-    """Return the files of all modules that points depend on."""
+    """Return the files of all modules that determine points."""
     root = Path(__file__).parents[2]
     return sorted(path for folder in DECIDING_FOLDERS for path in (root / folder).glob("*.py"))
 
 
 def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> ColumnFile | None:
-    """Return the file of a trace, opened once for facts and their snapshots; None if it does not exist.
+    """Return the opened file of a trace, which facts and their snapshots share; None if it does not exist.
 
     Raises `Damaged`, `Unreadable`.
     """
@@ -249,7 +251,7 @@ def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> C
         try:
             _set_limits(opened, facts, versions)
         except (ValueError, LookupError, TypeError) as problem:
-            raise Damaged(f"{path.name} says nothing about a trace: {problem}", path) from None
+            raise Damaged(f"{path.name} does not hold a trace: {problem}", path) from None
         facts.segments[path] = opened
     file: ColumnFile = facts.segments[path]
     if facts.unchecked is None:
@@ -258,7 +260,7 @@ def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> C
 
 
 def _set_limits(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> None:
-    """Limit the numbers of the columns to valid indices. Raises `ValueError` if the columns do not fit together."""
+    """Limit the numbers of the columns to valid values. Raises `ValueError` if the columns do not match each other."""
     columns = file.columns
     games, slots, people = len(columns["row"]), len(columns["player"]), len(columns["person"])
     lengths = {
@@ -299,7 +301,7 @@ def _set_limits(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> 
             for game, player, _, version, *_ in file.about["inserted"]
         )
     ):
-        raise ValueError("its columns do not fit")
+        raise ValueError("its columns do not match")
 
 
 def _read_rule_columns(facts: Facts, ladder: str, versions: Sequence[Version]) -> Sequence[Column]:
@@ -313,7 +315,7 @@ def _read_trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[
     persons = [*columns["person"]]
 
     def fetch() -> Sequence[Column]:
-        # The facts may have more games; the ladder begins with the same ones.
+        # the facts may have more games than the trace, but the ladder starts with the same ones
         return [column[: len(columns["player"])] for column in _read_rule_columns(facts, ladder, versions)]
 
     stream = Stream(
@@ -329,22 +331,22 @@ def _read_trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[
         persons=persons,
     )
     stream.adjustments = [StreamAdjustment(*inserted) for inserted in about["inserted"]]
-    # A trace is continued only with the seeds that it was replayed with.
+    # `continue_trace` only accepts a trace whose seeds have not changed
     stream.seeds = find_seeded_states(facts, ladder, versions)
     if any(version.rule.state for version in versions):
         stream.calendar = read_calendar(facts, stream.row, versions[0].ruleset)
-    several = range(1, stream.width)
-    states, before, adjusted = ([columns[name.format(column)] for column in several] for name in STATE_COLUMNS)
+    further_columns = range(1, stream.width)
+    states, before, adjusted = ([columns[name.format(column)] for column in further_columns] for name in STATE_COLUMNS)
     trace = Trace(
         stream,
-        [columns["points"], *states],
-        columns["games"],
-        array("b", b"\1" * len(persons)),
-        stream.seeds,
-        [columns["before"], *before],
-        columns["mint"],
-        [columns["adjusted_before"], *adjusted],
-        *(about[total] for total in TOTALS),
+        states=[columns["points"], *states],
+        games=columns["games"],
+        on_ladder=array("b", b"\1" * len(persons)),
+        joining=stream.seeds,
+        states_before=[columns["before"], *before],
+        mints=columns["mint"],
+        adjusted_before=[columns["adjusted_before"], *adjusted],
+        **{total: about[total] for total in TOTALS},
     )
     trace.began = columns["began"]
     trace.slots = Slots(columns["first"][:-1], columns["first"][1:], columns["slot"])

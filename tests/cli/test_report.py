@@ -89,7 +89,7 @@ def test_report_tells_who_why_and_effect(db: str, ratings: Ratings, tmp_path: Pa
         ("D1", "mira & co", "2 voided: g-1: 1 anna, 2 ben; g-2: 1 ben, 2 cleo", "entered twice"),
         ("D2", "ben", "corrected: c-1: 1 ben, 2 anna, 3 cleo instead of 1 anna, 2 ben, 3 cleo", "wrong way round"),
         ("D3", "ben", "adjusted: anna: +25 points on galactic-points", EVIL.replace("\u202e", "?")),
-        ("D4", "ben", "renamed: dora is <dora>", ""),
+        ("D4", "ben", "renamed: dora is renamed <dora>", ""),
         ("D5", "ben", "corrected: c-3: group rivals-duel instead of basic", REASONS["correct"]),
     ]
     reached = [(row[0], row[1]) for row in effects[1:]]
@@ -141,7 +141,7 @@ def test_markdown_report_escapes_text(one_db: str, ratings: Ratings, tmp_path: P
     rows = [line for line in text.splitlines() if line.startswith("| D3 |")]
     told = r"\<script\>alert(1)\</script\> \& " + "\"quotes\" 'n'" + r" \| \* \_ \` ?right to left"
     assert rows[0].endswith(f"| {told} |")
-    assert r"renamed: dora is \<dora\>" in text
+    assert r"renamed: dora is renamed \<dora\>" in text
     assert r"https\://club.example" in text
     tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
     assert len(tables) == 5
