@@ -17,7 +17,7 @@ DATED = [
 DATED_GAMES = ["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"]
 DATED_TOLD = ["left out: column Zeitstempel; another column says when games were played"]
 YEARLESS = [["Date", "1st", "2nd"], ["22.11.", "anna", "ben"], ["Nov 23", "anna", "ben"]]
-NO_YEAR = [("2 bad-time", "'22.11.' has no year; write it whole"), ("3 bad-time", "'Nov 23' has no year")]
+NO_YEAR = [("2 bad-time", "'22.11.' has no year; write the whole date"), ("3 bad-time", "'Nov 23' has no year")]
 DOTS = [["Date", "1st", "2nd"], ["5.11.2024", "anna", "ben"], ["2024.11.06", "anna", "ben"]]
 DOTS_GAMES = ["2024-11-05-1 2024-11-05T11:00 anna 1 ben 2", "2024-11-06-1 2024-11-06T11:00 anna 1 ben 2"]
 

@@ -22,7 +22,7 @@ class RefusedSheet(NamedTuple):
 SHEETS = {
     "a result that became a date": RefusedSheet(
         [PAIR, [D22, "anna", "ben", date(2024, 3, 1)]], "result-became-date",
-        "Results!D2 (Result): '2024-03-01' is a date or a time; spreadsheets made such of results in Result (1); "
+        "Results!D2 (Result): '2024-03-01' is a date or a time; spreadsheets turned results into dates in Result (1); "
         "format these columns as text, then type the results again", cell=(1, 3, "3-1"),
     ),
     "a result that became a time": RefusedSheet(
