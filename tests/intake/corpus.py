@@ -346,7 +346,7 @@ SHEETS = {
     "a header of two rows, merged": sheet(
         ["Date", "Players"], [None, "1st", "2nd"], [D22, "anna", "ben"], merged="B1:C1",
         refused=[
-            ("1 unknown-column", "not known: 'Players'"), ("1 missing-column", "there is no column 'player'"),
+            ("1 missing-column", "there is no column 'player', and 'Players' is not known; if it is that one"),
             ("1 unknown-column", "column C has no name, and '2nd' is in it (line 2); give it a name"),
         ],
     ),
@@ -426,8 +426,8 @@ SHEETS = {
         ["Date", "Name", "Place", "Place", "Fee", None], [D22, "anna", 1, 1, ERROR, None], [D22, "ben", ERROR, 2],
         ["soon", UNWORKED, 1, 1, None, "x"], options=(),
         refused=[
-            ("1 unknown-column", "not known: 'Fee'"), ("1 column-twice", "two columns are called 'place'"),
-            ("1 missing-column", "there is no column 'game'"),
+            ("1 column-twice", "two columns are called 'place'"),
+            ("1 missing-column", "there is no column 'game', and 'Fee' is not known; if it is that one"),
             ("1 unknown-column", "column F has no name, and 'x' is in it (line 4)"),
             ("3 bad-cell", "Results!C3: the error #REF!"), ("4 bad-cell", "Results!B4: a formula without a value"),
         ],
