@@ -80,7 +80,7 @@ def scanned(records: list[str]) -> tuple[Facts, list[bool]]:
 def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The scanner as it stands, over bytes, and compiled."""
     if request.param == "interpreted":
-        monkeypatch.setattr(compiling, "compiled", interpreted)
+        monkeypatch.setattr(compiling, "compile_loop", interpreted)
     return str(request.param)
 
 
