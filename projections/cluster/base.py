@@ -292,7 +292,7 @@ def _set_columns(facts: Facts, parts: list[Games], mine: Array) -> None:
 
     def join_slots(name: str, code: str) -> arrays.Column:
         """Return a column of participants, with its default value for parts without it."""
-        usual = find_optional_column(name).usual if name in custom else MORE_SLOTS.get(name, ("", 0))[1]
+        usual = find_optional_column(name).default if name in custom else MORE_SLOTS.get(name, ("", 0))[1]
         columns = [
             games.slots[name] if name in games.slots else np.full(len(games.slots["place"]), usual) for games in parts
         ]

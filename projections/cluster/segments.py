@@ -168,7 +168,7 @@ def _encode_part(
         if usual is None or (numbers != (columns[usual][span] if isinstance(usual, str) else usual)).any():
             present |= 1 << bit
             content.append(np.ascontiguousarray(numbers, dtype=code).tobytes())
-    has_custom = [bool((columns[name][slots] != find_optional_column(name).usual).any()) for name in custom]
+    has_custom = [bool((columns[name][slots] != find_optional_column(name).default).any()) for name in custom]
     content += [
         columns[name][slots].astype("i8").tobytes() for name, has in zip(custom, has_custom, strict=True) if has
     ]

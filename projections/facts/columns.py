@@ -1,8 +1,8 @@
-"""The facts that replay needs, as columns, up to a known position.
+"""The facts that a replay needs, as columns, up to a known position.
 
-Games are rows of parallel arrays; their participants are in other arrays, `count` of them from `start`. A corrected
-game keeps its row and gets new participants. Texts (players, games, groups ...) are interned and stored as numbers,
--1 for none. `projections.facts.decoding` fills them from the log.
+Games are rows of parallel arrays. The participants of a game are in other arrays, `count` of them from `start` on. A
+corrected game keeps its row and gets new participants. Texts (players, games, groups ...) are interned and stored as
+numbers, -1 for none. `projections.facts.decoding` fills in the columns from the log.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from ratings_ledger.projections.rulesets.versions import Version
 UNRATED, ABORTED = 1, 2
 LABELS = ("game", "kind", "group", "city", "league", "season")
 NONE = -1
-SAME = -(2**63)  # of a change: the game keeps its time
+SAME = -(2**63)  # `occurred_at` of a change that keeps the game's time
 
 
 class Cell(NamedTuple):
-    """The properties of a game that eligibility and partition depend on, besides time: labels, seats and flags."""
+    """The properties of a game that determine its eligibility and partition, besides time: labels, seats and flags."""
 
     game: int
     kind: int
@@ -43,7 +43,7 @@ class Cell(NamedTuple):
 
 
 class GameChange(NamedTuple):
-    """A change of the game in a row by a later event: `voided`, or live again, or (with a `start`) corrected."""
+    """A change of the game in a row by a later event: it is `voided`, reinstated, or (with a `start`) corrected."""
 
     position: int
     row: int
@@ -66,8 +66,9 @@ class Adjustment(NamedTuple):
 
 
 class Seed(NamedTuple):
-    """A `player.seeded`: the state with which a player begins on a ladder, as decimal strings by the names of the
-    columns, and how many games they played elsewhere.
+    """A `player.seeded`: the state with which a player starts on a ladder, and how many games they played elsewhere.
+
+    `state` has decimal strings by the name of the state column.
     """
 
     position: int
@@ -103,7 +104,7 @@ class ClubRename(NamedTuple):
 
 
 class LeagueFacts(NamedTuple):
-    """A `league.created`: from `occurred_at` on, this game has a league."""
+    """A `league.created`: from `occurred_at` on, this game type has a league."""
 
     occurred_at: int
     position: int
@@ -131,15 +132,15 @@ class RecordedFacts:
     versions: list[Version] = field(default_factory=list)
     unusable: list[UnusableVersion] = field(default_factory=list)
     leagues: list[LeagueFacts] = field(default_factory=list)
-    # The events of game clocks by game_id: position, instant, type, data.
+    # the events of game clocks, by game_id: (position, instant, type, data)
     clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
-    # The positions of these events by id, the event behind each `event.voided`, and the withdrawn events.
+    # the positions of these events by id; for each `event.voided` the event that it withdraws; the withdrawn events
     positions: dict[str, int] = field(default_factory=dict)
     roots: dict[int, int] = field(default_factory=dict)
     withdrawn: set[int] = field(default_factory=set)
 
     def copied(self) -> RecordedFacts:
-        """Return a copy that can be extended without changing these."""
+        """Return a copy that can be extended without changing the original."""
         members = {name: copy(value) for name, value in vars(self).items()}
         return RecordedFacts(**(members | {"clocks": {game: [*events] for game, events in self.clocks.items()}}))
 
@@ -148,13 +149,13 @@ Column: TypeAlias = arrays.Column
 
 
 class OptionalColumn(NamedTuple):
-    """A column of participants that ends after the last one with a value: its type, and the value of all others."""
+    """A column of participants that may end early: its type, and the value of all participants that it lacks."""
 
     code: str
-    usual: int
+    default: int
 
 
-# Columns of custom numbers are optional, too; they exist if a game has such a number.
+# columns of custom numbers are optional, too; they exist if a game has such a number
 OPTIONAL = {
     **dict.fromkeys(OPTIONAL_COLUMNS, OptionalColumn("i", NONE)),
     "team": OptionalColumn("i", NONE),
@@ -163,16 +164,16 @@ OPTIONAL = {
     "score": OptionalColumn("q", MISSING),  # of a placed game, in units of 10^-score_decimals
     "score_decimals": OptionalColumn("b", 0),
 }
-# Values of `score_decimals` for a score that no ruleset can read: it has too many decimals, or is too large.
+# values of `score_decimals` for a score that no ruleset can read: it has too many decimals, or it is too large
 TOO_FINE, TOO_LARGE = 127, 126
-# The reading of scores in whole points, and of custom numbers as recorded.
+# how to read scores in whole points, and custom numbers as recorded
 RECORDED = Reading(())
 ROW_COLUMNS = ("first_position", "live_position", "occurred_at", "start", "count", "cell", "kind_start")
 SLOT_COLUMNS = ("player", "place", "status", "replaced")
 
 
 class Base(NamedTuple):
-    """The sizes of a cache before a delta: games, participants, names, and numbers in each game type's columns."""
+    """The sizes of a cache before a delta: numbers of games, participants, names, and lengths of the type columns."""
 
     rows: int
     slots: int
@@ -183,21 +184,23 @@ class Base(NamedTuple):
 
 
 def find_optional_column(name: str) -> OptionalColumn:
-    """Return the type and the default of an optional column, also of custom numbers."""
+    """Return the type and the default of an optional column, including columns of custom numbers."""
     return OPTIONAL.get(name) or OptionalColumn("q", MISSING)
 
 
 def _numbers() -> array[int]:
+    """Return an empty column of 64-bit integers."""
     return array("q")
 
 
 def _small_numbers() -> array[int]:
+    """Return an empty column of 32-bit integers."""
     return array("i")
 
 
 @dataclass
 class Facts:
-    """All live facts up to `position`; `chain_hash` identifies the exact history they come from."""
+    """All live facts up to `position`; `chain_hash` identifies the exact history from which they were decoded."""
 
     position: int
     chain_hash: bytes
@@ -221,14 +224,14 @@ class Facts:
         default_factory=lambda: {name: array(column.code) for name, column in OPTIONAL.items()}
     )
 
-    # numbers that only some game types' participants have: from their game's `kind_start` on, in the same order
+    # numbers of participants that only some game types have: from the game's `kind_start` on, in the same order
     of_kind: dict[str, Column] = field(
         default_factory=lambda: {name: _numbers() for columns in COLUMNS_OF.values() for name in columns}
     )
 
     # ids as recorded, and for each the number of the same person's current id
     players: list[str] = field(default_factory=list)
-    players_at: Column = field(default_factory=_numbers)  # where each is first named
+    players_at: Column = field(default_factory=_numbers)  # the position at which each id was first named
     person: array[int] = field(default_factory=_small_numbers)
     texts: list[str] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
@@ -236,62 +239,62 @@ class Facts:
     text_numbers: dict[str, int] = field(default_factory=dict)
     cell_numbers: dict[Cell, int] = field(default_factory=dict)
 
-    # Games with more than one event, with their rows.
+    # the rows of the games with more than one event, by game_id
     rows: dict[str, int] = field(default_factory=dict)
     recorded: RecordedFacts = field(default_factory=RecordedFacts)
-    # For a delta, which is added to a cache: the sizes before it, and the changes that it passes on.
+    # for a delta, which is added to a cache: the sizes before it, and the changes of games in the cache
     base: Base | None = None
     changes: list[GameChange] = field(default_factory=list)
     others: list[tuple[int, str]] = field(default_factory=list)
-    # checks everything in the columns; until that is done, a part is checked when it is read
+    # checks all columns; until it has been called, each part is checked when it is read
     unchecked: Callable[[Facts], None] | None = None
-    # The folder of the cache, the chain hashes at the positions of its files, the opened files, and whether unrecorded
-    # events were applied.
+    # the folder of the cache, the chain hashes at the positions of its files, and the opened files
     cache: Path | None = None
     hashes: dict[int, bytes] = field(default_factory=dict)
     segments: dict[Path, Any] = field(default_factory=dict)
+    # whether unrecorded events were applied
     proposed: bool = False
-    # When the last record was written, if a ruleset closes rating periods by that.
+    # the time of the last record, if a ruleset closes rating periods by it
     recorded_until: int = INSTANT_MAX
 
-    # Events that cannot be read or applied, by position with the reason; they do not count.
+    # events that cannot be read or applied: the reason, by position; they are ignored
     unread: dict[int, str] = field(default_factory=dict)
     circular: dict[int, str] = field(default_factory=dict)
 
-    # The live facts by person, set by `settle_facts`.
+    # the live facts by person, set by `settle_facts`
     adjustments: list[Adjustment] = field(default_factory=list)
-    # By ladder; of several seeds of a person, the one recorded first.
+    # by ladder and person; of several seeds of a person, the first recorded
     seeds: dict[str, dict[int, Seed]] = field(default_factory=dict)
-    # By old name of a club: its current name.
+    # the current name of a club, by old name
     clubs: dict[str, str] = field(default_factory=dict)
     accounts: dict[int, list[AccountEntry]] = field(default_factory=dict)
     rulesets: dict[str, list[Version]] = field(default_factory=dict)
     unusable: dict[str, UnusableVersion] = field(default_factory=dict)
     leagues: list[LeagueFacts] = field(default_factory=list)
-    # By the positions of a ruleset's versions: when leagues began, by the numbers of their labels.
+    # for the positions of a ruleset's versions: the instants at which leagues began, by the numbers of their labels
     league_starts: dict[tuple[int, ...], dict[int, int]] = field(default_factory=dict)
-    # For facts whose participants are clubs: the games of their players.
+    # for facts whose participants are clubs: the games of their players
     club_games: ClubGames | None = None
-    # By participant: the seconds played by the game's clock, rounded up.
+    # the seconds played according to the game's clock, rounded up, by participant
     clock_seconds: dict[int, int] = field(default_factory=dict)
     renamed: bool = False
     _ranks: array[int] = field(default_factory=_small_numbers)
 
     @property
     def left_out(self) -> dict[int, str]:
-        """Return the positions of invalid events, which do not count, each with the reason."""
+        """Return why invalid events are ignored, by position."""
         return dict(sorted((self.unread | self.circular).items()))
 
     def snapshot(self) -> Facts:
-        """Return the current facts, unaffected by events applied to these later."""
-        # Later participants, players and texts belong to none of its games, so these need no copy.
+        """Return the current facts as a copy that later events do not change."""
+        # participants, players and texts are only appended, and no game of the copy refers to later ones
         rows = {name: copy(getattr(self, name)) for name in ROW_COLUMNS}
         return replace(self, **rows, person=self.person[:], voided=set(self.voided), cache=None)
 
     def copied(self) -> Facts:
         """Return a copy to which events can be applied without changing these facts."""
         members = vars(self)
-        alone = (
+        copied_members = (
             "voided",
             "players",
             "players_at",
@@ -307,24 +310,26 @@ class Facts:
         )
         return replace(
             self,
-            **{name: copy(members[name]) for name in (*ROW_COLUMNS, *SLOT_COLUMNS, *alone)},
+            **{name: copy(members[name]) for name in (*ROW_COLUMNS, *SLOT_COLUMNS, *copied_members)},
             optional={name: copy(column) for name, column in self.optional.items()},
             of_kind={name: copy(column) for name, column in self.of_kind.items()},
             recorded=self.recorded.copied(),
         )
 
     def only(self, rows: Column) -> Facts:
-        """Return the facts of some games alone, given their rows, numbered in that order."""
-        self.ranks()  # which they share
+        """Return the facts of only some games, given by row and renumbered in that order."""
+        self.ranks()  # computed here once, and shared
         count = arrays.take(self.count, rows)
         slots, at = arrays.span_indices(arrays.take(self.start, rows), count), arrays.exclusive_cumsum(count)
         columns = {name: arrays.take(getattr(self, name), rows) for name in ROW_COLUMNS}
-        of_slots = {name: arrays.take(getattr(self, name), slots) for name in SLOT_COLUMNS}
-        # one number for every participant, also for those in games of other types
-        of_kind = {name: self._of_kind(name, rows) if len(column) else column for name, column in self.of_kind.items()}
+        slot_columns = {name: arrays.take(getattr(self, name), slots) for name in SLOT_COLUMNS}
+        # one number for every participant, even in games of other types
+        of_kind = {
+            name: self._take_of_kind(name, rows) if len(column) else column for name, column in self.of_kind.items()
+        }
         return replace(
             self,
-            **(columns | of_slots | {"start": at, "count": count, "kind_start": at}),
+            **(columns | slot_columns | {"start": at, "count": count, "kind_start": at}),
             of_kind=of_kind,
             optional={
                 name: _pad_column(name, column, slots) if len(column) else column
@@ -338,54 +343,55 @@ class Facts:
             clock_seconds={},
         )
 
-    def _of_kind(self, name: str, rows: Column) -> Column:
-        """Return a type's column for the participants of some games, 0 in games of other types."""
-        kinds = [name in COLUMNS_OF.get(self.texts[cell.kind], ()) for cell in self.cells]
-        has = np.array(kinds, dtype=bool)[arrays.as_numpy(arrays.take(self.cell, rows))]
-        own, count = arrays.as_column(arrays.as_numpy(rows)[has]), arrays.as_numpy(arrays.take(self.count, rows))
+    def _take_of_kind(self, name: str, rows: Column) -> Column:
+        """Return the column of a game type for the participants of some games, 0 in games of other types."""
+        is_own_cell = [name in COLUMNS_OF.get(self.texts[cell.kind], ()) for cell in self.cells]
+        is_own = np.array(is_own_cell, dtype=bool)[arrays.as_numpy(arrays.take(self.cell, rows))]
+        own_rows = arrays.as_column(arrays.as_numpy(rows)[is_own])
+        count = arrays.as_numpy(arrays.take(self.count, rows))
         numbers = np.zeros(int(count.sum()), dtype=np.int64)
-        slots = arrays.span_indices(arrays.take(self.kind_start, own), arrays.as_column(count[has]))
-        numbers[np.repeat(has, count)] = arrays.as_numpy(arrays.take(self.of_kind[name], slots))
+        slots = arrays.span_indices(arrays.take(self.kind_start, own_rows), arrays.as_column(count[is_own]))
+        numbers[np.repeat(is_own, count)] = arrays.as_numpy(arrays.take(self.of_kind[name], slots))
         return arrays.as_column(numbers)
 
     def extend_optional(self, name: str, slots: int, numbers: Iterable[int]) -> None:
         """Append the numbers of the participants after the first `slots` to an optional column."""
-        code, usual = find_optional_column(name)
+        code, default = find_optional_column(name)
         column = self.optional.setdefault(name, array(code))
-        column.extend(array(code, [usual]) * (slots - len(column)))
+        column.extend(array(code, [default]) * (slots - len(column)))
         column.extend(numbers)
 
     def release_pages(self) -> None:
-        """Drop the columns from memory if they are in files; reading brings them back."""
+        """Release the memory of columns in files; they are read again when needed."""
         for column in (getattr(self, name) for name in (*ROW_COLUMNS, *SLOT_COLUMNS)):
             if not isinstance(column, array | memoryview):
                 column.release_pages()
 
     def check(self) -> None:
-        """Check the parts of files that were not read yet, before a loop reads them. Raises `Damaged`."""
+        """Check the parts of files that have not been checked yet. Raises `Damaged`."""
         if self.unchecked is None:
             return
         self.unchecked(self)
-        self.unchecked = None  # segments opened from now on are checked at once
+        self.unchecked = None  # from now on, a segment is checked when it is opened
         for segment in [*self.segments.values()]:
             segment.check()
 
     def ranks(self) -> array[int]:
-        """For every player, the rank of their person's id among all ids in order."""
+        """Return for every player the rank of their person's id among all ids in alphabetical order."""
         if len(self._ranks) != len(self.players):
             ranks = array("i", bytes(4 * len(self.players)))
             for rank, number in enumerate(sorted(range(len(self.players)), key=self.players.__getitem__)):
                 ranks[number] = rank
-            self._ranks = ranks  # only when it is whole: other threads may read it
+            self._ranks = ranks  # assigned only when complete, because other threads may read it
         return array("i", [self._ranks[person] for person in self.person]) if self.renamed else self._ranks
 
-    def take_ranks(self, other: Facts) -> None:
-        """Take over the ranks that others with the same ids worked out."""
-        if len(other._ranks) == len(other.players) and other.players == self.players:
-            self._ranks = other._ranks
+    def take_ranks(self, source: Facts) -> None:
+        """Take over the ranks that `source` has computed, if it has the same ids."""
+        if len(source._ranks) == len(source.players) and source.players == self.players:
+            self._ranks = source._ranks
 
     def cell_of(self, row: int) -> Cell:
-        """Return what eligibility and partition depend on in a game."""
+        """Return the properties of a game that determine its eligibility and partition."""
         number: int = self.cell[row]
         return self.cells[number]
 
@@ -395,16 +401,16 @@ class Facts:
         return None if number == NONE else self.texts[number]
 
     def column(self, name: str, row: int, participants: Sequence[int], reading: Reading = RECORDED) -> list[int]:
-        """Return the column of this name that rules read, for some participants of a game; all share `seats`.
+        """Return a column that rules read, for some participants of one game.
 
-        `reading` is how the ruleset reads scores and custom numbers.
+        `reading` says how the ruleset reads scores and custom numbers.
         """
         if name == "seats":
             return [self.cell_of(row).seats] * len(participants)
         if name == "tied":
             return self._tied(row, participants)
         if name in HISTORY_COLUMNS:
-            return [0] * len(participants)  # it depends on the ladder
+            return [0] * len(participants)  # the replay fills in these columns, because they depend on the ladder
         if name in self.of_kind:
             shift = self.kind_start[row] - self.start[row]
             return [self.of_kind[name][p + shift] for p in participants]
@@ -428,9 +434,9 @@ class Facts:
         return [source[p] for p in participants]
 
     def _optional(self, name: str, participant: int) -> int:
-        """Return a participant's value of an optional column, which ends after the last one with a value."""
+        """Return a participant's value in an optional column, or its default after the end of the column."""
         column = self.optional.get(name, ())
-        return column[participant] if participant < len(column) else find_optional_column(name).usual
+        return column[participant] if participant < len(column) else find_optional_column(name).default
 
     def _team(self, row: int, participant: int) -> int:
         """Return the number of a participant's side, from 0 on; MISSING in games without sides."""
@@ -441,14 +447,14 @@ class Facts:
         return MISSING if team == NONE else team
 
     def recorded_score(self, participant: int) -> tuple[int, int]:
-        """Return the score of a participant in a placed game in units of 10^-decimals, and these decimals.
+        """Return (score, decimals) of a participant in a placed game; the score is in units of 10^-decimals.
 
-        They are TOO_FINE or TOO_LARGE for a score that no ruleset can read.
+        `decimals` is TOO_FINE or TOO_LARGE for a score that no ruleset can read.
         """
         return self._optional("score", participant), self._optional("score_decimals", participant)
 
     def _score(self, name: str, row: int, participant: int, reading: Reading) -> int:
-        """Return a participant's score in units, or that of their side; members share it except in battles."""
+        """Return the score of a participant or of their side, in units; except in battles, the members share it."""
         if self.label("kind", row) == "battle":
             points = self.of_kind["game_points" if name == "score" else "side_points"]
             score, decimals = points[participant - self.start[row] + self.kind_start[row]], 0
@@ -459,7 +465,7 @@ class Facts:
         return int(reading.score_sign * score * (reading.score_unit // 10**decimals))
 
     def _seconds_played(self, participant: int) -> int:
-        """Return the seconds played from the result, otherwise from the game's clock, otherwise -1."""
+        """Return the seconds played according to the result, else according to the game's clock, else -1."""
         seconds = self._optional("seconds_played", participant)
         return self.clock_seconds.get(participant, NONE) if seconds == NONE else seconds
 
@@ -470,7 +476,7 @@ class Facts:
         return [seated.count(self.place[p]) for p in participants]
 
     def person_of(self, participant: int) -> int:
-        """Return the person of a participant (an index into their arrays): the number of the current id."""
+        """Return the person of a participant, given by index: the number of the person's current id."""
         number: int = self.player[participant]
         return self.person[number]
 
@@ -480,7 +486,7 @@ class Facts:
 
     def knows(self, player: str) -> bool:
         """Tell whether any event names this id."""
-        # Events applied after a snapshot may have added ids that it does not have.
+        # the ids are shared with later facts, which may have added some
         return self.player_numbers.get(player, len(self.person)) < len(self.person)
 
     def current(self, player: str) -> str:
@@ -498,8 +504,8 @@ class Facts:
 
     def account(self, person: int, instant: int) -> str:
         """Return the account of a person at an instant; premium before the first entry."""
-        known = [entry for entry in self.accounts.get(person, ()) if entry.occurred_at <= instant]
-        return max(known).account if known else "premium"
+        earlier_entries = [entry for entry in self.accounts.get(person, ()) if entry.occurred_at <= instant]
+        return max(earlier_entries).account if earlier_entries else "premium"
 
     def row_of(self, first_position: int) -> int:
         """Return the row of the game first recorded at a position; NONE if there is no such game."""
@@ -520,12 +526,13 @@ class Member(NamedTuple):
 
 
 class ClubGames(NamedTuple):
-    """The games of players behind facts whose participants are clubs.
+    """The games of players from which facts about clubs were built.
 
-    people:   the facts about the persons who played; games have the same rows there
+    people:   the facts about the persons who played; a game has the same row there
     versions: the versions of the ruleset, which score persons
-    offsets:  the members of the club at participant p are offsets[p]:offsets[p + 1] in the next three, the best first
-    members, gains, places: the numbers of every `Member`
+    offsets:  the members of the club at participant p are at offsets[p]:offsets[p + 1] in the next three columns, best
+              first
+    members, gains, places: the columns of `Member`
     failures: by row, why the rule cannot score a game; later games are not scored either
     """
 
@@ -538,21 +545,21 @@ class ClubGames(NamedTuple):
     failures: Mapping[int, Exception]
 
     def members_of(self, club: int) -> list[Member]:
-        """Return the members of the club at an index among the participants, the best first."""
-        own = slice(self.offsets[club], self.offsets[club + 1])
-        columns = (column[own].tolist() for column in (self.members, self.gains, self.places))
+        """Return the members of the club at an index among the participants, best first."""
+        span = slice(self.offsets[club], self.offsets[club + 1])
+        columns = (column[span].tolist() for column in (self.members, self.gains, self.places))
         return [Member(*numbers) for numbers in zip(*columns, strict=True)]
 
 
 def _pad_column(name: str, column: Column, slots: Column) -> Column:
-    """Return the values of some participants in an optional column."""
-    (code, usual), indices = find_optional_column(name), arrays.as_numpy(slots)
-    numbers, has = np.full(len(indices), usual, dtype=np.dtype(code)), indices < len(column)
-    numbers[has] = arrays.as_numpy(arrays.take(column, arrays.as_column(indices[has])))
+    """Return the values of some participants in an optional column, which may end before them."""
+    (code, default), indices = find_optional_column(name), arrays.as_numpy(slots)
+    numbers, is_inside = np.full(len(indices), default, dtype=np.dtype(code)), indices < len(column)
+    numbers[is_inside] = arrays.as_numpy(arrays.take(column, arrays.as_column(indices[is_inside])))
     return arrays.as_column(numbers)
 
 
 def find_row_at(first_positions: Column, position: int) -> int:
-    """Return the index of a position among those of the games, which ascend; NONE if it is not there."""
+    """Return the index of a position among the ascending positions of games; NONE if it is not among them."""
     row = bisect_left(first_positions, position)
     return row if row < len(first_positions) and first_positions[row] == position else NONE

@@ -104,7 +104,7 @@ def read_columns(facts: Facts, reading: Reading, games: GameSlots) -> Any:
 
 def read_optional_column(facts: Facts, name: str, slot: Any) -> Any:
     """Return the values at some slots of a column that may end early or be missing."""
-    usual = find_optional_column(name).usual
+    usual = find_optional_column(name).default
     source = arrays.as_numpy(facts.optional.get(name, array("q")))
     if len(source) == 0:
         return np.full(len(slot), usual, dtype=np.int64)

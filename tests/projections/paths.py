@@ -55,7 +55,7 @@ def _optional(facts: Facts, participants: range) -> dict[str, list[Any]]:
     """What is in columns that may end early, without those in which there is nothing about these participants."""
     found = {}
     for name, column in sorted(facts.optional.items()):
-        usual = find_optional_column(name).usual
+        usual = find_optional_column(name).default
         numbers: list[Any] = [column[p] if p < len(column) else usual for p in participants]
         if numbers.count(usual) < len(numbers):
             clubs = [None if number == NONE else facts.texts[number] for number in numbers] if name == "club" else []
