@@ -72,7 +72,7 @@ Decode = Callable[..., Facts]
 
 
 class LadderCache:
-    """A cache of all ladders at the last few positions, by chain hash. Threads may share it."""
+    """A cache of all ladders at the last few positions, identified by chain hash. Threads may share it."""
 
     def __init__(self, decode: Decode = decode) -> None:
         self._decode = decode
@@ -81,11 +81,11 @@ class LadderCache:
         self._by_position: dict[tuple[int, bytes], dict[str | None, Ladders]] = {}
 
     def empty_copy(self) -> LadderCache:
-        """Return an empty cache with the same decoder, for positions that no later query needs."""
+        """Return an empty cache with the same decoder, for positions that later queries will not need."""
         return LadderCache(self._decode)
 
     def load(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
-        """Return the ladders as known at a position, with one ruleset under the version `rules`.
+        """Return the ladders as known at a position; `rules` is the version that replaces its ruleset's timeline.
 
         Reading from their facts may raise `Damaged`: see `forget`. Raises `StoreDamaged`.
         """
@@ -119,7 +119,7 @@ class LadderCache:
             return versions[rules]
 
     def _find_earlier(self, connection: Connection, position: int) -> Ladders | None:
-        """Return the ladders at the last earlier position, if only a few events were appended since; else None."""
+        """Return the ladders at the last earlier position if only a few events were appended since then, else None."""
         with self._lock:
             before = [(at, chain_hash, every.get(None)) for (at, chain_hash), every in self._by_position.items()]
         for at, chain_hash, ladders in sorted(before, key=lambda entry: entry[0], reverse=True):
@@ -128,7 +128,7 @@ class LadderCache:
         return None
 
     def load_checked(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
-        """Return the ladders as `load` does, after checking every file that their facts come from."""
+        """Return the ladders as `load` does, after checking all files from which their facts are read."""
         ladders = self.load(connection, position, rules)
         try:
             ladders.facts.check()
@@ -142,9 +142,9 @@ class LadderCache:
         return self.load_checked(connection, head(connection).position)
 
     def forget(self, problem: Damaged | Unreadable) -> None:
-        """Delete the damaged file and empty the cache.
+        """Delete a damaged file and empty the cache.
 
-        From now on files are checked before they are used, and unreadable ones are ignored.
+        After that, files are checked before they are used, and unreadable files are ignored.
         """
         if isinstance(problem, Damaged):
             problem.discard()
@@ -175,14 +175,14 @@ LONG_GAMES = 1_000_000  # from here on, sorting again costs less time than the k
 
 @dataclass(frozen=True)
 class Ranking:
-    """A ladder's standings with the coordinates they were computed at."""
+    """The standings of a ladder, with the totals of its trial balance."""
 
     ladder: str
     ruleset: str
     scale: int
     rows: Sequence[RankedRow]
     games: int
-    held: int  # the players' total: their running points, or the sums over their games
+    held: int  # the sum of all players' points: running points, or sums over games
     started: int
     minted: int
     burned: int
@@ -194,16 +194,17 @@ class Ranking:
 
     @cached_property
     def digest(self) -> str:
-        """Return the hash of ruleset and rows, as `compute_digest` defines it. Takes a while for a long ladder."""
+        """Return the hash of ruleset and rows, as `compute_digest` defines it. This is slow for a long ladder."""
         rows = ",".join(_canonical_row(row, self.scale, self.columns) for row in self.rows)
         return compute_text_digest(f'{{"rows":[{rows}],"ruleset":{dump(self.ruleset)}}}')
 
     def json_rows(self) -> list[dict[str, Any]]:
-        """Return the rows as the contract writes them."""
+        """Return the rows as plain data for JSON."""
         return [_json_row(row, self.scale, self.columns) for row in self.rows]
 
 
 def _json_row(row: RankedRow, scale: int, columns: Sequence[State]) -> dict[str, Any]:
+    """Return a row of the standings as plain data for JSON."""
     member_values: dict[str, Any] = {
         "rank": row.rank,
         "player": row.player,
@@ -221,7 +222,7 @@ def _json_row(row: RankedRow, scale: int, columns: Sequence[State]) -> dict[str,
 
 
 def _canonical_row(row: RankedRow, scale: int, columns: Sequence[State]) -> str:
-    """Return the same text as `dump` of `_json_row`, several times as fast: a nightly run has many rows."""
+    """Return the same text as `dump` of `_json_row`, but several times as fast, because a nightly run has many rows."""
     rank, player, points, games, qualified, divisor, gold, places, state = row
     unit = scale * divisor
     whole, rest = divmod(points, unit)
@@ -241,7 +242,7 @@ def _canonical_row(row: RankedRow, scale: int, columns: Sequence[State]) -> str:
 
 
 def _rank_by(trace: Trace, version: Version) -> list[int] | None:
-    """Return every player's ranking value, or None if the rule ranks by points. Raises `RuleFailure`."""
+    """Return the value by which each player is ranked, or None if the rule ranks by points. Raises `RuleFailure`."""
     if version.rule.rank_by is None:
         return None
     states = zip(*trace.states[: version.rule.width], strict=True)
@@ -257,10 +258,11 @@ class EarlierTrace(NamedTuple):
 
 
 class Ladders:
-    """All ladders of some facts at one `as_of`, with one ruleset under the version `rules`, replayed on demand.
+    """All ladders of some facts at one `as_of`, replayed on demand.
 
-    With `close_now`, games in open rating periods are scored as if the periods closed now. Each stream is built only
-    once. Traces of ladders queried by name are kept, because an earlier `as_of` is a prefix of the same replay.
+    `rules` is a version that replaces the timeline of its ruleset. With `close_now`, games in open rating periods are
+    scored as if the periods closed now. Each stream is built only once. Traces of ladders queried by name are kept,
+    because the ladder at an earlier `as_of` is a prefix of the same replay.
     """
 
     def __init__(
@@ -312,9 +314,9 @@ class Ladders:
         return ladders
 
     def for_ladder(self, ladder: str) -> Ladders:
-        """Return the ladders whose facts name the entrants of a ladder, given by its name or its ruleset's id.
+        """Return the ladders for the entrants of one ladder, given by its name or its ruleset's id.
 
-        These are `self` for players, or separate ladders for clubs. Other methods redirect there by themselves.
+        These are `self` for players, or separate ladders for clubs. All other methods redirect to them.
         """
         ruleset_id = ladder.partition("/")[0]
         versions = self.facts.rulesets.get(ruleset_id, [])
@@ -339,7 +341,7 @@ class Ladders:
 
     @cached_property
     def players(self) -> set[str]:
-        """Return all players that the facts know."""
+        """Return all players known to the facts."""
         return known_players(self.facts)
 
     def _ordered(self) -> Column:
@@ -358,7 +360,7 @@ class Ladders:
         return self._versions[ladder]
 
     def _rules_of(self, ruleset_id: str) -> str | None:
-        """Return the version that replaces a ruleset's timeline; the others keep theirs."""
+        """Return the version that replaces the timeline of a ruleset, or None."""
         return self.rules if self.rules is not None and self.rules.partition("@")[0] == ruleset_id else None
 
     def streams(self, ruleset_id: str, *, light: bool = False) -> dict[str, Stream]:
@@ -616,15 +618,15 @@ T = TypeVar("T")
 
 
 class Memo(Generic[K, T]):
-    """A cache of computed answers by ladders and key; they are dropped with the ladders."""
+    """A cache of computed answers by ladders and key. Answers are dropped together with the ladders."""
 
     def __init__(self, limit: int | None = None) -> None:
-        """Keep all answers or, with a `limit`, that many of the latest ones."""
+        """Keep all answers, or only the last `limit` of them."""
         self._limit = limit
         self._answers: WeakKeyDictionary[Ladders, dict[K, T]] = WeakKeyDictionary()
 
     def get(self, ladders: Ladders, key: K, compute: Callable[[], T]) -> T:
-        """Return the answer for some ladders; compute it if it is missing."""
+        """Return the answer for ladders and a key; compute it on first use."""
         answers = self._answers.setdefault(ladders, {})
         if key not in answers:
             answer = compute()
@@ -648,7 +650,7 @@ def monthly_ladders(ladder: str, annual: Version, monthly: Sequence[Version]) ->
 
 
 def is_prefix(stream: Stream) -> bool:
-    """Return whether the ladder at any earlier time is a prefix of this stream: only its own games decide."""
+    """Tell whether the ladder at any earlier time is a prefix of this stream, because only its own games count."""
     return not stream.ranking.sums_lists and stream.previous is None and not stream.closes_now
 
 
@@ -658,10 +660,10 @@ def truncate_trace(facts: Facts, trace: Trace, as_of: int) -> Trace:
 
 
 def ranking_version(trace: Trace) -> Version:
-    """Return the version that ranks a ladder: the one that scored its last counted game or changed points after it,
-    otherwise the newest.
+    """Return the version that ranks a ladder.
 
-    An annual list has no games; the version in force at the end of its year ranks it.
+    That is the version that scored the last counted game or changed points after it; without such a version, the
+    newest. An annual list has no games, so the version in force at the end of its year ranks it.
     """
     stream = trace.stream
     if stream.ranking.sums_lists:
@@ -676,10 +678,10 @@ def ranking_version(trace: Trace) -> Version:
 
 
 def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[Version]:
-    """Return the versions that may score a ladder's games; with `rules` (ID@VERSION), only that one, in force from the
-    start.
+    """Return the versions that may score a ladder's games.
 
-    Raises `UnknownLadder`, `RulesetUnusable`.
+    With `rules` (ID@VERSION), only that version is returned, in force from the start. Raises `UnknownLadder`,
+    `RulesetUnusable`.
     """
     name = parse_name(ladder)
     if name.ruleset_id in facts.unusable:
@@ -715,7 +717,7 @@ def _suggest_as_of(name: LadderName, ruleset: Ruleset) -> str:
 
 
 def check_version(facts: Facts, rules: str | None) -> None:
-    """Check that a version (ID@VERSION) is published and can run; None means the timeline, which always exists.
+    """Check that a version (ID@VERSION) is published and can run here; None means the timelines, which always exist.
 
     Raises `UnknownLadder`, `RulesetUnusable`.
     """
@@ -734,7 +736,7 @@ def check_version(facts: Facts, rules: str | None) -> None:
 
 
 def _refuse_withdrawn(facts: Facts, rules: str) -> None:
-    """Raise `UnknownLadder` for a withdrawn version (ID@VERSION), naming a position at which it still counts."""
+    """Raise `UnknownLadder` if a version (ID@VERSION) is withdrawn, naming a position at which it still counted."""
     recorded = facts.recorded
     for version in recorded.versions:
         if version.ruleset.name == rules and version.position in recorded.withdrawn:
@@ -743,7 +745,7 @@ def _refuse_withdrawn(facts: Facts, rules: str) -> None:
 
 
 def _select_version(versions: Iterable[Version], rules: str) -> list[Version]:
-    """Return only the version of this name, in force from the start; empty if there is none."""
+    """Return a list of only the version of this name, in force from the start; empty if it is not published."""
     return [version._replace(effective_from=-(2**63)) for version in versions if version.ruleset.name == rules][:1]
 
 
@@ -755,7 +757,7 @@ def current_ids(facts: Facts, players: Collection[str]) -> set[str]:
 
 
 def require_player(facts: Facts, player: str) -> None:
-    """Check that the facts know a player. Raises `Unknown` (player-unknown)."""
+    """Check that the facts name a player. Raises `Unknown` (player-unknown)."""
     if not facts.knows(player):
         hint = did_you_mean(player, known_players(facts), facts.current)
         raise Unknown("player-unknown", f"nothing is recorded about {quote(player)}{hint}")
