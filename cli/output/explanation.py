@@ -7,6 +7,7 @@ from textwrap import fill
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.periods import print_open_period, print_waiting
 from ratings_ledger.cli.output.render import print_csv_at, print_heading
+from ratings_ledger.projections.contract import align_decimals
 from ratings_ledger.projections.queries.event_texts import describe_played
 from ratings_ledger.projections.queries.explain import (
     ExplainedParticipant,
@@ -114,10 +115,9 @@ def _print_assumed(assumed: dict[str, str] | Absent) -> None:
 
 def _print_explained(player: ExplainedParticipant, game_id: str) -> None:
     place = f"{player.place}. " if player.place else ""
-    render.echo(
-        f"\n{place}{render.plain(player.player)}: {render.format_decimal(player.before)} "
-        f"{render.format_decimal(player.change, 6, signed=True)} = {render.format_decimal(player.after)}"
-    )
+    before, after = render.format_column([player.before, player.after])
+    change = render.format_decimal(player.change, 6, signed=True)
+    render.echo(f"\n{place}{render.plain(player.player)}: {before} {change} = {after}")
     if player.why_not is not ABSENT:
         render.echo(f"   does not count: {render.plain(player.why_not)}")
     amounts = render.format_column([term.amount for term in player.terms], 6, signed=True)
@@ -156,10 +156,9 @@ def print_player(explanation: PlayerExplanation) -> None:
     )
     print_waiting(explanation.period, explanation.at, explanation.times, command)
     render.echo()
-    rows = [
-        (term, _format_exact(amount), detail) for term, amount, detail in _point_parts(explanation, has_opponents=True)
-    ]
-    render.print_table(("term", "amount", "detail"), rows, right=("amount",))
+    terms, amounts, details = zip(*_point_parts(explanation, has_opponents=True), strict=True)
+    columns = {"term": terms, "amount": _format_amounts(amounts), "detail": details}
+    render.print_columns(columns, right=("amount",))
     _print_assumed(explanation.assumed)
 
 
@@ -191,9 +190,15 @@ def _describe_played(game: PlayedGame, when: str, player: str | None) -> str:
     return f"{when}, {remark}" if remark else when
 
 
-def _format_exact(amount: Fraction | None) -> str:
-    """Return an exact amount; a fraction without an exact decimal is followed by its approximate value."""
-    if amount is None:
-        return ""
-    decimal = render.format_exact(amount)
-    return decimal if "/" not in decimal else f"{amount} = {render.format_decimal(amount, 4)}"
+def _format_amounts(amounts: Sequence[Fraction | None]) -> list[str]:
+    """Return exact amounts, with as many decimal places as the longest has.
+
+    If some are fractions without an exact decimal, each of these is followed by its approximate value.
+    """
+    exact = [render.format_exact(amount) for amount in amounts]
+    if not any("/" in text for text in exact):
+        return align_decimals(exact)
+    return [
+        f"{text} = {render.format_decimal(amount, 4)}" if amount is not None and "/" in text else text
+        for text, amount in zip(exact, amounts, strict=True)
+    ]

@@ -8,6 +8,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import print_differing_lists, print_impact
 from ratings_ledger.cli.output.import_previews import describe_new, print_preview
 from ratings_ledger.cli.output.survey import note_no_timed
+from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Rejection
 from ratings_ledger.ledger.validation.new_names import TOLD_MAX, describe_close_names
@@ -200,7 +201,8 @@ def print_entered(outcome: DecisionOutcome) -> None:
         )
     else:
         render.echo(f"{outcome.type} is recorded at position {outcome.position}.")
-    print_impact(outcome.impact)
+    if not TYPES[outcome.type].is_silent:
+        print_impact(outcome.impact)
 
 
 def print_refused(result: IntakeResult) -> None:
