@@ -42,7 +42,7 @@ from ratings_ledger.ledger.intake.corrections import (
     void_from_file,
 )
 from ratings_ledger.ledger.intake.parsing import CellSyntax
-from ratings_ledger.ledger.intake.tables.aliases import own_names
+from ratings_ledger.ledger.intake.tables.aliases import read_own_names
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.intake.tables.layouts.result_cells import count_sets, format_sets
 from ratings_ledger.ledger.rejections import Refused, quote
@@ -198,7 +198,7 @@ def _note_followers(old: dict[str, Any], new: dict[str, Any], *, has_scores: boo
 def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptions, table_files: TableFiles) -> int:
     """Correct the games of a table, which the options and the files with further options describe."""
     options, problems = table_files.read(options)
-    how = replace(how, policy=how.policy._replace(accepted=own_names(options.aliases)))
+    how = replace(how, policy=how.policy._replace(accepted=read_own_names(options.aliases)))
 
     def read(decided_at: int) -> RequestedChanges:
         if problems:

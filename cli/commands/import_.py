@@ -24,7 +24,7 @@ from ratings_ledger.ledger.backups.restoring import BackupFiles, restore
 from ratings_ledger.ledger.events.batches import batch_name
 from ratings_ledger.ledger.intake.files import STDIN, TOO_LARGE, Progress, read_items, size
 from ratings_ledger.ledger.intake.intake import IntakeResult, Reject
-from ratings_ledger.ledger.intake.tables.aliases import own_names
+from ratings_ledger.ledger.intake.tables.aliases import read_own_names
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.own_files import name_file_in_errors
 from ratings_ledger.ledger.processes.forking import available_cores
@@ -116,7 +116,7 @@ def import_(  # its parameters are its options, one a line
     files = tuple(dict.fromkeys(files))
     table_files.refuse_existing(files)
     described, problems = table_files.read(tables)
-    policy = how.policy._replace(keep_going=keep_going, new_game=new_game, accepted=own_names(described.aliases))
+    policy = how.policy._replace(keep_going=keep_going, new_game=new_game, accepted=read_own_names(described.aliases))
     how = replace(how, policy=policy, dry_run=how.dry_run or previewing)
     with how.ledger.reading() as connection:
         if problems:

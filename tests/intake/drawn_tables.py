@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from sheet_files import EPOCH, EPOCH_1904, ods, xlsx
 
-from ratings_ledger.ledger.intake.tables.meanings import column_meaning, is_total
+from ratings_ledger.ledger.intake.tables.meanings import find_meaning, is_total
 
 ZONE = ZoneInfo("Europe/Berlin")
 PLACES, SCORES, BOTH = "places", "scores", "places and scores"
@@ -266,7 +266,7 @@ def _places(chance: Random, season: Season) -> Made | None:
 def _players(chance: Random, season: Season) -> Made | None:
     """A column per player, which must not be called as other columns are, nor as another but for capitals."""
     names = list(dict.fromkeys(player for game in season.games for player, _, _ in game.seats))
-    is_taken = any(column_meaning(player) or is_total([player]) for player in names)
+    is_taken = any(find_meaning(player) or is_total([player]) for player in names)
     if season.kind == BOTH or is_taken or len({player.casefold() for player in names}) < len(names):
         return None
     chance.shuffle(names)

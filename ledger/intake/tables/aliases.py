@@ -79,7 +79,7 @@ def merge_aliases(aliases: Iterable[Alias | Rejection]) -> tuple[dict[str, str],
     return {alias.name: alias.player for alias in known.values()}, problems
 
 
-def own_names(aliases: Mapping[str, str]) -> frozenset[str]:
+def read_own_names(aliases: Mapping[str, str]) -> frozenset[str]:
     """Return the names that are their own aliases."""
     return frozenset(name for name, player in aliases.items() if name == player)
 

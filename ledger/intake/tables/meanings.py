@@ -145,27 +145,27 @@ DAYS_OF_PLAY = frozenset(("spieltag", "speeldag"))
 
 
 @lru_cache(maxsize=10_000)  # most cells that are asked about repeat
-def plain_word(name: str) -> str:
-    """Return a column's name without what people leave out."""
+def fold_word(name: str) -> str:
+    """Fold a column's name to letters, digits and #, in lower case and without accents."""
     return re.sub(r"[^\w#]|_", "", fold_name(name))
 
 
-def column_meaning(name: str) -> str | None:
-    """Return what a column holds, under this program's name, as far as its own name says."""
+def find_meaning(name: str) -> str | None:
+    """Return what a column holds according to its name, or None if the name says nothing."""
     plain = " ".join(name.split()).casefold()
     # in a row per game, home is the first of two players
     if (plain in (*GAME_COLUMNS, *PLAYER_COLUMNS) and plain not in _MEANINGS) or is_number(plain):
         return plain
-    found = plain_word(name)
-    if (known := _MEANINGS.get(found)) is not None:
+    word = fold_word(name)
+    if (known := _MEANINGS.get(word)) is not None:
         return None if known == TOTAL else known
     for pattern, meanings in ((_SIDE, SIDES), (_SIDE_SCORE, SIDE_SCORES), (_SET, SET_COLUMNS)):
-        if match := pattern.fullmatch(found):
-            which = match[match.lastindex or 0]
-            return meanings[int(which) - 1 if which.isdecimal() else ord(which) - ord("a")]
-    if (place := _PLACE.fullmatch(found)) and not _PAIR.search(name):
-        number = int(place[1] or place[2])
-        return f"{number}{_ENDINGS.get(number, 'th')}"
+        if match := pattern.fullmatch(word):
+            number = match[match.lastindex or 0]
+            return meanings[int(number) - 1 if number.isdecimal() else ord(number) - ord("a")]
+    if (match := _PLACE.fullmatch(word)) and not _PAIR.search(name):
+        place = int(match[1] or match[2])
+        return f"{place}{_ENDINGS.get(place, 'th')}"
     return "occurred_at" if _is_of_date(plain) else None
 
 
@@ -176,7 +176,7 @@ def _is_of_date(name: str) -> bool:
     (True, True, False)
     """
     is_typed_like = _TYPED_LIKE.search(name) is not None
-    meanings = [_MEANINGS.get(plain_word(part)) for part in _AND.split(_TYPED_LIKE.sub("", name))]
+    meanings = [_MEANINGS.get(fold_word(part)) for part in _AND.split(_TYPED_LIKE.sub("", name))]
     return meanings == ["occurred_at", TIME] or (is_typed_like and meanings == ["occurred_at"])
 
 
@@ -185,8 +185,7 @@ _GUESSED = ("date", "time", "game", "player", "place", "score", "winner", "loser
 
 
 def read_column(text: str) -> str:
-    """Return what somebody says that a column holds, by this program's name or any word for it. Raises `Refused`
-    (bad-value).
+    """Return the meaning of a word for a column in an option or profile. Raises `Refused` (bad-value).
 
     >>> read_column("date"), read_column("player 1"), read_column("Sieger"), read_column("score")
     ('occurred_at', 'first player', 'winner', 'score')
@@ -194,28 +193,27 @@ def read_column(text: str) -> str:
     plain = " ".join(text.split()).casefold()
     if plain in (*GAME_COLUMNS, *PLAYER_COLUMNS, *BESIDES) or is_place(plain) or is_number(plain):
         return plain
-    if (meaning := column_meaning(plain)) is None:
+    if (meaning := find_meaning(plain)) is None:
         hint = did_you_mean(plain, [*_GUESSED, *GAME_COLUMNS, *PLAYER_COLUMNS])
         raise Refused("bad-value", f"{quote(text)} is nothing that a column holds{hint} (known: {list_column_words()})")
     return meaning
 
 
 def is_of_team(name: str) -> bool:
-    """Tell whether a column holds the partners of a side, as its own name says.
+    """Tell whether a column holds the partners of a side according to its name.
 
     >>> is_of_team("Winners"), is_of_team("Team A"), is_of_team("Winner")
     (True, True, False)
     """
-    return plain_word(name) in _OF_TEAMS
+    return fold_word(name) in _OF_TEAMS
 
 
 def is_total(cells: list[str]) -> bool:
-    """Tell whether a row sums up others: its first word says so."""
-    return _MEANINGS.get(plain_word(next((cell for cell in cells if cell.strip()), ""))) == TOTAL
+    """Tell whether a row is a total of other rows according to its first word."""
+    return _MEANINGS.get(fold_word(next((cell for cell in cells if cell.strip()), ""))) == TOTAL
 
 
-def repeats(cells: list[str], names: list[str]) -> bool:
-    """Tell whether a row is the header again."""
-    found, wanted = filter(str.strip, cells), filter(str.strip, names)
-    return all(one is not None and other is not None and plain_word(one) == plain_word(other)
-               for one, other in zip_longest(found, wanted))  # fmt: skip
+def repeats_header(cells: list[str], names: list[str]) -> bool:
+    """Tell whether a row repeats the header, apart from empty cells."""
+    pairs = zip_longest(filter(str.strip, cells), filter(str.strip, names))
+    return all(cell and name and fold_word(cell) == fold_word(name) for cell, name in pairs)

@@ -43,7 +43,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
 )
 from ratings_ledger.ledger.intake.tables.dates import Order, find_date_order, is_date_alone, normalise_moment
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, UNCLEAR, recognise_layout
-from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView, cell_at, number_games
+from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView, number_games, read_cell
 from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER, may_be_player
 from ratings_ledger.ledger.intake.tables.meanings import (
     DAYS_OF_PLAY,
@@ -54,11 +54,11 @@ from ratings_ledger.ledger.intake.tables.meanings import (
     REMARK,
     ROUND,
     TIME,
-    column_meaning,
+    find_meaning,
+    fold_word,
     is_of_team,
     is_total,
-    plain_word,
-    repeats,
+    repeats_header,
 )
 from ratings_ledger.ledger.intake.tables.other_tables import explain_other_table
 from ratings_ledger.ledger.intake.tables.partners import JOINTS, split_team_cell
@@ -117,7 +117,7 @@ class TableRead(NamedTuple):
     unsaid: tuple[str, ...] = ()
 
 
-def rows_left_out(table: TableRead) -> list[str]:
+def list_left_out_rows(table: TableRead) -> list[str]:
     """Describe the filled rows that are no games.
 
     >>> rows_left_out(TableRead("rows", {}, 2, above=(1,), totals=((9, "Total"),)))
@@ -197,7 +197,7 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | 
     header, replaced = _drop_replaced(names, header, body, options)
     problems += [*_check_unnamed_columns(table, line, header, body), *_check_utf8(names)]
     order = _find_order(body, _find_date_column(header), options, problems)
-    left_out = left_out_columns(names, options)
+    left_out = find_left_out_columns(names, options)
     dropped = (*_list_dropped(names, options), *left_out)
     unknown = tuple(
         name
@@ -302,7 +302,7 @@ def _describe_reading(
     """Yield sentences about how a table is read where other readings are possible; with a profile, only what it leaves
     open.
     """
-    if left_out := rows_left_out(read):
+    if left_out := list_left_out_rows(read):
         yield f"left out: {'; '.join(left_out)}"
     by_profile = {name.casefold(): ours for name, ours in options.columns.items()}
     new_columns = {name: ours for name, ours in renamed.items() if by_profile.get(name.casefold()) != ours}
@@ -328,7 +328,7 @@ def _first_day(body: Rows, header: Header, order: str) -> str:
     """Return the day of the first readable date, or an empty text."""
     for _, row in body:
         with suppress(Refused):
-            if _DAY.match(day := normalise_moment(cell_at(row, _find_date_column(header)), None, order)[:10]):
+            if _DAY.match(day := normalise_moment(read_cell(row, _find_date_column(header)), None, order)[:10]):
                 return day
     return ""
 
@@ -391,7 +391,7 @@ def _name_sheet(problem: Refused, table: Table, line: int) -> Refused:
 def _find_meaning(name: str, options: TableOptions) -> str | None:
     """Return the meaning of a column: by an option, else by its name."""
     said = options.meanings_by_name
-    return said[name.casefold()] if name.casefold() in said else column_meaning(name)
+    return said[name.casefold()] if name.casefold() in said else find_meaning(name)
 
 
 def find_header(rows: Rows, options: TableOptions) -> int | None:
@@ -428,12 +428,12 @@ def _read_header(names: list[str], body: Rows, layout: Layout, options: TableOpt
         # a column called game often has its number
         for name in (name for name, found in means.items() if found == "game"):
             column = names.index(name)
-            if all(cell_at(row, column).isdecimal() for _, row in body):
+            if all(read_cell(row, column).isdecimal() for _, row in body):
                 means[name] = "game_id"
     if TIME in means.values() and "occurred_at" not in means.values():
         means = {name: "occurred_at" if found == TIME else found for name, found in means.items()}
     others = layout.rename({*means.values()})
-    left_out = left_out_columns(names, options)
+    left_out = find_left_out_columns(names, options)
     for name, found in means.items():
         if name in left_out:
             renamed[name] = ""
@@ -456,7 +456,7 @@ def _read_header(names: list[str], body: Rows, layout: Layout, options: TableOpt
     return [None if column == counting else ours for column, ours in enumerate(header)], problems
 
 
-def left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, str]:
+def find_left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, str]:
     """Return the columns that are left out, with the reason: e-mail addresses, remarks, rounds, and the time when a
     form was filled in, where another column has the time of the game.
     """
@@ -468,10 +468,10 @@ def left_out_columns(names: Sequence[str], options: TableOptions) -> dict[str, s
     }
     left_out = {name: reasons[meaning] for name, meaning in means.items() if meaning in reasons}
     dated = [name for name, meaning in means.items() if meaning == "occurred_at"]
-    filled_in = [name for name in dated if plain_word(name) in FILLED_IN]
+    filled_in = [name for name in dated if fold_word(name) in FILLED_IN]
     if len(dated) > len(filled_in):
         left_out |= dict.fromkeys(filled_in, "another column says when games were played")
-    days = [name for name in dated if name not in left_out and plain_word(name) in DAYS_OF_PLAY]
+    days = [name for name in dated if name not in left_out and fold_word(name) in DAYS_OF_PLAY]
     if len(days) + len(filled_in) < len(dated):
         left_out |= dict.fromkeys(days, ROUNDS_LEFT_OUT)
     return left_out
@@ -483,7 +483,7 @@ def _find_row_count(names: list[str], body: Rows, layout: Layout) -> int | None:
     A count from 1 may be that of places where each player has a row.
     """
     for column in (column for column, name in enumerate(names) if not name):
-        texts = [cell_at(row, column) for _, row in body]
+        texts = [read_cell(row, column) for _, row in body]
         starts = [first for first in (0, 1) if texts == [str(first + index) for index in range(len(texts))]]
         if len(texts) > 1 and starts and (starts == [0] or layout.is_row_whole):
             return column
@@ -497,9 +497,9 @@ def _drop_extras(
     dated = _find_date_column(header)
     rows, repeated, totals = Rows(), list[int](), list[tuple[int, str]]()
     for line, row in body:
-        if repeats(row, names):
+        if repeats_header(row, names):
             repeated.append(line)
-        elif dated is not None and is_total(row) and (not cell_at(row, dated) or is_total([cell_at(row, dated)])):
+        elif dated is not None and is_total(row) and (not read_cell(row, dated) or is_total([read_cell(row, dated)])):
             totals.append((line, next(cell for cell in row if cell.strip()).strip()))
         else:
             rows.append((line, row))
@@ -534,11 +534,11 @@ def _is_remark(filled: list[str]) -> bool:
 def _has_player(row: list[str], header: Header) -> bool:
     """Return whether a row has a player; in columns of numbers, a text without a date is a remark."""
     for column, name in enumerate(header):
-        if name and (text := cell_at(row, column)):
+        if name and (text := read_cell(row, column)):
             if is_place(name) or name in OF_SIDES:
                 return True
             if name.startswith(OF_PLAYER) and (
-                cell_at(row, _find_date_column(header)) or NUMBER.fullmatch(strip_place_mark(text))
+                read_cell(row, _find_date_column(header)) or NUMBER.fullmatch(strip_place_mark(text))
             ):
                 return True
     return False
@@ -558,7 +558,7 @@ def _drop_replaced(
     for column, ours in enumerate(header):
         if ours and ours in options.fixed:
             columns[column] = None
-            texts = dict.fromkeys(text for _, row in body if (text := cell_at(row, column)))
+            texts = dict.fromkeys(text for _, row in body if (text := read_cell(row, column)))
             sentences[names[column]] = (
                 describe_replaced_column(names[column], texts, ours, options.fixed[ours]) if texts else ""
             )
@@ -573,7 +573,7 @@ def _check_unnamed_columns(table: Table, header_line: int, header: Header, body:
             where = f"{table.sheet}!{letters}{header_line}" if table.sheet else f"column {letters}"
             yield Refused("bad-cell", f"{where}: {message}")
             continue
-        line, text = next(((line, text) for line, row in body if (text := cell_at(row, column))), (0, ""))
+        line, text = next(((line, text) for line, row in body if (text := read_cell(row, column))), (0, ""))
         if text:
             message = f"column {letters} has no name, and {quote(text)} is in it (line {line})"
             yield Refused("unknown-column", f"{message}; give it a name, or leave it empty")
@@ -605,7 +605,7 @@ def team_columns(names: Sequence[str], header: Header, options: TableOptions) ->
 def _find_order(body: Rows, dated: int | None, options: TableOptions, problems: list[Refused]) -> Order:
     """Return the order of the dates in a column; add to `problems` if it is unclear."""
     try:
-        return find_date_order(((there, cell_at(row, dated)) for there, row in body), options.dates)
+        return find_date_order(((there, read_cell(row, dated)) for there, row in body), options.dates)
     except Refused as problem:
         problems.append(problem)
         return Order("", is_needed=False)
@@ -618,7 +618,7 @@ def _report_whole_ids(body: Rows, header: Header, options: TableOptions) -> Iter
     whole = dict[str, None]()
     for _, row in body if options.whole else ():
         for column, name in sides:
-            if any(joint in (text := cell_at(row, column)) for joint in joints):
+            if any(joint in (text := read_cell(row, column)) for joint in joints):
                 with suppress(Refused):
                     players = map(to_nfc, split_team_cell(name, text, options))
                     whole |= {p: None for p in players if p in options.whole and any(j in p for j in joints)}

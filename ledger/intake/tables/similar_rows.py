@@ -1,4 +1,4 @@
-"""Rows that differ only in names, dates and numbers: the first of a kind is read, the others are composed as it was.
+"""Rows that differ only in names, dates and ids: the first of a kind is read, and the others are composed like it.
 
 2024-11-22  anna  ben   3:1      is read: anna's score is 3, ben's is 1
 2024-11-22  cleo  dora  3:1      is like it: cleo's score is 3, dora's is 1
@@ -24,7 +24,7 @@ _OWN = ("game_id", "occurred_at")
 
 
 class _Kind(NamedTuple):
-    """A game as it was read: the columns of its sides, its data, its participants, and its rows in the usual form."""
+    """The first game of a kind: the columns of its sides, its data, its participants, its rows in the usual form."""
 
     sides: list[str]
     data: dict[str, Any]
@@ -33,7 +33,7 @@ class _Kind(NamedTuple):
 
 
 class _Kinds:
-    """The kinds of games that were read in a table."""
+    """The kinds of games that occurred in a table."""
 
     def __init__(self, layout: Layout, header: Header, options: TableOptions) -> None:
         self._options, self._sides = options, layout.sides
@@ -52,18 +52,20 @@ class _Kinds:
             return None
         players, own = [cells[name] for name in kind.sides], {name: cells[name] for name in _OWN}
         rows = [{**row, **own, "player": player} for row, player in zip(kind.rows, players, strict=True)]
-        participants = [{**one, "player": player} for one, player in zip(kind.participants, players, strict=True)]
+        pairs = zip(kind.participants, players, strict=True)
+        participants = [{**participant, "player": player} for participant, player in pairs]
         data = {**kind.data, "game_id": cells["game_id"], "participants": participants}
         return line, {"type": "game.recorded", "occurred_at": at, "data": data}, rows, cells["game_id"]
 
-    def learn(self, cells: Cells, found: ReadGame) -> None:
-        """Keep how a row was read, if rows like it can be composed."""
-        _, event, rows, _ = found
+    def add(self, cells: Cells, game: ReadGame) -> None:
+        """Add the game of a row as the first of its kind, if games like it can be composed."""
+        _, event, rows, _ = game
         if isinstance(event, Refused) or len(self._kinds) >= KINDS_MAX:
             return
         sides, data = [name for name in self._sides if name in cells], event["data"]
         if self._is_of_single_players(cells, sides):
-            self._kinds[self._key(cells)] = _Kind(sides, {**data}, [{**one} for one in data["participants"]], rows)
+            participants = [{**participant} for participant in data["participants"]]
+            self._kinds[self._key(cells)] = _Kind(sides, {**data}, participants, rows)
 
     def _key(self, cells: Cells) -> tuple[Any, ...]:
         return (*map(cells.get, self._others), *map(cells.__contains__, self._sides))
@@ -77,15 +79,15 @@ class _Kinds:
 def read_similar_games(
     rows: CellRows, layout: Layout, view: TableView, columns: CsvColumns, options: TableOptions
 ) -> Iterator[ReadGame]:
-    """Yield the games of numbered rows, each of which is a game between sides."""
+    """Yield the games of rows with ids, where each row is a game between sides."""
     reader, kinds = create_reader(layout.sides, view, options), _Kinds(layout, view.meanings, options)
     for line, cells in rows:
-        found = None if isinstance(cells, Refused) else kinds.compose(line, cells)
-        if found is None:
-            (found,) = read_row_games(reader.read_row(line, cells), columns, options, is_row_whole=True)
+        game = None if isinstance(cells, Refused) else kinds.compose(line, cells)
+        if game is None:
+            (game,) = read_row_games(reader.read_row(line, cells), columns, options, is_row_whole=True)
             if isinstance(cells, dict):
-                kinds.learn(cells, found)
-        yield found
+                kinds.add(cells, game)
+        yield game
 
 
 def has_similar_games(layout: Layout, header: Header) -> bool:

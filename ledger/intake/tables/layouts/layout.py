@@ -1,4 +1,4 @@
-"""What a layout is: how a table is recognised as one, how its rows become the usual form, and examples of it.
+"""Layouts: how a table is recognised, how its rows are rewritten in the usual form, and examples.
 
 A layout is one file beside this one: a `Layout`, whose examples are tests. The usual form is a row per player, or a row
 per game with a column per place.
@@ -25,14 +25,19 @@ from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.validation.names import is_dash
 from ratings_ledger.ledger.validation.new_names import TableForm
 
-# the rows of a table with their lines: as they stand there, and by column
+# the rows of a table with their lines: as lists of texts, and by column
 TextRows = list[tuple[int, list[str]]]
 CellRows = Iterable[tuple[int, Cells | Refused]]
 
 
 class TableView(NamedTuple):
-    """A table as layouts look at it: the names of its columns, what each holds as far as that is known ("" for a column
-    that is dropped or has no name), its rows, the line of its header, and of a spreadsheet the name of the sheet.
+    """A table as layouts see it.
+
+    names:       the names of its columns
+    meanings:    what each column holds; "" or None for a column without a name, a dropped or an unknown one
+    body:        its rows below the header
+    header_line: the line of its header
+    sheet:       the name of the sheet of a spreadsheet
     """
 
     names: list[str]
@@ -42,28 +47,28 @@ class TableView(NamedTuple):
     sheet: str = ""
 
     def name_of(self, meaning: str) -> str:
-        """Return how the table calls the column that holds something."""
+        """Return the table's name for the column with a meaning."""
         return self.names[self.meanings.index(meaning)] if meaning in self.meanings else meaning
 
     def cell(self, line: int, meaning: str) -> str:
-        """Return where something stands in a row, as in Results!D2 (Score)."""
+        """Return the place of a cell, such as Results!D2 (Score)."""
         if meaning not in self.meanings:
             return f"{self.sheet}!{line}" if self.sheet else f"line {line}"
         column = write_column_letters(self.meanings.index(meaning))
         return f"{self.sheet}{'!' * bool(self.sheet)}{column}{line} ({self.name_of(meaning)})"
 
     def texts(self, meaning: str) -> set[str]:
-        """Return what stands in the column that holds something."""
+        """Return the distinct texts in the column with a meaning."""
         if meaning not in self.meanings:
             return set()
         column = self.meanings.index(meaning)
-        return {text for _, row in self.body if (text := cell_at(row, column))}
+        return {text for _, row in self.body if (text := read_cell(row, column))}
 
-    def count_cells(self, meaning: str, is_so: Callable[[str], bool]) -> int:
-        """Return how many cells of a column say something of a kind."""
-        wanted = {text for text in self.texts(meaning) if is_so(text)}
-        column = self.meanings.index(meaning) if wanted else 0
-        return sum(cell_at(row, column) in wanted for _, row in self.body) if wanted else 0
+    def count_cells(self, meaning: str, passes: Callable[[str], bool]) -> int:
+        """Count the cells of the column with a meaning whose texts pass a test."""
+        passing = {text for text in self.texts(meaning) if passes(text)}
+        column = self.meanings.index(meaning) if passing else 0
+        return sum(read_cell(row, column) in passing for _, row in self.body) if passing else 0
 
 
 class Example(NamedTuple):
@@ -78,17 +83,17 @@ class Example(NamedTuple):
 class Layout(NamedTuple):
     """A form of tables.
 
-    name:         how `--layout` calls it
-    summary:      what it has in its rows and columns
+    name:         its name in `--layout`
+    summary:      its rows and columns in a few words
     recognise:    tells whether a table has this form; raises `Refused` (unclear-layout) if that is doubtful
-    examples:     tables in this form, which tests read
-    read:         rewrites the rows of a table, which have ids, in the usual form
-    rename:       says what columns hold in this layout that hold something else by their names, given all these
-    besides:      which columns it has that the usual form has not
-    is_usual:     whether it is the usual form already
-    is_row_whole: whether a row is a game
-    has_player_columns: whether columns that are not known are called for players
-    sides:        the columns of the sides, if rows are games between sides
+    examples:     tables in this form, which are tests
+    read:         rewrites rows with ids in the usual form
+    rename:       given the meanings of all columns, returns those that differ in this layout
+    besides:      the columns that this form has beside those of the usual form
+    is_usual:     whether it is the usual form
+    is_row_whole: whether a row is a whole game
+    has_player_columns: whether unknown columns are named after players
+    sides:        the columns of the sides, if a row is a game between sides
     """
 
     name: str
@@ -105,7 +110,7 @@ class Layout(NamedTuple):
 
     @property
     def form(self) -> TableForm:
-        """Return what a player's name stands in."""
+        """Return where the table has the names of players."""
         if self.is_usual:
             return "places" if self.is_row_whole else "rows"
         return "columns" if self.has_player_columns else "sides"
@@ -119,7 +124,7 @@ class Layout(NamedTuple):
         return {WINNER, LOSER} <= {*header} or {*SIDES[:2]} <= {*header}
 
     def holds(self, meaning: str) -> bool:
-        """Tell whether a table of this layout may have a column that holds this; any other would be lost."""
+        """Tell whether this layout reads a column of this meaning; any other column would be lost."""
         if self.is_usual:
             return meaning == TIME or is_usual(meaning)
         is_of_players = self.has_player_columns and meaning.startswith(OF_PLAYER)
@@ -127,43 +132,44 @@ class Layout(NamedTuple):
         return meaning == TIME or is_of_game or is_of_players or meaning in self.besides
 
 
-def cell_at(row: list[str], column: int | None) -> str:
-    """Return what stands in a column of a row, if it has the column."""
+def read_cell(row: list[str], column: int | None) -> str:
+    """Return the text in a column of a row; an empty text if the row is shorter or there is no column."""
     return "" if column is None or column >= len(row) else row[column].strip()
 
 
-def filled_cell(row: list[str], column: int) -> str:
-    """Return what a player got, if the column is a player's: a dash is nothing."""
-    return "" if is_dash(text := cell_at(row, column)) else text
+def read_player_cell(row: list[str], column: int) -> str:
+    """Return the text in a player's column of a row; an empty text for a dash."""
+    return "" if is_dash(text := read_cell(row, column)) else text
 
 
 def number_games(rows: CellRows, layout: Layout) -> Iterator[tuple[int, Cells | Refused]]:
-    """Yield rows without numbers of games with those: date and number of the day, in the order of the rows.
+    """Yield rows without ids with one: their date and a number, counted by day in the order of the rows.
 
-    Where a player has a row, a game begins where there is another date, a better place than in the row before, or an
-    empty line in between; a row without a date has that of the row before.
+    If each player has a row, a game begins at another date, at a better place than in the previous row, or after an
+    empty line; a row without a date has that of the previous row.
     """
-    days, game_id, before, date = Counter[str](), "", 0, ""
+    days, game_id, previous_line, date = Counter[str](), "", 0, ""
     place = 0
     for line, cells in rows:
         if isinstance(cells, Refused):
             yield line, cells
-            before = line
+            previous_line = line
             continue
-        given = cells.get("occurred_at", "" if layout.is_row_whole else date)
-        if not given:
+        own_date = cells.get("occurred_at", "" if layout.is_row_whole else date)
+        if not own_date:
             yield line, Refused("missing-member", "the row has no date")
             continue
-        own = 0 if layout.is_row_whole else _place(cells)
-        if layout.is_row_whole or given != date or line > before + 1 or own < place or not game_id:
-            day = given[:10]
+        own_place = 0 if layout.is_row_whole else _read_place(cells)
+        begins = own_date != date or line > previous_line + 1 or own_place < place or not game_id
+        if layout.is_row_whole or begins:
+            day = own_date[:10]
             days[day] += 1
             game_id = f"{day}-{days[day]}"
-        date, place, before = given, own, line
-        yield line, {**cells, "game_id": game_id, "occurred_at": given}
+        date, place, previous_line = own_date, own_place, line
+        yield line, {**cells, "game_id": game_id, "occurred_at": own_date}
 
 
-def _place(cells: Cells) -> int:
+def _read_place(cells: Cells) -> int:
     """Return a player's place, or 0 if the row has none."""
     text = strip_place_mark(cells.get("place", ""))
     return int(text) if text.isdecimal() else 0

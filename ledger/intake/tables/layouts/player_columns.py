@@ -18,7 +18,7 @@ from ratings_ledger.ledger.intake.tables.layouts.layout import (
     Layout,
     TableView,
     TextRows,
-    filled_cell,
+    read_player_cell,
 )
 from ratings_ledger.ledger.intake.tables.meanings import OF_PLAYER, is_total
 from ratings_ledger.ledger.rejections import Refused
@@ -31,7 +31,9 @@ def may_be_player(name: str, body: TextRows, column: int) -> bool:
     if is_total([name]):
         return False
     found = [
-        NUMBER.fullmatch(strip_place_mark(text)) is not None for _, row in body if (text := filled_cell(row, column))
+        NUMBER.fullmatch(strip_place_mark(text)) is not None
+        for _, row in body
+        if (text := read_player_cell(row, column))
     ]
     return not found or sum(found) * 2 > len(found)
 
@@ -55,7 +57,7 @@ def _games(view: TableView) -> TextRows:
         for column, name in enumerate(view.names)
         if view.meanings[column] is None and may_be_player(name, view.body, column)
     ]
-    cells = [(line, [text for column in players if (text := filled_cell(row, column))]) for line, row in view.body]
+    cells = [(line, [text for column in players if (text := read_player_cell(row, column))]) for line, row in view.body]
     return [(line, row) for line, row in cells if len(row) > 1]
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ratings_ledger.ledger.intake.forfeits import FIRST_CAME, NOBODY_CAME, PLACES, SECOND_CAME
 from ratings_ledger.ledger.intake.tables.columns import convert_decimal_comma
 from ratings_ledger.ledger.intake.tables.dates import may_be_date
-from ratings_ledger.ledger.intake.tables.meanings import plain_word
+from ratings_ledger.ledger.intake.tables.meanings import fold_word
 from ratings_ledger.ledger.rejections import Refused, quote
 
 _HALF = {"½": "0.5", "1/2": "0.5"}
@@ -71,7 +71,7 @@ class CellResult(NamedTuple):
 
 def is_draw(text: str) -> bool:
     """Tell whether a text says that nobody won."""
-    return text in DRAWN_SIGNS or _WORDS.get(plain_word(text)) == 0
+    return text in DRAWN_SIGNS or _WORDS.get(fold_word(text)) == 0
 
 
 @lru_cache(maxsize=10_000)
@@ -79,8 +79,8 @@ def parse_result(text: str) -> CellResult:
     """Return what a cell of a result says. Raises `Refused` (bad-value, result-became-date)."""
     if may_be_date(text):
         raise Refused("result-became-date", f"{quote(text)} is a date or a time; {DATE_ADVICE}")
-    if text in DRAWN_SIGNS or plain_word(text) in _WORDS:
-        return CellResult(winner=_WORDS.get(plain_word(text), 0))
+    if text in DRAWN_SIGNS or fold_word(text) in _WORDS:
+        return CellResult(winner=_WORDS.get(fold_word(text), 0))
     if match := _FORFEIT.fullmatch(text):
         forfeit = f"{match[1] or match[4]}:{match[3] or match[5]}"
         # dashes alone stand in many empty cells
@@ -141,7 +141,7 @@ def format_sets(text: str) -> str:
     >>> format_sets("11-7, 9-11")
     '11:7 9:11'
     """
-    return " ".join(map(set_text, _sets(text)))
+    return " ".join(map(format_set, _sets(text)))
 
 
 def _sets(text: str) -> tuple[tuple[int, int, str], ...]:
@@ -162,17 +162,17 @@ def _refuse_doubtful(result: CellResult, text: str) -> CellResult:
     rest = CellResult(sets=tuple(others))
     if rest.sets_won == (str(first), str(second)):
         message = f"may be {len(result.sets)} sets, or the result {first}:{second} with {len(others)} sets"
-        listed = " ".join(map(set_text, others))
+        listed = " ".join(map(format_set, others))
         raise Refused("bad-value", f"{quote(text)} {message}; write {first}:{second} ({listed}), or leave one out")
     return result
 
 
-def set_text(one: tuple[int, int, str]) -> str:
+def format_set(one: tuple[int, int, str]) -> str:
     """Return a set as `extra.scores` has it."""
     return f"{one[0]}:{one[1]}" + (f"({one[2]})" if one[2] else "")
 
 
-def are_all_of_places(texts: Iterable[str]) -> bool:
+def are_all_wins(texts: Iterable[str]) -> bool:
     """Tell whether the pairs of a column say only who won: all of them are 1-0, 0-1 or halves."""
     for text in texts:
         with suppress(Refused):

@@ -21,11 +21,11 @@ from ratings_ledger.ledger.intake.tables.layouts.result_cells import (
     DATE_ADVICE,
     CellResult,
     Pair,
-    are_all_of_places,
+    are_all_wins,
+    format_set,
     is_draw,
     parse_result,
     parse_set,
-    set_text,
 )
 from ratings_ledger.ledger.intake.tables.meanings import (
     LOSER,
@@ -136,7 +136,7 @@ class SidesReader(NamedTuple):
             return {"place": str(first), **note}, {"place": str(second), **note}
         self._refuse_contradiction(line, verdicts)
         sets = next((verdict.sets for verdict in verdicts if verdict.sets), ())
-        extra = {"extra.scores": " ".join(map(set_text, sets))} if sets else {}
+        extra = {"extra.scores": " ".join(map(format_set, sets))} if sets else {}
         if scores := next((verdict.scores for verdict in verdicts if verdict.scores), None):
             return {SCORE: scores[0], **extra}, {SCORE: scores[1], **extra}
         places = {1: ("1", "2"), -1: ("2", "1"), 0: ("1", "1")}[verdicts[0].winner or 0]
@@ -305,7 +305,7 @@ def _compare_numbers(first: str, second: str) -> int:
 
 def create_reader(sides: tuple[str, ...], view: TableView, options: TableOptions) -> SidesReader:
     """Create the reader of a table, given the columns of its sides."""
-    of_places = frozenset(name for name in RESULTS if are_all_of_places(view.texts(name)))
+    of_places = frozenset(name for name in RESULTS if are_all_wins(view.texts(name)))
     results, sets = (tuple(name for name in names if name in view.meanings) for names in (RESULTS, SET_COLUMNS))
     dates = {name: count for name in (*results, *sets) if (count := view.count_cells(name, may_be_date))}
     return SidesReader(view, options, sides, of_places, results, sets, dates)
