@@ -120,7 +120,7 @@ class TableRead(NamedTuple):
 def list_left_out_rows(table: TableRead) -> list[str]:
     """Describe the filled rows that are no games.
 
-    >>> rows_left_out(TableRead("rows", {}, 2, above=(1,), totals=((9, "Total"),)))
+    >>> list_left_out_rows(TableRead("rows", {}, 2, above=(1,), totals=((9, "Total"),)))
     ['line 1 above the header', "line 9, 'Total'"]
     """
     rows = [(line, f"line {line}, the header again") for line in table.repeated]
