@@ -10,13 +10,12 @@ import pytest
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-# at most so many files and moves, on a ledger of one game; a way may get shorter, never longer. At its end each of them
-# keeps the names that a shell completes. Each write compares the catalogue, each connection its search path, and each
-# explanation what the ruleset assumes and whom a player met; numbers, however few, are in arrays; a rule is asked what
-# it keeps about a player, each replay whether a version keeps other numbers than the one before, and each write whether
-# a name is that of a club; games of open periods are named, and ladders have short names.
-# Whether a game has partners is asked in one file. The numbers of a table have the same number of decimals, and
-# standings say what ranks them. Typos in names of ladders have a file of their own. All that came later, and is in these numbers.
+# At most so many files and moves, on a ledger of one game: a way should not get longer. Each ends by keeping the names
+# that a shell completes. Each write compares the catalogue, asks whether a name is that of a club and finds out in one
+# file whether a game has partners; each connection checks its search path. Each explanation reads the assumptions of
+# the ruleset and whom a player met. Numbers, however few, are in arrays, and tables align their decimals. A rule is
+# asked for its state, and each replay whether versions differ in their numbers. Games of open periods are named, and
+# ladders have short names. Standings name what ranks them, and a file of its own finds typos in names of ladders.
 WAYS = {
     "standings elo-chess/all": (51, 215),
     "explain anna elo-chess/all": (57, 324),
