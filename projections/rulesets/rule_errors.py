@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from ratings_ledger.ledger.rejections import escape_unprintable, quote
 from ratings_ledger.projections.contract import INT64_MAX, UNITS_MAX, Numbers, Rule, StateValues
-from ratings_ledger.projections.rulesets.arithmetic import find_inexact
+from ratings_ledger.projections.rulesets.kernel_determinism import find_nondeterminism
 
 # Everything that a rule may raise. Code that catches it calls `describe_error`, which re-raises interruptions.
 RULE_ERRORS = (BaseException,)
@@ -190,7 +190,7 @@ def list_inexact_places(rule: Rule) -> tuple[str, ...]:
     """Return the places where a rule's numbers may differ between machines.
 
     A rule of contract 1 may use only integers in its scoring function and the functions that it calls. A rule with
-    state may use doubles, as `find_inexact` allows.
+    state may use doubles, as `find_nondeterminism` allows.
     """
     if rule.state:
         return _find_inexact_kernels(rule)
@@ -200,7 +200,7 @@ def list_inexact_places(rule: Rule) -> tuple[str, ...]:
 
 @cache
 def _find_inexact_kernels(rule: Rule) -> tuple[str, ...]:
-    return tuple(map(str, find_inexact(rule)))
+    return tuple(map(str, find_nondeterminism(rule)))
 
 
 @cache

@@ -12,7 +12,7 @@ import pytest
 from own_rules import built_in
 
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.rulesets.arithmetic import ARGUMENTS, TABLE, WHOLE
+from ratings_ledger.projections.rulesets.kernel_determinism import ARGUMENTS, INT, INT_TABLE
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 
 numba = pytest.importorskip("numba", reason="the extra fast is not installed")
@@ -35,7 +35,7 @@ def kernels_of(name: str) -> list[Kernel]:
     kernels = []
     for member, arguments in ARGUMENTS.items():
         if (function := getattr(rule, member)) is not None:
-            types = [whole if kind == WHOLE else table if kind == TABLE else numbers for kind in arguments]
+            types = [whole if kind == INT else table if kind == INT_TABLE else numbers for kind in arguments]
             if member in ("age", "new_season", "enter"):
                 types[0] = numba.types.UniTuple(whole, rule.width)
             kernels.append((function, tuple(types)))

@@ -11,7 +11,7 @@ import pytest
 from own_rules import built_in
 
 from ratings_ledger.projections.contract import Rule
-from ratings_ledger.projections.rulesets.arithmetic import find_inexact
+from ratings_ledger.projections.rulesets.kernel_determinism import find_nondeterminism
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.projections.rulesets.rule_errors import can_compile, find_inexact_place, list_inexact_places
 
@@ -77,22 +77,22 @@ def test_kernels_of_this_program_are_alike_everywhere(name: str) -> None:
 REFUSED: dict[str, tuple[str, str]] = {
     "division of whole numbers": (
         "x = n\ny = x / 2.0",
-        "divides with / where x is not known to be a double; // divides",
+        "divides with / where x may not be a double; // divides",
     ),
-    "division by a whole number": ("x = real(n, 1)\ny = x / 2", "divides with / where 2 is not known to be a double"),
-    "division of state": ("x = 1.0\ny = before[0][n - 1] / x", "divides with / where before[0][n - 1] is not known"),
-    "division in place": ("x = n\nx /= 2.0", "divides with / where x is not known to be a double"),
-    "power": ("x = 2.0\ny = x ** 2.0", "uses ** on doubles: x ** 2.0; power(base, exponent) of the contract"),
+    "division by a whole number": ("x = real(n, 1)\ny = x / 2", "divides with / where 2 may not be a double"),
+    "division of state": ("x = 1.0\ny = before[0][n - 1] / x", "divides with / where before[0][n - 1] may not"),
+    "division in place": ("x = n\nx /= 2.0", "divides with / where x may not be a double"),
+    "power": ("x = 2.0\ny = x ** 2.0", "uses ** on doubles: x ** 2.0; use the contract's power(base, exponent)"),
     "power of a whole number": ("x = 2.0\ny = x ** 2", "uses ** on doubles: x ** 2"),
-    "power that may be a fraction": ("k = n\ny = 10 ** k", "uses ** with an exponent that is not written out: 10 ** k"),
+    "power that may be a fraction": ("k = n\ny = 10 ** k", "uses ** with an exponent that is not a literal: 10 ** k"),
     "remainder": ("x = 2.0\ny = x % 1.0", "uses % on doubles: x % 1.0; only whole numbers have a remainder"),
     "floor division": ("x = 2.0\ny = x // 1.0", "uses // on doubles: x // 1.0; only whole numbers have a remainder"),
-    "sum": ("x = 2.0\ny = sum([x, x])", "calls sum; it adds doubles otherwise since Python 3.12"),
+    "sum": ("x = 2.0\ny = sum([x, x])", "calls sum; Python 3.12 changed how sum adds doubles"),
     "round": ("x = 2.0\ny = round(x)", "calls round; units(value, scale) rounds"),
-    "pow": ("x = 2.0\ny = pow(x, 2.0)", "calls pow; power(base, exponent) of the contract is alike everywhere"),
-    "int": ("x = 2.0\ny = int(x)", "calls int on a double; units(value, 1) rounds it"),
-    "math": ("x = 2.0\ny = math.exp(x)", "calls math.exp of the module math; exp, ln, power and root of the contract"),
-    "constants of math": ("x = 2.0\ny = x * math.pi", "has an expression that a kernel may not have: math.pi"),
+    "pow": ("x = 2.0\ny = pow(x, 2.0)", "calls pow; use the contract's power(base, exponent)"),
+    "int": ("x = 2.0\ny = int(x)", "calls int on a double; use units(value, 1)"),
+    "math": ("x = 2.0\ny = math.exp(x)", "calls math.exp of the module math; use exp, ln, power and root"),
+    "constants of math": ("x = 2.0\ny = x * math.pi", "uses an expression that kernels do not allow: math.pi"),
     "numpy": ("x = 2.0\ny = np.exp(x)", "calls np.exp of numpy, whose results differ between machines"),
     "another module": ("x = 2.0\ny = random.random()", "calls random.random of random; a kernel calls its own file"),
     "the rest of the contract": (
@@ -100,85 +100,88 @@ REFUSED: dict[str, tuple[str, str]] = {
         "calls joined of ratings_ledger.projections.contract; a",
     ),
     "what is unknown": ("x = 2.0\ny = print(x)", "calls print, which a kernel may not call"),
-    "a method": ("x = table\nx.append(1)", "calls x.append, which is neither of the contract nor of its own file"),
-    "a loop until close enough": ("x = 1.0\nwhile x > 0.1:\n    x = x * 0.5", "repeats a loop by comparing doubles"),
+    "a method": ("x = table\nx.append(1)", "calls x.append, which is neither in the contract nor in the same file"),
+    "a loop until close enough": (
+        "x = 1.0\nwhile x > 0.1:\n    x = x * 0.5",
+        "has a loop that a comparison of doubles controls",
+    ),
     "a loop until one of two": (
         "x = 1.0\nwhile n > 0 and not x < 0.1:\n    x = x * 0.5",
-        "repeats a loop by comparing",
+        "has a loop that a comparison",
     ),
-    "a loop until zero": ("x = 1.0\nwhile x:\n    x = x * 0.5", "repeats a loop by comparing doubles"),
+    "a loop until zero": ("x = 1.0\nwhile x:\n    x = x * 0.5", "has a loop that a comparison of doubles controls"),
     "a loop until one of two is zero": (
         "x = y = 1.0\nwhile x and y:\n    x = x * 0.5",
-        "repeats a loop by comparing doubles",
+        "has a loop that a comparison of doubles controls",
     ),
     "a loop that breaks off at zero": (
         "x = 1.0\nfor i in range(9):\n    if x:\n        break",
-        "ends a loop by comparing doubles; use a fixed number of steps",
+        "leaves a loop depending on a comparison of doubles; use a fixed number of steps",
     ),
     "a loop that breaks off": (
         "x = 1.0\nfor i in range(9):\n    x = x * 0.5\n    if x < 0.1:\n        break",
-        "ends a loop by comparing doubles; use a fixed number of steps",
+        "leaves a loop depending on a comparison of doubles; use a fixed number of steps",
     ),
     "a loop that returns": (
         "x = 1.0\nwhile True:\n    x = x * 0.5\n    if abs(x) < 0.1 or n == 3:\n        return 0",
-        "ends a loop by comparing doubles; use a fixed number of steps",
+        "leaves a loop depending on a comparison of doubles; use a fixed number of steps",
     ),
     "a loop within one that returns": (
         "x = 1.0\nfor i in table:\n    if x < 0.1:\n        for j in table:\n            return 0",
-        "ends a loop by comparing doubles; use a fixed number of steps",
+        "leaves a loop depending on a comparison of doubles; use a fixed number of steps",
     ),
-    "a double plus a whole number": ("x = 1.0\ny = x + n", "mixes a double with the whole number n; use real(it, 1)"),
+    "a double plus a whole number": ("x = 1.0\ny = x + n", "mixes a double with the whole number n; use real(n, 1)"),
     "a comparison of both": ("x = 1.0\ny = x < before[0][0]", "compares a double with the whole number before[0][0]"),
     "a name for both": ("x = 0\nx = 1.5", "uses x for a whole number and a double; write whole numbers as 0.0"),
     "a choice of both": ("x = 1.0\ny = x if n > 2 else 0", "chooses between a whole number and a double"),
     "the larger of both": (
         "x = 1.0\ny = max(x, 0)",
-        "calls max with values of different kinds; write whole numbers as 0.0",
+        "calls max with values of different types; write whole numbers as 0.0",
     ),
     "a double as a state": ("x = 1.0\nafter[0][0] = x", "stores a double as a state; units(value, scale) makes it"),
-    "a column as a state": ("x = 1.0\nafter[0][0] = columns[0]", "stores a value of another kind: after[0][0]"),
-    "a constant of a logarithm": ("x = 1.0\ny = x * Q", "reads Q, a double that is not written out in the same file"),
+    "a column as a state": ("x = 1.0\nafter[0][0] = columns[0]", "stores a value of a different type: after[0][0]"),
+    "a constant of a logarithm": ("x = 1.0\ny = x * Q", "reads Q, a double that is not a literal in the same file"),
     "a constant from elsewhere": (
         "x = 1.0\ny = x * inf",
-        "reads inf, a double that is not written out in the same file",
+        "reads inf, a double that is not a literal in the same file",
     ),
     "many constants that are computed": (
         "x = 1.0\ny = x * MANY[n]",
-        "reads MANY, a double that is not written out in the same file",
+        "reads MANY, a double that is not a literal in the same file",
     ),
     "a constant within two": (
         "x = 1.0\ny = x * WRITTEN_TWICE[0][0]",
-        "reads WRITTEN_TWICE, a double that is not written out in the same file",
+        "reads WRITTEN_TWICE, a double that is not a literal in the same file",
     ),
-    "a dict within a constant": ("x = 1\ny = TABLES[1]", "reads TABLES, which is no constant number"),
+    "a dict within a constant": ("x = 1\ny = TABLES[1]", "reads TABLES, which is not a numeric constant"),
     "a double of the kit as a whole number": (
         "x = kit.real(n, 1)\ny = x // 2",
         "uses // on doubles: x // 2; only whole numbers have a remainder",
     ),
     "a member of the kit that is none": (
         "x = 1.0\ny = kit.absent(x)",
-        "calls kit.absent, which is neither of the contract",
+        "calls kit.absent, which is neither in the contract",
     ),
-    "the larger in a tuple of both": ("x = 1\ny = max(MIXED)", "calls max with values of different kinds"),
+    "the larger in a tuple of both": ("x = 1\ny = max(MIXED)", "calls max with values of different types"),
     "any member of a tuple of both": ("x = 1\ny = MIXED[n]", "a whole number and a double"),
-    "a table by name": ("x = 1\ny = NAMES", "reads NAMES, which is no constant number"),
+    "a table by name": ("x = 1\ny = NAMES", "reads NAMES, which is not a numeric constant"),
     "a wrong argument": ("x = 1\ny = exp(x)", "calls exp with a whole number, x; a double is needed"),
     "another wrong argument": ("x = 1.0\ny = real(x, 1)", "calls real with a double, x; a whole number is needed"),
     "a double in fixed point": ("x = 1.0\ny = fixed_exp(x, 10)", "calls fixed_exp with a double, x; a whole number is"),
-    "a function given as a value": ("x = 1\ny = exp", "reads exp, which is no constant number"),
-    "arguments by name": ("x = 1\ny = real(x, scale=1)", "calls with arguments by name, or with *: real(x, scale=1)"),
-    "a name without a value": ("x = 1\ny = z\nz = 2.0\ndel z", "has a statement that a kernel may not have: del z"),
-    "an attempt": ("x = 1\ntry:\n    x = 2\nfinally:\n    x = 3", "has a statement that a kernel may not have: try:"),
-    "a function within": ("x = 1\ndef f():\n    return 1", "has a statement that a kernel may not have: def f():"),
-    "a lambda": ("x = 1\ny = lambda: 1.0", "has an expression that a kernel may not have: lambda: 1.0"),
-    "a text": ("x = 1\ny = -'x'", "reckons with what is no number: -'x'"),
-    "too many to take apart": ("x = 1\na, b, c = (1, 2)", "takes apart what is not known to have as many members"),
-    "a place that is a double": ("x = 1.0\ny = table[x]", "reads at a place that is no whole number: table[x]"),
-    "a member of a number": ("x = 1.0\ny = n[0]", "reads a member of what has none: n[0]"),
+    "a function given as a value": ("x = 1\ny = exp", "reads exp, which is not a numeric constant"),
+    "arguments by name": ("x = 1\ny = real(x, scale=1)", "calls with keyword arguments, or with *: real(x, scale=1)"),
+    "a name without a value": ("x = 1\ny = z\nz = 2.0\ndel z", "uses a statement that kernels do not allow: del z"),
+    "an attempt": ("x = 1\ntry:\n    x = 2\nfinally:\n    x = 3", "uses a statement that kernels do not allow: try:"),
+    "a function within": ("x = 1\ndef f():\n    return 1", "uses a statement that kernels do not allow: def f():"),
+    "a lambda": ("x = 1\ny = lambda: 1.0", "uses an expression that kernels do not allow: lambda: 1.0"),
+    "a text": ("x = 1\ny = -'x'", "does arithmetic on a non-number: -'x'"),
+    "too many to take apart": ("x = 1\na, b, c = (1, 2)", "unpacks a value whose length is unknown or different"),
+    "a place that is a double": ("x = 1.0\ny = table[x]", "has an index that is not a whole number: table[x]"),
+    "a member of a number": ("x = 1.0\ny = n[0]", "indexes a value that is not a sequence: n[0]"),
     "members of a number": ("x = 1.0\nfor y in n: pass", "loops over n, whose members are not known"),
     "a helper that divides": (
         "x = 1\ny = half(n)\n\n\ndef half(n):\n    return n / 2",
-        "divides with / where n is not",
+        "divides with / where n may not",
     ),
     "a helper that calls itself": (
         "x = 1\ny = again(n)\n\n\ndef again(n):\n    return again(n)",
@@ -190,7 +193,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "a helper of arguments by name": (
         "x = 1\ny = some()\n\n\ndef some(*, n=1):\n    return 0",
-        "takes arguments by name",
+        "takes keyword arguments",
     ),
 }
 # where it is not the second line of the body: the line of the helper after the body, or a line further on
@@ -211,9 +214,9 @@ OTHER_LINES = {
 def test_what_may_differ_is_refused_by_line(case: str, tmp_path: Path) -> None:
     """Each message names the function, what is wrong, the file and the line."""
     body, message = REFUSED[case]
-    places = find_inexact(load_rule(tmp_path, write_body(body)))
+    places = find_nondeterminism(load_rule(tmp_path, write_body(body)))
     line = FIRST - 1 + OTHER_LINES.get(case, 2)
-    assert [place for place in places if place.line == line and message in place.what], places
+    assert [place for place in places if place.line == line and message in place.description], places
     assert all(str(place).endswith(f"({place.file}, line {place.line})") for place in places)
 
 
@@ -268,7 +271,7 @@ def test_every_function_that_the_loop_calls_is_checked(tmp_path: Path) -> None:
         for name, arguments in functions.items()
     )
     rule = load_rule(tmp_path, source, **{name: name for name in functions})
-    assert {place.what.partition(" ")[0] for place in find_inexact(rule)} == {*functions}
+    assert {place.description.partition(" ")[0] for place in find_nondeterminism(rule)} == {*functions}
     assert not can_compile(rule)
 
 
@@ -285,8 +288,8 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
     for score, message in (
         (space["score"], "score cannot be checked: its definition is not in a file of source code"),
         ((lambda *all: 0, lambda *all: 1)[0], "<lambda> cannot be checked"),
-        (within, "within is no plain function of a module, which could be checked"),
-        (print, "print is no plain function"),
+        (within, "within is not a plain module-level function"),
+        (print, "print is not a plain module-level function"),
     ):
         assert message in str(find_inexact_place(rule._replace(score=score)))
 
@@ -294,7 +297,7 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
 def test_a_lambda_is_checked_like_a_function() -> None:
     """Its types are known, too."""
     rule = built_in("glicko-1/1")._replace(age=lambda state, elapsed, constants: (state[0], state[1] / 2))
-    assert "<lambda> divides with / where state[1] is not known to be a double" in str(find_inexact_place(rule))
+    assert "<lambda> divides with / where state[1] may not be a double" in str(find_inexact_place(rule))
     assert find_inexact_place(rule._replace(age=lambda state, elapsed, constants: (state[0], state[1] // 2))) is None
 
 
