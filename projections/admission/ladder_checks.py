@@ -34,6 +34,7 @@ from ratings_ledger.projections.replay.eligibility import (
     can_be_unreadable,
     explain_ineligible,
     explain_kind_mismatch,
+    explain_no_version,
     explain_not_scored,
     explain_size_mismatch,
     explain_unreadable,
@@ -318,7 +319,7 @@ class Admission:
         first = self._first_rulesets[name]
         if first is None or occurred_at >= first[0]:
             return None
-        return f"no version of {first[1].id} was in force then (the first from {first[1].effective_from})"
+        return explain_no_version(first[1].id, first[1].effective_from)
 
     def _find_versions(self, ladder: str) -> list[Version]:
         """Return the versions of a ladder's ruleset. Raises `Refused` (bad-ruleset, unknown-ladder)."""

@@ -27,7 +27,7 @@ from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.lists import LISTS
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import rule_calls
-from ratings_ledger.projections.replay.eligibility import explain_not_counted
+from ratings_ledger.projections.replay.eligibility import decide_eligibility
 from ratings_ledger.projections.replay.ladders import Stream, list_partition_values
 from ratings_ledger.projections.replay.replay import replay_compiled, replay_interpreted
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
@@ -140,7 +140,7 @@ def _can_be_measured(version: Version) -> bool:
 
 
 def _find_uncounted_reason(facts: Facts, row: int, version: Version) -> str:
-    return str(explain_not_counted(facts, row, [version])[2])
+    return str(decide_eligibility(facts, row, [version]).reason)
 
 
 def _draw_facts(version: Version, chance: Random, games: int) -> Facts:

@@ -46,7 +46,7 @@ from ratings_ledger.projections.queries.visible_states import build_state_after,
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.arrivals import read_game_day, score_arrivals
 from ratings_ledger.projections.replay.clubs import explain_members
-from ratings_ledger.projections.replay.eligibility import NOT_RATED, explain_left_out, explain_not_counted
+from ratings_ledger.projections.replay.eligibility import NOT_RATED, decide_eligibility, explain_left_out
 from ratings_ledger.projections.replay.gaps import State
 from ratings_ledger.projections.replay.ladders import (
     Stream,
@@ -231,7 +231,7 @@ def explain_game(
     ladders = ladders.for_ladder(ladder)
     facts = ladders.facts
     versions = ladders.versions(ladder)
-    version, participants, reason = explain_not_counted(facts, row, versions)
+    version, participants, reason = decide_eligibility(facts, row, versions)
     reason = reason or _explain_not_on_ladder(ladders, ladder, row, versions)
     # even for a game that does not count, the points before it must not include later games
     states = before or ladders.state_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
@@ -396,7 +396,7 @@ def _explain_not_on_ladder(ladders: Ladders, ladder: str, row: int, versions: Se
     monthly = facts.rulesets.get(params.of, [])
     if find_months_problem(newest(versions), monthly):
         return f"it sums the places of the lists of {params.of}, which are not there"
-    _, _, reason = explain_not_counted(facts, row, monthly)
+    reason = decide_eligibility(facts, row, monthly).reason
     if reason:
         return f"it sums the places of months, and no month counts the game: {reason}"
     month = list_partition_values(facts, row, monthly[0].ruleset)[0]
@@ -589,7 +589,7 @@ def _list_uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[S
             continue
         if values not in list_partition_values(facts, row, versions[0].ruleset):
             continue
-        version, _, reason = explain_not_counted(facts, row, versions)
+        version, _, reason = decide_eligibility(facts, row, versions)
         if reason is None and version is not None:
             participants = range(facts.start[row], facts.start[row] + facts.count[row])
             own_participant = next(p for p in participants if facts.person_of(p) == person)

@@ -30,7 +30,7 @@ from ratings_ledger.projections.queries.ladders_at import Ladders, require_playe
 from ratings_ledger.projections.queries.last_events import last_event_of_game, last_events_of_games
 from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Answer, LastEvent, Result
 from ratings_ledger.projections.queries.survey import LadderRow, Survey, load_all_ladders
-from ratings_ledger.projections.replay.eligibility import explain_not_counted
+from ratings_ledger.projections.replay.eligibility import decide_eligibility
 from ratings_ledger.projections.replay.ladders import (
     Stream,
     drop_duplicate_ladders,
@@ -210,7 +210,7 @@ def list_counting_ladders(survey: Survey, game_id: str) -> list[str] | None:
 
 def _is_counted(ladders: Ladders, ladder: str, row: int) -> bool:
     """Tell whether the ruleset of a ladder counts a game."""
-    return explain_not_counted(ladders.facts, row, ladders.facts.rulesets[parse_name(ladder).ruleset_id])[2] is None
+    return decide_eligibility(ladders.facts, row, ladders.facts.rulesets[parse_name(ladder).ruleset_id]).reason is None
 
 
 def list_ladders_of_player(survey: Survey, player: str) -> list[str]:

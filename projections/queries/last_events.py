@@ -33,7 +33,7 @@ from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, monthly_ladders
 from ratings_ledger.projections.queries.last_changes import GameRevision, LastChanges, find_last_changes
 from ratings_ledger.projections.queries.results import LastEvent
-from ratings_ledger.projections.replay.eligibility import NEVER, SelectedGames, list_starting_leagues
+from ratings_ledger.projections.replay.eligibility import NEVER, SelectedGames, list_cell_leagues
 from ratings_ledger.projections.replay.ladders import Stream, list_partition_values, parse_name
 from ratings_ledger.projections.replay.partition import Values, is_partitioned_by_time, list_values_at, partition_games
 from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, list_games
@@ -282,7 +282,7 @@ def _find_league_start_changes(facts: Facts, changes: LastChanges, versions: Seq
     for revision in changes.revisions:
         if revision.cell.game in slugs:
             add(revision.cell.league, revision.until)
-    leagues = list_starting_leagues(facts, versions)
+    leagues = list_cell_leagues(facts, versions)
     for row, cell in enumerate(facts.cell):
         if (league := leagues[cell]) == NONE:
             continue

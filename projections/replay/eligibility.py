@@ -1,7 +1,7 @@
 """Eligibility: whether a ruleset counts a game and which of its participants, and if not, the reason.
 
-Every condition is a function that returns the reason against it. The loop over all games, `select_slots`, gets masks
-that these functions fill in for every cell, kind of seat, and account. Conditions on the game itself are written a
+Each condition is a function that returns why it fails, or None. The loop over all games, `select_slots`, gets masks
+that these functions fill in for every cell, kind of seat, and account tier. Conditions on the game itself are written a
 second time, for arrays: whether enough different people are left, and whether a ruleset can read their numbers.
 """
 
@@ -21,7 +21,7 @@ from ratings_ledger.ledger.events.types import Ruleset
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import arrays, compiling
 from ratings_ledger.projections.arrays import np
-from ratings_ledger.projections.contract import MISSING, NUMBERS, PLAYERS_MAX, Rule
+from ratings_ledger.projections.contract import MISSING, NUMBERS, PLAYERS_MAX, Rule, decimal
 from ratings_ledger.projections.facts.columns import (
     ABORTED,
     NONE,
@@ -51,7 +51,7 @@ def explain_ineligible_cell(facts: Facts, cell: Cell, ruleset: Ruleset) -> str |
     scope = ruleset.scope
     game, kind = facts.texts[cell.game], facts.texts[cell.kind]
     if game not in scope.game:
-        return f"{ruleset.id} scores games of {', '.join(scope.game)}, this is {game}"
+        return f"{ruleset.id} scores only {', '.join(scope.game)}; this game is {game}"
     if reason := explain_kind_mismatch(ruleset, kind):
         return reason
     if cell.flags & ABORTED:
@@ -66,22 +66,28 @@ def explain_ineligible_cell(facts: Facts, cell: Cell, ruleset: Ruleset) -> str |
 
 def explain_kind_mismatch(ruleset: Ruleset, kind: str) -> str | None:
     """Return why the ruleset scores no games of a kind, or None."""
-    kinds = ruleset.scope.kind
-    return None if kind in kinds else f"{ruleset.name} scores games of kind {', '.join(kinds)}, this is of kind {kind}"
+    if kind in ruleset.scope.kind:
+        return None
+    return f"{ruleset.name} scores only games of kind {', '.join(ruleset.scope.kind)}; this one is of kind {kind}"
 
 
 def explain_size_mismatch(ruleset: Ruleset, seats: int) -> str | None:
-    """Return why the ruleset scores no games with so many seats, or None."""
-    least, most = ruleset.scope.players_min, ruleset.scope.players_max
-    if least <= seats and (most is None or seats <= most):
+    """Return why the ruleset scores no games with this many seats, or None."""
+    players_min, players_max = ruleset.scope.players_min, ruleset.scope.players_max
+    if players_min <= seats and (players_max is None or seats <= players_max):
         return None
-    players = str(least) if least == most else f"{least} or more" if most is None else f"{least} to {most}"
-    return f"{ruleset.name} scores games of {players} players, this has {seats}"
+    players = f"{players_min} to {players_max}"
+    if players_max is None:
+        players = f"{players_min} or more"
+    elif players_min == players_max:
+        players = f"{players_min}"
+    return f"{ruleset.name} scores only games of {players} players; this one has {seats}"
 
 
 # The kinds of seats in the masks: by status, then by status again for seats that a substitute took over.
 SEAT_KINDS = 2 * len(STATUSES)
-ACCOUNTS = ("premium", "free")
+# The tiers of players' accounts, of which the first is that of players without an event about their account.
+ACCOUNT_TIERS = ("premium", "free")
 
 
 def number_seat_kind(status: int, replaced: int) -> int:
@@ -94,7 +100,7 @@ def explain_left_out(facts: Facts, row: int, participant: int, version: Version)
     kind = number_seat_kind(facts.status[participant], facts.replaced[participant])
     if (reason := explain_seat_left_out(kind, version)) is not None or not version.ruleset.scope.exclude_accounts:
         return reason
-    return explain_account_left_out(facts.account(facts.person_of(participant), facts.occurred_at[row]), version)
+    return explain_tier_left_out(facts.account(facts.person_of(participant), facts.occurred_at[row]), version)
 
 
 def explain_seat_left_out(kind: int, version: Version) -> str | None:
@@ -108,29 +114,29 @@ def explain_seat_left_out(kind: int, version: Version) -> str | None:
     if substitution == "none":
         return f"{ruleset.name} counts neither player of a seat that changed hands"
     if substitution == "leaver" and status == "substitute":
-        return f"{ruleset.name} counts who left a seat, not his substitute"
+        return f"{ruleset.name} counts the player who left a seat, not the substitute"
     if substitution == "substitute" and status != "substitute":
-        return f"{ruleset.name} counts the substitute of a seat, not who left it"
+        return f"{ruleset.name} counts the substitute of a seat, not the player who left it"
     return None
 
 
-def explain_account_left_out(account: str, version: Version) -> str | None:
-    """Return why participants with an account do not count, or None."""
-    if account in version.ruleset.scope.exclude_accounts:
-        return f"{version.ruleset.name} leaves out players with a {account} account"
+def explain_tier_left_out(tier: str, version: Version) -> str | None:
+    """Return why participants of an account tier do not count, or None."""
+    if tier in version.ruleset.scope.exclude_accounts:
+        return f"{version.ruleset.name} leaves out players with a {tier} account"
     return None
 
 
-def seat_mask(versions: Sequence[Version]) -> Column:
+def build_seat_mask(versions: Sequence[Version]) -> Column:
     """Return for every version and kind of seat whether its participants count."""
     pairs = ((version, kind) for version in versions for kind in range(SEAT_KINDS))
     return array("b", [explain_seat_left_out(kind, version) is None for version, kind in pairs])
 
 
-def account_mask(versions: Sequence[Version]) -> Column:
-    """Return for every version and account whether participants with it count."""
-    pairs = ((version, account) for version in versions for account in ACCOUNTS)
-    return array("b", [explain_account_left_out(account, version) is None for version, account in pairs])
+def build_tier_mask(versions: Sequence[Version]) -> Column:
+    """Return for every version and account tier whether participants of it count."""
+    pairs = ((version, tier) for version in versions for tier in ACCOUNT_TIERS)
+    return array("b", [explain_tier_left_out(tier, version) is None for version, tier in pairs])
 
 
 def list_counted(facts: Facts, row: int, version: Version) -> list[int]:
@@ -180,10 +186,11 @@ def explain_unreadable(facts: Facts, row: int, version: Version, participants: S
     for name, limits in ruleset.numbers.items():
         for participant, number in zip(participants, facts.column(f"{NUMBERS}{name}", row, participants), strict=True):
             if number == MISSING and limits.absent == "refuse":
-                reason = f"{NUMBERS}{name} is not recorded of {facts.name_of(participant)}, and {ruleset.name} needs it"
+                reason = f"{facts.name_of(participant)} has no {NUMBERS}{name}, which {ruleset.name} requires"
                 return UnreadableGame("number-missing", reason)
             if number != MISSING and not limits.min <= number <= limits.max:
-                reason = f"{NUMBERS}{name} is {number}; {ruleset.name} takes {limits.min} to {limits.max}"
+                owner = f"{NUMBERS}{name} of {facts.name_of(participant)}"
+                reason = f"{owner} is {number}; {ruleset.name} accepts {limits.min} to {limits.max}"
                 return UnreadableGame("number-out-of-range", reason)
     if SCORES.isdisjoint(version.rule.columns) or facts.label("kind", row) == "battle":
         return None
@@ -191,13 +198,18 @@ def explain_unreadable(facts: Facts, row: int, version: Version, participants: S
         score, decimals = facts.recorded_score(participant)
         if decimals > ruleset.score_decimals and decimals != TOO_LARGE:
             name = facts.name_of(participant)
-            reason = f"the score of {name} is finer than score_decimals = {ruleset.score_decimals} of {ruleset.name}"
+            value = decimal(score, 10**decimals, decimals)
+            reason = (
+                f"the score {value} of {name} has more decimals than {ruleset.name} allows (score_decimals = "
+                f"{ruleset.score_decimals})"
+            )
             return UnreadableGame("score-too-fine", reason)
         if decimals == TOO_LARGE or (
             score != MISSING and abs(score) * 10 ** (ruleset.score_decimals - decimals) > INTEGER_MAX
         ):
             name = facts.name_of(participant)
-            return UnreadableGame("integer-too-large", f"the score of {name}, in its last decimal, is beyond 2^53 - 1")
+            reason = f"the score of {name} is too large: it exceeds 2^53 - 1 units of its last decimal"
+            return UnreadableGame("integer-too-large", reason)
     return None
 
 
@@ -208,13 +220,13 @@ def _explain_partners(facts: Facts, row: int, version: Version, participants: Se
     """
     if facts.label("kind", row) == "battle":
         return None
-    first: dict[int, int] = {}
+    first_by_team: dict[int, int] = {}
     for participant, team in zip(participants, facts.column("team", row, participants), strict=True):
         if team == MISSING or facts.replaced[participant]:
             continue
-        if (mate := first.setdefault(team, participant)) != participant:
-            mates = f"{facts.name_of(mate)} and {facts.name_of(participant)}"
-            return f"{mates} are partners, and the rule {version.rule.id} rates no teams"
+        if (partner := first_by_team.setdefault(team, participant)) != participant:
+            partners = f"{facts.name_of(partner)} and {facts.name_of(participant)}"
+            return f"{partners} are partners, and the rule {version.rule.id} does not rate teams"
     return None
 
 
@@ -225,7 +237,7 @@ def explain_not_scored(facts: Facts, row: int, version: Version, participants: S
     """
     if len(participants) < (required := version.rule.counted_min):
         if required == 1:
-            return "nobody who took part counts"
+            return "no participant is counted"
         return f"fewer than {'two' if required == 2 else required} counted players"
     if facts.renamed and len({facts.person_of(p) for p in participants}) < len(participants):
         return "one person takes part under two ids"
@@ -235,35 +247,42 @@ def explain_not_scored(facts: Facts, row: int, version: Version, participants: S
         return unreadable.reason
     if version.rule.check is None:
         return None
-    reading = find_reading(version.rule.columns, version.ruleset)
-    columns = [facts.column(name, row, participants, reading) for name in version.rule.columns]
+    read_options = find_reading(version.rule.columns, version.ruleset)
+    columns = [facts.column(name, row, participants, read_options) for name in version.rule.columns]
     return check_game(version, version.ruleset.id, row, len(participants), columns)
 
 
-def explain_not_counted(
-    facts: Facts, row: int, versions: Sequence[Version]
-) -> tuple[Version | None, list[int], str | None]:
-    """Return the version that scores a game, its counted participants, and why the game does not count, or None."""
+class Eligibility(NamedTuple):
+    """Whether a ruleset counts a game: the version that decides, the counted participants, and the reason if not.
+
+    Participants are indices into the participants' arrays, sorted by id.
+    """
+
+    version: Version | None
+    participants: list[int]
+    reason: str | None
+
+
+def decide_eligibility(facts: Facts, row: int, versions: Sequence[Version]) -> Eligibility:
+    """Decide whether the versions of a ruleset count a game. Raises `RuleFailure`."""
     version = in_force(versions, find_scoring_instant(facts, row, versions))
     if facts.club_games is not None:
-        return version, *_explain_clubs_not_counted(facts, row, facts.club_games)
+        return _decide_for_clubs(facts, row, facts.club_games, version)
     if version is None:
-        first = min((v.ruleset.effective_from for v in versions if v.ruleset.effective_from), default=None)
-        since = f" (the first from {first})" if first else ""
-        return None, [], f"no version of {versions[0].ruleset.id} was in force then{since}"
+        first_day = min((v.ruleset.effective_from for v in versions if v.ruleset.effective_from), default=None)
+        return Eligibility(None, [], explain_no_version(versions[0].ruleset.id, first_day))
     if reason := explain_ineligible(facts, row, version.ruleset):
-        return version, [], reason
+        return Eligibility(version, [], reason)
     participants = list_counted(facts, row, version)
-    return version, participants, explain_not_scored(facts, row, version, participants)
+    return Eligibility(version, participants, explain_not_scored(facts, row, version, participants))
 
 
-def _explain_clubs_not_counted(facts: Facts, row: int, games: ClubGames) -> tuple[list[int], str | None]:
-    """Return the clubs that count in a game, and why the game does not count, or None."""
-    _, _, reason = explain_not_counted(games.people, row, games.versions)
-    if reason:
-        return [], reason
+def _decide_for_clubs(facts: Facts, row: int, games: ClubGames, version: Version | None) -> Eligibility:
+    """Decide whether a game counts on a ladder of clubs; its participants are the clubs."""
+    if reason := decide_eligibility(games.people, row, games.versions).reason:
+        return Eligibility(version, [], reason)
     clubs = [*range(facts.start[row], facts.start[row] + facts.count[row])]
-    return clubs, None if clubs else "nobody who counts played for a club"
+    return Eligibility(version, clubs, None if clubs else "no counted participant played for a club")
 
 
 NEVER = 2**63 - 1
@@ -286,9 +305,9 @@ def explain_out_of_season(facts: Facts, row: int, version: Version) -> str | Non
 
 
 def find_league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
-    """Return when each league (by the number of its label) began: at its creation, otherwise with its first game.
+    """Return when each league began: at its creation, otherwise with its first game.
 
-    Only games that the versions of a ruleset may count matter, and leagues of the games that they score.
+    Keys are text numbers of league labels. Only eligible games count, and only leagues of games in scope.
     """
     positions = tuple(version.position for version in versions)
     if positions not in facts.league_starts:
@@ -297,25 +316,32 @@ def find_league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, i
 
 
 def _compute_league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
-    slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
-    return _find_first_games(facts, list_starting_leagues(facts, versions)) | {
-        league.league: league.occurred_at for league in facts.leagues if league.game in slugs
+    names = {name for version in versions for name in version.ruleset.scope.game}
+    game_numbers = {facts.text_numbers.get(name, NONE - 1) for name in names}
+    return _find_first_games(facts, list_cell_leagues(facts, versions)) | {
+        league.league: league.occurred_at for league in facts.leagues if league.game in game_numbers
     }
 
 
-def list_starting_leagues(facts: Facts, versions: Sequence[Version]) -> list[int]:
-    """Return for every cell the league that its games may begin for the versions of a ruleset, or NONE."""
+def list_cell_leagues(facts: Facts, versions: Sequence[Version]) -> list[int]:
+    """Return for each cell the league whose start its games can set under the versions of a ruleset, or NONE."""
     scopes = [version.ruleset.scope for version in versions]
-    slugs = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.game}
+    game_numbers = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.game}
     kinds = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.kind}
     return [
-        cell.league if not cell.flags & (ABORTED | UNRATED) and cell.kind in kinds and cell.game in slugs else NONE
+        cell.league
+        if not cell.flags & (ABORTED | UNRATED) and cell.kind in kinds and cell.game in game_numbers
+        else NONE
         for cell in facts.cells
     ]
 
 
 def _find_first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
-    """Return when each league's first game that is not voided was played, given the leagues of the cells, or NONE."""
+    """Return when the first game of each league was played, voided games left out.
+
+    Args:
+        leagues: the league of each cell, or NONE.
+    """
     if all(league == NONE for league in leagues):
         return {}
     if facts.unchecked is not None:
@@ -327,15 +353,27 @@ def _find_first_games(facts: Facts, leagues: list[int]) -> dict[int, int]:
     return {int(league): int(first[league]) for league in np.flatnonzero(first[:-1] != NEVER)}
 
 
+def explain_no_version(ruleset_id: str, first_day: str | None) -> str:
+    """Return the reason if no version of a ruleset was in force; `first_day` is that of its first version, if any.
+
+    The reason has no day of the game, because notes count the games with equal reasons.
+    """
+    first = f"; its first applies from {first_day}" if first_day else ""
+    return f"{ruleset_id} had no version in force then{first}"
+
+
 def find_scoring_instant(facts: Facts, row: int, versions: Sequence[Version]) -> int:
-    """Return the instant whose version scores a game: its end, or the start of its league if the rulesets freeze."""
+    """Return the instant whose version scores a game.
+
+    It is the end of the game or, if the ruleset fixes its version at the start of a league, the start of its league.
+    """
     played: int = facts.occurred_at[row]
     if versions[0].ruleset.freeze == "none":
         return played
     return find_league_starts(facts, versions).get(facts.cell_of(row).league, played)
 
 
-PART_GAMES = 250_000  # two threads select in parts of this size if there are at least two
+PART_GAMES = 250_000  # games per part; with two or more parts, two threads select in parallel
 
 
 class SelectedGames(NamedTuple):
@@ -354,10 +392,10 @@ def order_rows(facts: Facts, as_of: int | None = None, since: int | None = None)
     if as_of is not None:
         inside &= times <= as_of
     rows = np.arange(len(times)) if inside.all() else np.flatnonzero(inside)
-    own = times if len(rows) == len(times) else times[rows]
-    if not (own[1:] >= own[:-1]).all():
+    row_times = times if len(rows) == len(times) else times[rows]
+    if not (row_times[1:] >= row_times[:-1]).all():
         # Rows are in the order of their first positions, and sorting is stable.
-        rows = rows[np.argsort(own, kind="stable")]
+        rows = rows[np.argsort(row_times, kind="stable")]
     return arrays.as_column(rows.astype(np.int64, copy=False))
 
 
@@ -365,29 +403,34 @@ def order_rows(facts: Facts, as_of: int | None = None, since: int | None = None)
 def select_games(
     facts: Facts,
     versions: Sequence[Version],
-    ordered: Callable[[], Column],
-    ladders: Callable[[Cell], bool],
+    order_rows: Callable[[], Column],
+    is_on_ladder: Callable[[Cell], bool],
     failures: dict[int, Exception],
 ) -> SelectedGames:
-    """Return the games of a ruleset among the `ordered` rows, from the cells that are on some ladder.
+    """Return the games that a ruleset counts, in replay order.
 
-    Games at which their rule's check fails are included; `failures` gets them by row.
+    Args:
+        facts: all games.
+        versions: the versions of the ruleset.
+        order_rows: returns the rows of the games to select from, in replay order; called only if any may count.
+        is_on_ladder: whether the games of a cell are on a requested ladder.
+        failures: gets the games at which their rule's check fails, by row; they are included.
     """
     if facts.unchecked is not None:
         facts.check()
-    admitted = _find_admitted(facts, versions, ladders)
-    rows = ordered() if any(admitted) else array("q")
+    admitted = _find_admitted(facts, versions, is_on_ladder)
+    rows = order_rows() if any(admitted) else array("q")
     if not len(rows):
         return SelectedGames(array("q"), array("h"), array("q", [0]), array("i"))
     slots = sum(map(facts.count.__getitem__, rows)) if len(rows) < 1_000 else len(facts.player)
-    room = [
+    buffers = [
         arrays.zeros("q", len(rows)),
         arrays.zeros("h", len(rows)),
         arrays.zeros("q", len(rows) + 1),
         arrays.zeros("i" if len(facts.player) < 2**31 else "q", slots),
     ]
     rows = _drop_voided(facts, rows)
-    since, version_since = timeline(versions)
+    since, version_since = list_version_starts(versions)
     frozen = versions[0].ruleset.freeze != "none"
     starts = find_league_starts(facts, versions) if frozen else {}
     arguments = (
@@ -407,59 +450,60 @@ def select_games(
         int(frozen),
         admitted,
         len(facts.cells),
-        seat_mask(versions),
+        build_seat_mask(versions),
         SEAT_KINDS // 2,
         array("q", [version.rule.counted_min for version in versions]),
-        account_mask(versions),
-        len(ACCOUNTS),
-        *_list_accounts(facts, versions),
+        build_tier_mask(versions),
+        len(ACCOUNT_TIERS),
+        *_list_account_changes(facts, versions),
     )
     compiled = compiling.is_worthwhile(len(rows))
 
-    def select_into(part: Column, into: Sequence[Any]) -> int:
-        games: int = compiling.run_loop(select_slots, part, *arguments, *into, as_compiled=compiled)
+    def select_into(part: Column, outputs: Sequence[Any]) -> int:
+        games: int = compiling.run_loop(select_slots, part, *arguments, *outputs, as_compiled=compiled)
         return games
 
     in_parts = compiled and len(rows) >= 2 * PART_GAMES
-    games = _select_in_parts(facts, rows, select_into, room) if in_parts else select_into(rows, room)
+    games = _select_in_parts(facts, rows, select_into, buffers) if in_parts else select_into(rows, buffers)
     facts.release_pages()
-    row, version, offset, slot = (memoryview(column) for column in room)
+    row, version, offset, slot = (memoryview(column) for column in buffers)
     selected = SelectedGames(row[:games], version[:games], offset[: games + 1], slot[: offset[games]])
     return _drop_unscorable(facts, versions, selected, failures)
 
 
 def _select_in_parts(
-    facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], room: Sequence[Any]
+    facts: Facts, rows: Column, run: Callable[[Column, Sequence[Any]], int], buffers: Sequence[Any]
 ) -> int:
-    """Select two parts of the rows at a time, each into its own place; then move the results together.
+    """Select from two parts of the rows at a time, each into its own range of the buffers, then close the gaps.
 
-    Memory pages of files are released after each part.
+    Memory pages of files are released after each part. Returns the number of games.
     """
-    row, version, offset, slot = map(arrays.as_numpy, room)
+    row, version, offset, slot = map(arrays.as_numpy, buffers)
     counts, ordered = arrays.as_numpy(facts.count), arrays.as_numpy(rows)
-    games = used = room_from = 0
+    games = slots = slots_from = 0
     waiting = deque[tuple[int, int, Any, Future[int]]]()
     with ThreadPoolExecutor(2) as threads:
+        # two more rounds drain the queue
         for first in (*range(0, len(rows), PART_GAMES), None, None):
             if first is not None:
                 part = ordered[first : first + PART_GAMES]
                 ends = np.empty(len(part) + 1, dtype=np.int64)
-                into = (row[first:], version[first:], ends, slot[room_from:])
-                waiting.append((first, room_from, ends, threads.submit(run, arrays.as_column(part), into)))
-                room_from += int(counts[part].sum())
+                outputs = (row[first:], version[first:], ends, slot[slots_from:])
+                waiting.append((first, slots_from, ends, threads.submit(run, arrays.as_column(part), outputs)))
+                slots_from += int(counts[part].sum())
             if len(waiting) > 2 or (first is None and waiting):
-                begin, slots_from, ends, future = waiting.popleft()
-                count = future.result()
-                moved = int(ends[count])
-                offset[games + 1 : games + 1 + count] = ends[1 : count + 1] + used
-                for column, end, length, at in (
-                    (row, games, count, begin),
-                    (version, games, count, begin),
-                    (slot, used, moved, slots_from),
+                part_row, part_slot, ends, future = waiting.popleft()
+                game_count = future.result()
+                slot_count = int(ends[game_count])
+                offset[games + 1 : games + 1 + game_count] = ends[1 : game_count + 1] + slots
+                for column, target, source, length in (
+                    (row, games, part_row, game_count),
+                    (version, games, part_row, game_count),
+                    (slot, slots, part_slot, slot_count),
                 ):
-                    if end < at:
-                        column[end : end + length] = column[at : at + length]
-                games, used = games + count, used + moved
+                    if target < source:
+                        column[target : target + length] = column[source : source + length]
+                games, slots = games + game_count, slots + slot_count
                 facts.release_pages()
     return games
 
@@ -474,35 +518,38 @@ def _drop_voided(facts: Facts, rows: Column) -> Column:
     return arrays.as_column(ordered[live[ordered]])
 
 
-def _find_admitted(facts: Facts, versions: Sequence[Version], ladders: Callable[[Cell], bool]) -> Column:
+def _find_admitted(facts: Facts, versions: Sequence[Version], is_on_ladder: Callable[[Cell], bool]) -> Column:
     """Return for every version and cell whether its games are eligible and on a ladder."""
-    slugs = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
-    is_on_ladder = [cell.game in slugs and ladders(cell) for cell in facts.cells]
+    game_numbers = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
+    is_requested = [cell.game in game_numbers and is_on_ladder(cell) for cell in facts.cells]
     return array(
         "b",
         [
-            on_a_ladder and explain_ineligible_cell(facts, cell, version.ruleset) is None
+            requested and explain_ineligible_cell(facts, cell, version.ruleset) is None
             for version in versions
-            for cell, on_a_ladder in zip(facts.cells, is_on_ladder, strict=True)
+            for cell, requested in zip(facts.cells, is_requested, strict=True)
         ],
     )
 
 
-def _list_accounts(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column, Column]:
-    """Return where every person's accounts begin in the list of all, since when each applies, and their numbers."""
+def _list_account_changes(facts: Facts, versions: Sequence[Version]) -> tuple[Column, Column, Column]:
+    """Return per-person offsets, start times and tier codes of account changes.
+
+    They are empty if no version leaves out a tier, because then no loop reads them.
+    """
     first, since, code = array("q", [0]), array("q"), array("q")
     if not any(version.ruleset.scope.exclude_accounts for version in versions):
-        return first, since, code  # no loop reads them
+        return first, since, code
     for person in range(len(facts.person)):
         for entry in sorted(facts.accounts.get(person, ())):
             since.append(entry.occurred_at)
-            code.append(ACCOUNTS.index(entry.account))
+            code.append(ACCOUNT_TIERS.index(entry.account))
         first.append(len(since))
     return first, since, code
 
 
-def timeline(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
-    """Return instants in order, and the index of the version in force from each on; NONE before the first."""
+def list_version_starts(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
+    """Return instants in order, and the index of the version in force from each instant (NONE before the first)."""
     instants = sorted({version.effective_from for version in versions if version.effective_from is not None})
     chosen = [in_force(versions, instant) for instant in instants]
     indices = {id(version): index for index, version in enumerate(versions)}
@@ -558,13 +605,16 @@ def _drop_unreadable(facts: Facts, versions: Sequence[Version], selected: Select
 
 
 def _are_partners(facts: Facts, row: Any, size: Any, slot: Any) -> Any:
-    """Return for the participants of some games whether they are partners of an earlier one; not in battles."""
+    """Return for the participants of some games whether they are partners of an earlier participant.
+
+    Participants in battles and players who left their seat are not.
+    """
     team = read_optional_column(facts, "team", slot)
-    is_single = (
+    is_ignored = (
         (team == NONE) | (arrays.as_numpy(facts.replaced)[slot] != 0) | np.repeat(find_battles(facts, row), size)
     )
     partners = np.zeros(len(slot), dtype=bool)
-    teamed = np.flatnonzero(~is_single)
+    teamed = np.flatnonzero(~is_ignored)
     sides = np.repeat(np.arange(len(size)), size)[teamed] * (PLAYERS_MAX + 1) + team[teamed]
     _, first = np.unique(sides, return_index=True)
     partners[np.delete(teamed, first)] = True
@@ -585,24 +635,25 @@ def _are_unreadable(facts: Facts, version: Version, slot: Any) -> Any:
             read_optional_column(facts, "score_decimals", slot).astype(np.int64),
         )
         finest = version.ruleset.score_decimals
-        most = INTEGER_MAX // 10 ** (finest - np.minimum(decimals, finest))
-        is_unreadable |= (decimals > finest) | ((score != MISSING) & (abs(score) > most))
+        score_max = INTEGER_MAX // 10 ** (finest - np.minimum(decimals, finest))
+        is_unreadable |= (decimals > finest) | ((score != MISSING) & (abs(score) > score_max))
     return is_unreadable
 
 
 def _find_check_keys(facts: Facts, versions: Sequence[Version], selected: SelectedGames) -> Iterable[Any]:
-    """Return a key for every game, equal for games with the same result of the rule's check; None if each game needs
-    its own check.
+    """Return a key for every game: games with equal keys have the same result of the rule's check.
+
+    All keys are None if each game needs its own check.
     """
     seasonal = any(getattr(version.params, "season_months", []) for version in versions)
-    readings = {find_reading(version.rule.columns, version.ruleset) for version in versions}
-    if seasonal or len(readings) > 1:
+    all_read_options = {find_reading(version.rule.columns, version.ruleset) for version in versions}
+    if seasonal or len(all_read_options) > 1:
         return [None] * len(selected.row)
     offset = arrays.as_numpy(selected.offset)
     games = GameSlots(selected.row, arrays.as_column(np.diff(offset)), selected.slot)
-    (reading,) = readings
-    values = np.ascontiguousarray(read_columns(facts, reading, games).T)
-    width, raw = values.itemsize * len(reading.columns), values.tobytes()
+    (read_options,) = all_read_options
+    values = np.ascontiguousarray(read_columns(facts, read_options, games).T)
+    width, raw = values.itemsize * len(read_options.columns), values.tobytes()
     ends = (offset * width).tolist()
     return ((version, raw[first:last]) for version, (first, last) in zip(selected.version, pairwise(ends), strict=True))
 
@@ -630,83 +681,84 @@ def select_slots(
     status: Column,
     replaced: Column,
     rank: Column,
-    merged: int,
+    has_merged_ids: int,
     since: Column,
     version_since: Column,
     frozen_at: Column,
     frozen: int,
     admitted: Column,
-    cells: int,
-    seats_count: Column,
-    statuses: int,
+    cell_count: int,
+    seat_mask: Column,
+    status_count: int,
     counted_min: Column,
-    accounts_count: Column,
-    accounts: int,
-    account_from: Column,
-    account_at: Column,
-    account_code: Column,
-    found_row: Column,
-    found_version: Column,
-    found_offset: Column,
-    found_slot: Column,
+    tier_mask: Column,
+    tier_count: int,
+    tier_from: Column,
+    tier_since: Column,
+    tier_code: Column,
+    out_row: Column,
+    out_version: Column,
+    out_offset: Column,
+    out_slot: Column,
 ) -> int:
-    """Return the games of a ruleset among `rows`, in that order, with their counted participants by id; returns how
-    many.
+    """Write the scored games among `rows` to the output arrays, in the order of the rows; return how many.
 
-    rank:         for every player, the rank of their person's id among all ids
-    merged:       whether two ids of a game may be one person
-    since:        instants from which the versions `version_since` are in force, ascending
-    frozen_at:    for every cell, the instant whose version scores it, if `frozen`
-    admitted:     for every version and cell, whether the game is eligible and on a requested ladder
-    seats_count:  for every version and kind of seat, whether it counts: its status, then the same for replaced ones
-    accounts_count: for every version and account, whether it counts
-    account_from: for every person, where their accounts begin in the next two, by time; empty if all accounts count
+    The counted participants of a game are written in the order of their ids.
+
+    rank:           for every player, the rank of their person's id among all ids
+    has_merged_ids: whether two ids of a game may be one person
+    since:          instants from which the versions `version_since` are in force, ascending
+    frozen_at:      for every cell, the instant whose version scores it, if `frozen`
+    admitted:       for every version and cell, whether the game is eligible and on a requested ladder
+    seat_mask:      for every version, whether a seat counts; by status, first kept seats, then replaced ones
+    tier_mask:      for every version and account tier, whether it counts
+    tier_from:      for every person, where their tiers begin in the next two, by time; empty if all tiers count
     """
     games = 0
     slots = 0
-    found_offset[0] = 0
+    out_offset[0] = 0
     last = len(since) - 1
     for r in range(len(rows)):
         row = rows[r]
         in_cell = cell[row]
         played = occurred_at[row]
         instant = frozen_at[in_cell] if frozen else played
-        at = last
-        while since[at] > instant:
-            at -= 1
-        version = version_since[at]
-        if version < 0 or not admitted[version * cells + in_cell]:
+        interval = last
+        while since[interval] > instant:
+            interval -= 1
+        version = version_since[interval]
+        if version < 0 or not admitted[version * cell_count + in_cell]:
             continue
         first = slots
         for slot in range(start[row], start[row] + count[row]):
-            if not seats_count[(version * 2 + replaced[slot]) * statuses + status[slot]]:
+            if not seat_mask[(version * 2 + replaced[slot]) * status_count + status[slot]]:
                 continue
-            if len(account_from) > 1:
-                who = person[player[slot]]
+            if len(tier_from) > 1:
+                person_number = person[player[slot]]
                 code = 0
-                for k in range(account_from[who], account_from[who + 1]):
-                    if account_at[k] <= played:
-                        code = account_code[k]
-                if not accounts_count[version * accounts + code]:
+                for k in range(tier_from[person_number], tier_from[person_number + 1]):
+                    if tier_since[k] <= played:
+                        code = tier_code[k]
+                if not tier_mask[version * tier_count + code]:
                     continue
-            # by id; there are only a few
-            mine = rank[player[slot]]
-            to = slots
-            while to > first and rank[player[found_slot[to - 1]]] > mine:
-                found_slot[to] = found_slot[to - 1]
-                to -= 1
-            found_slot[to] = slot
+            # insertion sort by id, because games have few participants
+            slot_rank = rank[player[slot]]
+            insert_at = slots
+            while insert_at > first and rank[player[out_slot[insert_at - 1]]] > slot_rank:
+                out_slot[insert_at] = out_slot[insert_at - 1]
+                insert_at -= 1
+            out_slot[insert_at] = slot
             slots += 1
-        twice = 0
-        if merged:
+        has_duplicate = 0
+        if has_merged_ids:
             for k in range(first + 1, slots):
-                if rank[player[found_slot[k]]] == rank[player[found_slot[k - 1]]]:
-                    twice = 1
-        if slots - first < counted_min[version] or twice:
+                if rank[player[out_slot[k]]] == rank[player[out_slot[k - 1]]]:
+                    has_duplicate = 1
+        if slots - first < counted_min[version] or has_duplicate:
             slots = first
             continue
-        found_row[games] = row
-        found_version[games] = version
+        out_row[games] = row
+        out_version[games] = version
         games += 1
-        found_offset[games] = slots
+        out_offset[games] = slots
     return games

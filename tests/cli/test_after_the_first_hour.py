@@ -69,7 +69,7 @@ def test_game_before_any_version_is_noted(ratings: Ratings, db: str) -> None:
         "record", "--game", "chess", "--game-id", "old", "--at", "1850-01-01", "--any-date", "Ben", "Anna", db=db
     )
     assert told.stderr == (
-        "note: on no ladder, such as old: no version of elo-chess was in force then (the first from 1900-01-01)\n"
+        "note: on no ladder, such as old: elo-chess had no version in force then; its first applies from 1900-01-01\n"
     )
 
 

@@ -294,15 +294,15 @@ LACKING = {
     "a score of one alone": (
         game(SCORED[0], SINGLES[1], name="squash", numbers={"length": 5}), "uncounted", "a score is missing",
     ),
-    "no number": (game(*SCORED, name="squash"), "number-missing", "numbers.length is not recorded of anna"),
+    "no number": (game(*SCORED, name="squash"), "number-missing", "anna has no numbers.length, which needs@1 requires"),
     "a number of one alone": (
         game(SCORED[0] | {"numbers": {"length": 5}}, SCORED[1], name="squash"), "number-missing", "recorded of ben",
     ),
     "a number above its range": (
-        game(*SCORED, name="squash", numbers={"length": 10}), "number-out-of-range", "is 10; needs@1 takes 1 to 9",
+        game(*SCORED, name="squash", numbers={"length": 10}), "number-out-of-range", "is 10; needs@1 accepts 1 to 9",
     ),
     "a number below its range": (
-        game(*SCORED, name="squash", numbers={"length": 0}), "number-out-of-range", "is 0; needs@1 takes 1 to 9",
+        game(*SCORED, name="squash", numbers={"length": 0}), "number-out-of-range", "is 0; needs@1 accepts 1 to 9",
     ),
     "a score too fine": (
         game(seat("anna", 1, score="7.25"), SCORED[1], name="squash", numbers={"length": 5}),

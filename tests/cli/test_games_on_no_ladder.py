@@ -23,7 +23,7 @@ CASES = {
     ),
     "of another kind": (
         played("g", AT, "anna ben", game="blue-max", league="L"),
-        "youplay-bluemax@2 scores games of kind battle, this is of kind placing",
+        "youplay-bluemax@2 scores only games of kind battle; this one is of kind placing",
     ),
     "without any label": (
         played("g", AT, "anna ben", city=None, group=None),

@@ -248,7 +248,7 @@ def test_game_that_a_rule_cannot_score_counts_for_no_club(tmp_path: Path) -> Non
         reasons = [ledger.at().explain("sum/2001", race.game_id).why_not for race in races]
         assert reasons == [
             None,
-            "nobody who counts played for a club",
+            "no counted participant played for a club",
             "numbers.percent is 5000; it is from 1 to 1,000",
         ]
         assert ledger.at().standings("sum/2001").games == 1

@@ -202,8 +202,8 @@ UNCOUNTED = {
     "not rated": (club_game("g", "a b", rated=False), "the game was not rated"),
     "aborted": (club_game("g", "a b", aborted=True), "ended by agreement"),
     "group": (club_game("g", "a b", group="casual"), "leaves out the group casual"),
-    "too many": (club_game("g", "a b c d e f g"), "2 to 6 players, this has 7"),
-    "other game": (club_game("g", "a b", game="chess"), "scores games of club-catan"),
+    "too many": (club_game("g", "a b c d e f g"), "2 to 6 players; this one has 7"),
+    "other game": (club_game("g", "a b", game="chess"), "scores only club-catan"),
 }
 
 
