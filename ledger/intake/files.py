@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple
 
 from ratings_ledger.ledger.intake.forfeits import MissingSets, describe_forfeits, settle_forfeit
 from ratings_ledger.ledger.intake.json_lines import LINE_BYTES_MAX, numbered_lines
-from ratings_ledger.ledger.intake.readers import ARCHIVE, find_reader
+from ratings_ledger.ledger.intake.readers import ZIP_MAGIC, find_reader
 from ratings_ledger.ledger.intake.readers.reader import Opened, ReadAs
 from ratings_ledger.ledger.intake.tables.aliases import apply_aliases
 from ratings_ledger.ledger.intake.tables.columns import CsvColumns, TableOptions
@@ -145,7 +145,7 @@ def read_simple_table(name: str) -> SimpleTable | None:
     """Read a table that holds no games, such as aliases; None for one without a header. Raises `Refused`."""
     try:
         with _open_content(name) as (file, *_):
-            if file.peek(len(ARCHIVE)).startswith(ARCHIVE):  # type: ignore[attr-defined]
+            if file.peek(len(ZIP_MAGIC)).startswith(ZIP_MAGIC):  # type: ignore[attr-defined]
                 raise Refused("is-a-spreadsheet", "it is a spreadsheet; save the table in it as CSV")
             return parse_simple_table(file, LINE_BYTES_MAX)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

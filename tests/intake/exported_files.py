@@ -325,7 +325,7 @@ APPS = {
     ),
     "Lichess: one game as JSON over several lines": Case(
         json.dumps({"id": "q7ZvsdUF", "rated": True, "players": {}}, indent=2).encode(), name="game.json", options=(),
-        refused=[("None bad-json", "it is one JSON object over several lines, not JSON Lines")],
+        refused=[("None bad-json", "this is one JSON object over several lines, not JSON Lines")],
     ),
 }  # fmt: skip
 CASES = SPREADSHEETS | LEAGUES | FORMS | COPIES | CHESS_FILES | APPS

@@ -331,15 +331,15 @@ BG_STATS = {
 OTHERS = {
     "a list in JSON": Case(
         b'[{"a": 1},\n {"a": 2}]\n', name="games.json",
-        refused=[("None bad-json", "it is a list in JSON, not JSON Lines; write each event in a line of its own")],
+        refused=[("None bad-json", "this is a JSON array, not JSON Lines; write each event on a line of its own")],
     ),
     "an object over several lines": Case(
         b'{\n  "a": 1\n}\n', name="games.json",
-        refused=[("None bad-json", "it is one JSON object over several lines, not JSON Lines")],
+        refused=[("None bad-json", "this is one JSON object over several lines, not JSON Lines")],
     ),
     "games of the API of Chess.com": Case(
         b'{\n"games": [{"url": "https://www.chess.com/game/live/1", "pgn": ""}]}', name="11.json",
-        refused=[("None bad-json", "it is games of Chess.com's API as JSON; fetch the same address with /pgn")],
+        refused=[("None bad-json", "this is JSON from the Chess.com API; fetch the same address with /pgn")],
     ),
     "a page saved as CSV": Case(
         b"<!DOCTYPE html><html><body><table><tr><td>Date</td></tr></table></body></html>",

@@ -103,20 +103,40 @@ GAME = {"type": "player.registered", "occurred_at": "2024-11-22T12:00:00Z", "dat
     [
         ("read", ends, "the reader scorebook failed: SystemExit: 0"),
         ("read", lambda opened, options: iter([(1, GAME)]), "yielded (1, {"),
-        ("read", lambda opened, options: iter([(-3, GAME, None, None)]), "yielded the line -3; a number from 1"),
-        ("read", lambda opened, options: iter([(0, GAME, None, None)]), "yielded the line 0; a number from 1"),
-        ("read", lambda opened, options: iter([("3", GAME, None, None)]), "yielded the line '3'; a number from 1"),
-        ("read", lambda opened, options: iter([(1, "anna", None, None)]), "yielded the event 'anna' in line 1; a dict"),
-        ("read", lambda opened, options: iter([(1, GAME, None, 7)]), "yielded the game id 7 in line 1; a text"),
+        (
+            "read",
+            lambda opened, options: iter([(-3, GAME, None, None)]),
+            "yielded the line -3; it must be",
+        ),
+        (
+            "read",
+            lambda opened, options: iter([(0, GAME, None, None)]),
+            "yielded the line 0; it must be",
+        ),
+        (
+            "read",
+            lambda opened, options: iter([("3", GAME, None, None)]),
+            "yielded the line '3'; it must be",
+        ),
+        (
+            "read",
+            lambda opened, options: iter([(1, "anna", None, None)]),
+            "yielded the event 'anna' in line 1; it must",
+        ),
+        (
+            "read",
+            lambda opened, options: iter([(1, GAME, None, 7)]),
+            "yielded the game id 7 in line 1; it must be",
+        ),
         (
             "read",
             lambda opened, options: iter([(1, GAME, {1}, None)]),
-            "yielded the source {1} in line 1; None, a text",
+            "yielded the source {1} in line 1; it must be None, a string",
         ),
-        ("read", None, "the reader scorebook of scorebook_reader:READER has the read None; a function is needed"),
+        ("read", None, "the reader scorebook (scorebook_reader:READER): `read` is None but must be a function"),
         ("is_of", ends, "the reader scorebook failed: SystemExit: 0"),
         ("is_of", divides, "the reader scorebook failed: ZeroDivisionError"),
-        ("name", 5, "the reader scorebook of scorebook_reader:READER has the name 5; a text is needed"),
+        ("name", 5, "the reader scorebook (scorebook_reader:READER): `name` is 5 but must be a string"),
     ],
 )
 def test_what_readers_do_wrong(

@@ -6,6 +6,7 @@ an entry point in the group `ratings.readers`. The events of all readers pass th
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -29,9 +30,9 @@ from ratings_ledger.ledger.own_files import name_file_in_errors
 from ratings_ledger.ledger.rejections import Refused, quote
 
 ENTRY_POINT_GROUP = "ratings.readers"
-ARCHIVE, OLD_OFFICE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+ZIP_MAGIC, OLE_MAGIC = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-SEARCHED_BYTES = 100_000_000
+ENCRYPTION_SCAN_BYTES_MAX = 100_000_000
 # other formats in which people keep tables, by their first bytes
 OTHER_FORMATS = {b"<": "XML or HTML", b"%PDF": "a PDF"}
 _HTML = re.compile(rb"<!doctype html|<html|<table|<meta|<head", re.IGNORECASE)
@@ -42,11 +43,11 @@ _CHAT = re.compile(
     re.IGNORECASE,
 )
 
-# endings of files that are tables of text, even if a package's reader also claims them
-TABLES = (".csv", ".tsv")
-# exceptions of a package that end more than its reader
+# suffixes of text tables, even if a package's reader also claims them
+TABLE_SUFFIXES = (".csv", ".tsv")
+# exceptions that must not be blamed on a reader: they stop the whole program
 INTERRUPTIONS = (KeyboardInterrupt, GeneratorExit)
-NEEDED = {"name": "a text", "is_of": "a function", "read": "a function", "tables": "True or False"}
+REQUIRED_TYPES = {"name": "a string", "is_of": "a function", "read": "a function", "tables": "a bool"}
 
 
 def find_reader(name: str, start: bytes) -> tuple[Reader, list[str]]:
@@ -67,8 +68,8 @@ def find_reader(name: str, start: bytes) -> tuple[Reader, list[str]]:
                     return reader._replace(read=partial(_read_guarded, reader)), broken
         except Refused as problem:
             broken.append(problem.message)
-    if broken and not name.lower().endswith(TABLES):
-        raise Refused("bad-reader", f"{'; '.join(broken)}; mend or uninstall its package")
+    if broken and not name.lower().endswith(TABLE_SUFFIXES):
+        raise Refused("bad-reader", f"{'; '.join(broken)}; fix or uninstall the package that provides it")
     return CSV, broken
 
 
@@ -80,10 +81,10 @@ def _load_reader(entry: EntryPoint) -> Reader:
         if isinstance(error, INTERRUPTIONS):
             raise
         reason = error if isinstance(error, ImportError) else _describe_error(error)
-        message = f"the reader {entry.name} of {entry.value} cannot be loaded: {reason}"
+        message = f"the reader {entry.name} ({entry.value}) cannot be loaded: {reason}"
         raise Refused("bad-reader", message) from None
     if not isinstance(reader, Reader):
-        raise Refused("bad-reader", f"the entry point {entry.name} ({entry.value}) does not lead to a Reader")
+        raise Refused("bad-reader", f"the reader {entry.name} ({entry.value}) is not an instance of Reader")
     validity = {
         "name": isinstance(reader.name, str),
         "is_of": callable(reader.is_of),
@@ -92,58 +93,64 @@ def _load_reader(entry: EntryPoint) -> Reader:
     }
     for member, is_valid in validity.items():
         if not is_valid:
-            message = f"the reader {entry.name} of {entry.value} has the {member} {getattr(reader, member)!r}"
-            raise Refused("bad-reader", f"{message}; {NEEDED[member]} is needed")
+            value, required = getattr(reader, member), REQUIRED_TYPES[member]
+            message = f"the reader {entry.name} ({entry.value}): `{member}` is {value!r} but must be {required}"
+            raise Refused("bad-reader", message)
     return reader
 
 
 @contextmanager
-def _report_failures(name: str, *passed: type[Exception]) -> Iterator[None]:
-    """Convert exceptions of a package's reader to `Refused` with its name, even attempts to end the program.
-
-    Exceptions of the types `passed` pass through.
-    """
+def _report_failures(name: str) -> Iterator[None]:
+    """Convert exceptions of a package's reader to `Refused` with its name, including `SystemExit`."""
     try:
         yield
     except BaseException as error:
-        if isinstance(error, (*INTERRUPTIONS, MemoryError, *passed)):
+        if isinstance(error, (*INTERRUPTIONS, MemoryError)):
             raise
         raise Refused("bad-reader", f"the reader {name} failed: {_describe_error(error)}") from None
 
 
 def _describe_error(error: BaseException) -> str:
-    """Describe an error of a package."""
+    """Return the type and the message of an exception."""
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
 def _read_guarded(reader: Reader, opened: Opened, options: TableOptions) -> Iterator[Read]:
     """Yield the entries of a package's reader. Raises `Refused` if it fails, or yields invalid entries."""
-    with _report_failures(reader.name, LedgerError, OSError):
+    last_line = 0
+    try:
         for entry in reader.read(opened, options):
             if entry is not None and not isinstance(entry, str | TableRead | ReadAs | TableOptions):
-                for misfit in _describe_misfits(entry):
-                    raise Refused("bad-reader", f"the reader {reader.name} yielded {misfit}")
+                for defect in _list_defects(entry):
+                    raise Refused("bad-reader", f"the reader {reader.name} yielded {defect}")
+                last_line = entry[0]
             yield entry
+    except BaseException as error:
+        if isinstance(error, (*INTERRUPTIONS, MemoryError, LedgerError, OSError, Refused)):
+            raise
+        after = f" after line {last_line}" if last_line else ""
+        message = f"the reader {reader.name} failed{after}: {_describe_error(error)}"
+        raise Refused("bad-reader", f"{message}; report it to the author of its package") from None
 
 
-def _describe_misfits(entry: Any) -> Iterator[str]:
-    """Yield the defects of an entry that is no event, each with the required form."""
+def _list_defects(entry: Any) -> Iterator[str]:
+    """Yield what is wrong with an entry and what form is required; nothing for an event."""
     if not isinstance(entry, tuple | list) or len(entry) != 4:
-        yield f"{quote(entry)}; a tuple of line, event, source and game id is needed"
+        yield f"{quote(entry)}; it must be a tuple of line, event, source and game id"
         return
-    line, event, source, rows_of = entry
+    line, event, source, game_id = entry
     if not isinstance(line, int) or line < 1:
-        yield f"the line {quote(line)}; a number from 1 is needed"
+        yield f"the line {quote(line)}; it must be a number from 1"
     place = f"in line {quote(line)}"
     if not isinstance(event, bytes | dict | Refused):
-        yield f"the event {quote(event)} {place}; a dict, the bytes of a JSON object or a Refused is needed"
-    if rows_of is not None and not isinstance(rows_of, str):
-        yield f"the game id {quote(rows_of)} {place}; a text or None is needed"
+        yield f"the event {quote(event)} {place}; it must be a dict, the bytes of a JSON object or a Refused"
+    if game_id is not None and not isinstance(game_id, str):
+        yield f"the game id {quote(game_id)} {place}; it must be a string or None"
     if source is not None and not isinstance(source, str) and not callable(source):
         try:
             json.dumps(source)
         except (TypeError, ValueError):
-            yield f"the source {quote(source)} {place}; None, a text or what JSON can hold is needed"
+            yield f"the source {quote(source)} {place}; it must be None, a string or JSON-serialisable"
 
 
 def _looks_like_json(name: str, start: bytes) -> bool:
@@ -151,8 +158,8 @@ def _looks_like_json(name: str, start: bytes) -> bool:
     return by_content or Path(name).suffix.lower() in (".jsonl", ".ndjson", ".json")
 
 
-def _is_other_json(name: str, start: bytes) -> bool:
-    """Tell whether a file is JSON with one value over several lines, or a list of objects, instead of JSON Lines."""
+def _is_not_json_lines(name: str, start: bytes) -> bool:
+    """Return whether a file is pretty-printed JSON or a JSON array instead of JSON Lines."""
     text = _strip_byte_order_mark(start)
     first = text.partition(b"\n")[0].rstrip()
     return (b"\n" in text and first in (b"{", b"[")) or (
@@ -161,23 +168,21 @@ def _is_other_json(name: str, start: bytes) -> bool:
 
 
 def _refuse_json(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Refuse JSON that is not JSON Lines, and name its form as far as its beginning shows it."""
+    """Refuse JSON that is not JSON Lines, and say which kind of JSON it is, judging by its first bytes."""
+    file = shlex.quote(opened.path) if opened.path else "FILE"
+    target = f"{file.removesuffix('.json')}.jsonl" if file.isprintable() and "'" not in file else "FILE.jsonl"
     start = _strip_byte_order_mark(opened.content.read(4_096))
     if b'"pgn"' in start and b"chess.com" in start:
-        actual_form = "games of Chess.com's API as JSON"
+        actual_form = "this is JSON from the Chess.com API"
         remedy = "fetch the same address with /pgn at its end, and import that"
     elif start.startswith(b"["):
-        actual_form, remedy = (
-            "a list in JSON, not JSON Lines",
-            "write each event in a line of its own: jq -c '.[]' FILE",
-        )
+        actual_form = "this is a JSON array, not JSON Lines"
+        remedy = f"write each event on a line of its own: jq -c '.[]' {file} > {target}"
     else:
-        actual_form, remedy = (
-            "one JSON object over several lines, not JSON Lines",
-            "write each event in one line: jq -c . FILE",
-        )
-    raise Refused("bad-json", f"it is {actual_form}; {remedy}")
-    yield
+        actual_form = "this is one JSON object over several lines, not JSON Lines"
+        remedy = f"write each event on one line: jq -c . {file} > {target}"
+    raise Refused("bad-json", f"{actual_form}; {remedy}")
+    yield  # makes this a generator, as `Reader.read` requires
 
 
 def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
@@ -199,43 +204,48 @@ def _read_sheet(opened: Opened, options: TableOptions) -> Iterator[Read]:
         yield from read_spreadsheet(file.name, options)
 
 
-def _refuse_old(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Refuse files of old Office programs; new files with a password have the same container."""
-    if ENCRYPTED in opened.content.read(SEARCHED_BYTES):
+def _refuse_legacy_office(opened: Opened, options: TableOptions) -> Iterator[Read]:
+    """Refuse files of legacy Office programs; encrypted new files have the same container."""
+    if ENCRYPTED in opened.content.read(ENCRYPTION_SCAN_BYTES_MAX):
         raise Refused("bad-spreadsheet", PROTECTED)
     raise Refused("is-a-spreadsheet", "it has the old format of Excel; save it as .xlsx")
-    yield
+    yield  # makes this a generator, as `Reader.read` requires
 
 
 def _strip_byte_order_mark(start: bytes) -> bytes:
     return start.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
-def _refuse_other(opened: Opened, options: TableOptions) -> Iterator[Read]:
-    """Refuse files that show a table to people, such as PDF."""
+def _refuse_display_format(opened: Opened, options: TableOptions) -> Iterator[Read]:
+    """Refuse formats that only display tables, such as HTML and PDF."""
     start = _strip_byte_order_mark(opened.content.read(4_096))
     description = next(description for begin, description in OTHER_FORMATS.items() if start.startswith(begin))
     if _HTML.search(start):
         description = "an HTML page, which sites and programs save under names such as .xls and .csv"
     raise Refused("is-a-spreadsheet", f"it is {description}; {SAVE}")
-    yield
+    yield  # makes this a generator, as `Reader.read` requires
 
 
 def _refuse_chat(opened: Opened, options: TableOptions) -> Iterator[Read]:
     """Refuse a copied chat."""
     raise Refused("missing-column", f"it is a chat, which has no columns; {HOW}")
-    yield
+    yield  # makes this a generator, as `Reader.read` requires
 
 
 CHAT = Reader("chat", lambda name, start: _CHAT.match(_strip_byte_order_mark(start)) is not None, _refuse_chat, True)
-OTHER_JSON = Reader("other JSON", _is_other_json, _refuse_json, tables=False)
+NOT_JSON_LINES = Reader("other JSON", _is_not_json_lines, _refuse_json, tables=False)
 JSON = Reader("json", _looks_like_json, lambda opened, options: json_events(opened.content), tables=False)
-SHEETS = Reader("spreadsheet", lambda name, start: start.startswith(ARCHIVE), _read_sheet, tables=True)
-OLD = Reader("old spreadsheet", lambda name, start: start.startswith(OLD_OFFICE), _refuse_old, tables=True)
-OTHER = Reader(
-    "other", lambda name, start: _strip_byte_order_mark(start).startswith((*OTHER_FORMATS,)), _refuse_other, tables=True
+SHEETS = Reader("spreadsheet", lambda name, start: start.startswith(ZIP_MAGIC), _read_sheet, tables=True)
+LEGACY_OFFICE = Reader(
+    "old spreadsheet", lambda name, start: start.startswith(OLE_MAGIC), _refuse_legacy_office, tables=True
 )
-READERS = (SHEETS, OLD, PGN_OF_SITE, PGN, TRF, BG_STATS, LICHESS, CHAT, OTHER_JSON, JSON, OTHER)
+UNSUPPORTED = Reader(
+    "other",
+    lambda name, start: _strip_byte_order_mark(start).startswith((*OTHER_FORMATS,)),
+    _refuse_display_format,
+    tables=True,
+)
+READERS = (SHEETS, LEGACY_OFFICE, PGN_OF_SITE, PGN, TRF, BG_STATS, LICHESS, CHAT, NOT_JSON_LINES, JSON, UNSUPPORTED)
 # the fallback: any other file may be a table
 CSV = Reader(
     "csv",
