@@ -1,9 +1,10 @@
-"""Implement `demo`: the main tasks on a small club's games, with their commands, in a ledger that may be kept."""
+"""Implement `demo`: run the main tasks on a small club's games, showing each command."""
 
 import os
 import shlex
 import sys
 import tempfile
+import textwrap
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,20 +18,20 @@ from ratings_ledger.ledger.store.opening import open_ledger
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
-SEASON = "winter-league.csv"
+SEASON_FILE = "winter-league.csv"
 
 STEPS = (
     (
-        "A new ledger for a club in Berlin that plays Catan. The rules of its ladders\n# are events, too.",
+        "A new ledger for a club in Berlin that plays Catan. The rules of its ladders are events, too.",
         ("init --for catan --zone Europe/Berlin",),
     ),
     (
         "Results go in: a club's season from its spreadsheet. Standings come out.",
-        (f"import {SEASON} --set game=catan", "standings elo-catan"),
+        (f"import {SEASON_FILE} --set game=catan", "standings elo-catan"),
     ),
     (
-        "A game of December turns up in spring. It counts where it was played:\n"
-        "# the table of New Year's Eve as it is now, and as it was known before.",
+        "A December game turns up in spring. It counts from the day it was played: New Year's Eve standings as we know "
+        "them today, and as they looked before.",
         (
             "import late-game.jsonl",
             "standings elo-catan --as-of 2024-12-31",
@@ -43,8 +44,8 @@ STEPS = (
     ),
     ("And why: one game, pair by pair.", ("explain wl-44 elo-catan",)),
     (
-        "Another evening, another rule. In Galactic Magnate everybody contributes to\n"
-        "# who is placed better. The bonus is minted, what rounding leaves is burned.",
+        "Another evening, another rule. In Galactic Magnate each player pays everyone placed above. The bonus is "
+        "minted; rounding remainders are burned.",
         (
             "rules publish --shipped galactic-points",
             "import magnate-night.jsonl --by mira",
@@ -52,8 +53,8 @@ STEPS = (
         ),
     ),
     (
-        "The Babylon 5 league: everybody antes a tenth, two are tied for 2nd and 3rd.\n"
-        "# Who has fewer than five games has no rank yet.",
+        "The Babylon 5 league: each player antes a tenth; two tie for second. Players with fewer than five games are "
+        "unranked.",
         (
             "rules publish --shipped b5-league",
             "import b5-season.jsonl --by mira",
@@ -62,40 +63,39 @@ STEPS = (
         ),
     ),
     (
-        "A mistake: Åke won gm-4, not Ada. What would a correction change? Then it is\n"
-        "# made, and every game behind gm-4 follows.",
+        "A mistake: Åke won gm-4, not Ada. What would a correction change? Then make it: every later game is rescored.",
         (
             "correct gm-4 Åke Ada --reason swapped --by mira --dry-run",
             "correct gm-4 Åke Ada --reason swapped --by mira",
         ),
     ),
     (
-        "Nothing was overwritten: the whole story of that game. And the books: what\n"
-        "# the players have is what they began with, what was minted and what burned.",
+        "Nothing was overwritten: every event of that game. And the trial balance: points held = opening points + "
+        "minted - burned.",
         ("log gm-4", "books galactic-points"),
     ),
     (
-        "A rule is fixed. What would the new version change, and which predicts results\n"
-        "# better? Less log loss is better; who guesses has 0.693.",
+        "A rule is fixed. What would the new version change, and which predicts results better? Less log loss is "
+        "better; random guessing scores 0.693.",
         ("whatif elo-catan-2.toml --ladder elo-catan",),
     ),
     (
-        "The new version scores all games again; the old one can still be asked.",
+        "The new version scores all games again; the old one can still be queried.",
         ("rules publish elo-catan-2.toml", "standings elo-catan", "standings elo-catan --rules elo-catan@1 --limit 3"),
     ),
-    ("What cron does at night: standings stored for other programs, promoted in\n# one step.", ("rebuild",)),
+    ("What cron does at night: store standings for other programs, and promote them in one step.", ("rebuild",)),
     ("What an auditor does: recompute every hash. Silence means that all is well.", ("verify",)),
 )
 
-NEXT = """Next, in a folder of your own:
+NEXT_STEPS = """Next, in a folder of your own:
   ratings init --for chess --zone Europe/Berlin
       a ledger with Elo for chess, in your own time zone
   ratings import games.csv --set game=chess --dry-run
-      what your own results would do: a table with Date, White, Black, Result
+      preview an import of your own results: a table with Date, White, Black, Result
   ratings correct GAME WINNER LOSER --reason swapped --dry-run
-      what a correction would change
+      preview a correction
   ratings rules new house.toml
-      a ruleset of your own to begin with
+      start a ruleset of your own
   ratings --help
       everything else
 """
@@ -103,7 +103,10 @@ NEXT = """Next, in a folder of your own:
 
 @command()
 @click.option(
-    "--keep", metavar="FOLDER", type=click.Path(file_okay=False), help="Keep the ledger in FOLDER, with its pages."
+    "--keep",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False),
+    help="Keep the ledger in FOLDER and write its web pages there.",
 )
 def demo(keep: str | None) -> int:
     """Show the main tasks on a small club's games. The ledger is deleted unless --keep names a folder."""
@@ -113,7 +116,7 @@ def demo(keep: str | None) -> int:
     target = Path(keep).resolve()
     target.mkdir(parents=True, exist_ok=True)
     if (target / "ratings.db").exists():
-        raise click.UsageError(f"{keep} holds a ledger already; name another folder")
+        raise click.UsageError(f"{keep} already holds a ledger; name another folder")
     return _run_steps(target) or _write_pages(target)
 
 
@@ -121,31 +124,37 @@ def _run_steps(folder: Path) -> int:
     from ratings_ledger.cli.main import invoke
 
     database = str(folder / "ratings.db")
-    known: dict[str, int] = {}
+    placeholders: dict[str, int] = {}
     previous_folder = os.getcwd()
     try:
         os.chdir(EXAMPLES)
         for text, commands in STEPS:
-            render.echo(f"# {text}")
-            for command in (template.format(**known) for template in commands):
+            _print_comment(text)
+            for command in (template.format(**placeholders) for template in commands):
                 render.echo(f"$ ratings {command}")
                 sys.stdout.flush()
                 if code := invoke(["--db", database, *shlex.split(command)]):
                     return code
-                if SEASON in command:
-                    known["before_late_game"] = _head_position(database)
+                if SEASON_FILE in command:
+                    placeholders["before_late_game"] = _head_position(database)
                 render.echo()
     finally:
         os.chdir(previous_folder)
-    render.echo(NEXT, nl=False)
+    render.echo(NEXT_STEPS, nl=False)
     return 0
+
+
+def _print_comment(text: str) -> None:
+    """Print a text as lines of a shell comment."""
+    render.echo(textwrap.fill(text, 80, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False))
 
 
 def _write_pages(folder: Path) -> int:
     """Write the pages beside the ledger, and print which file to open."""
     from ratings_ledger.cli.main import invoke
 
-    render.echo("\n# What the members look at: every number with its reason, as pages.")
+    render.echo()
+    _print_comment("Pages for members: every number with its explanation.")
     render.echo(f"$ ratings site {folder / 'site'}")
     if find_spec("jinja2") is None:
         render.note(MISSING)

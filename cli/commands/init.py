@@ -31,16 +31,16 @@ LISTED_MAX = 6
 
 
 def _read_system(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Return the name of a system that rates any game, on ladders like those of Elo."""
+    """Validate `--system`: a rating system that works for any game, on ladders like those of Elo."""
     if value is None or value in systems():
         return value
     known = shipped_rulesets()
     if value in known:
         games = " --game GAME" if known[value].takes_game else ""
-        where = f"publish its own ladders: ratings rules publish --shipped {value}{games}"
-        raise click.BadParameter(f"{value} is not for --system; {where}")
+        remedy = f"to publish its own ladders: ratings rules publish --shipped {value}{games}"
+        raise click.BadParameter(f"--system does not accept {value}, which has ladders of its own; {remedy}")
     raise click.BadParameter(
-        f"no system is called {quote(value)}; there are {joined(systems())}{did_you_mean(value, systems())}"
+        f"unknown rating system {quote(value)}; choose from {joined(systems())}{did_you_mean(value, systems())}"
     )
 
 
@@ -51,26 +51,26 @@ def _read_system(context: click.Context, parameter: click.Parameter, value: str 
     metavar="GAME",
     multiple=True,
     callback=read_elo_games,
-    help="Publish Elo for this game, such as chess, and nothing else; repeatable.",
+    help="Publish only Elo for GAME, such as chess; repeatable.",
 )
 @click.option(
     "--system",
     metavar="NAME",
     callback=_read_system,
-    help=f"With --for: another system than {ELO}, such as glicko; ratings rules list --shipped has them.",
+    help=f"Rating system to use with --for instead of {ELO}; list them with `ratings rules list --shipped`.",
 )
 @click.option(
     "--zone",
     metavar="NAME",
     callback=read_zone_name,
-    help="The home zone, such as Europe/Berlin: times are shown and read there.  [default: at a "
-    "terminal, the machine's]",
+    help="Home time zone for reading and showing times, such as Europe/Berlin.  [default at a terminal: this "
+    "machine's]",
 )
 @click.option("--no-rules", is_flag=True, help="Publish no shipped rulesets, for example before a restore.")
 @by_option
 @click.pass_obj
 def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, no_rules: bool, by: str) -> None:
-    """Create or upgrade the ledger. The shipped rulesets that it lacks are published.
+    """Create or upgrade the ledger, and publish any shipped rulesets it lacks.
 
     With --for chess, it gets textbook Elo for that game alone: the ladders elo-chess, elo-chess/2, elo-chess/3-4 and
     so on by number of players. With --system glicko the ladders are glicko-chess and so on.
@@ -87,11 +87,11 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
     except Refused as problem:
         raise click.BadParameter(problem.message, param_hint="--for") from None
     ledger = upgrade(db)
-    zone = zone or _find_zone_for_new(ledger)
+    zone = zone or _choose_initial_zone(ledger)
     if zone is not None:
         set_home_zone(open_ledger(db), zone, ImportPolicy(by))
-    texts = () if no_rules else shipped_texts(ledger, system or EVERY, games)
-    published = publish_missing(open_ledger(db), by, texts, only_new_ids=True) if texts else []
+    ruleset_texts = () if no_rules else shipped_texts(ledger, system or EVERY, games)
+    published = publish_missing(open_ledger(db), by, ruleset_texts, only_new_ids=True) if ruleset_texts else []
     with ledger.reading() as connection:
         latest = head(connection)
     render.echo(f"The ledger {ledger.location} is ready, {render.count(latest.position, 'event')}.")
@@ -107,16 +107,16 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
         )
 
 
-def _find_zone_for_new(ledger: Ledger) -> str | None:
-    """Return the machine's zone for a new ledger that is created at a terminal, and note which zone it gets."""
+def _choose_initial_zone(ledger: Ledger) -> str | None:
+    """Return the home zone of a new ledger, and note it: this machine's at a terminal, otherwise None."""
     with ledger.reading() as connection:
         if head(connection).position:
             return None
     zone = find_machine_zone() if can_ask() else None
     if zone is None:
-        render.note("note: no home zone is set: dates are days, times are in UTC; set it with: ratings zone NAME")
+        render.note("note: no home zone is set, so times are in UTC; set one with: ratings zone NAME")
     else:
-        render.note(f"note: the home zone is {zone}, as on this machine; another: ratings zone NAME")
+        render.note(f"note: the home zone is {zone}, as on this machine; to change it: ratings zone NAME")
     return zone
 
 

@@ -15,7 +15,7 @@ from ratings_ledger.cli.arguments.options import by_option, read_duration, resul
 from ratings_ledger.cli.arguments.views import note_left_out
 from ratings_ledger.cli.arguments.writing import WriteContext
 from ratings_ledger.cli.commands.backup import keep_option, note_problems
-from ratings_ledger.cli.commands.publish import list_problems
+from ratings_ledger.cli.commands.publish import describe_failures
 from ratings_ledger.cli.commands.publish import publish_due as publish_due_lists
 from ratings_ledger.cli.commands.rebuild import note_failures
 from ratings_ledger.cli.interrupts import end_soon_after_interrupt
@@ -207,7 +207,7 @@ def _refuse_unusable(folder: Path) -> None:
 
 def _publish(how: WriteContext) -> Outcome:
     done = publish_due_lists(how)
-    problems, published = list_problems(done), sum(not row.is_refused for row in done.rows)
+    problems, published = describe_failures(done), sum(not row.is_refused for row in done.rows)
     for problem in problems:
         render.note(f"ratings: publish: {render.plain(problem)}")
     told = render.count(published, "list")

@@ -1,4 +1,4 @@
-"""`publish`: standings as people get to see them, fixed by events that hold every row."""
+"""Implement `publish`: record standings permanently, in events that hold every row."""
 
 from functools import partial
 from typing import Any
@@ -38,13 +38,13 @@ SCHEDULED = "list.scheduled"
     "--due",
     "all_due",
     is_flag=True,
-    help="Publish all lists that are over and were never published: of months, years and schedules.",
+    help="Publish every due list: completed months and years, and scheduled ladders.",
 )
 @click.option(
     "--every", type=OneOf(["month"]), help="Schedule LADDER: --due then publishes it as it stood at each month's end."
 )
 @write_command
-def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> int:
+def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> int:
     """Publish LADDER as it stands; the list never changes afterwards.
 
     A list of a month or year is published when that is over; any other ladder as it stands now, or as it stood at the
@@ -54,74 +54,76 @@ def publish(how: WriteContext, ladder: str | None, as_of: str | None, all_due: b
         ratings publish elo-chess --every month
         ratings publish --due
 
-    With --every month nothing is published yet, but a schedule is recorded, which `ratings undo` takes back. With
-    --due, all lists that are over, have somebody on them and were never published are published, oldest first: lists
-    of months and years, and scheduled ladders for each month since their first game. A published list stays as it is,
-    even if it would come out differently today. Exit 1 if one of them failed or was refused; the others are published
-    anyway.
+    --every month only records a schedule; revert it with `ratings undo`. --due publishes every list that is complete,
+    has at least one player and was never published, oldest first: lists of months and years, and scheduled ladders for
+    each month since their first game. A published list never changes, even if its standings would be different today.
+    Exit 1 if a list failed or was refused; the others are published anyway.
     """
-    _refuse_odd_options(ladder, as_of, all_due, every)
+    _refuse_option_conflicts(ladder, as_of, all_due, every)
     if ladder is None:
-        return emit(publish_due(how), how.form, print_due_published)
-    now, view = clock.now(), open_view(how.ledger, as_of, None, None, cached=False)
+        return emit(publish_due(context), context.form, print_due_published)
+    now, view = clock.now(), open_view(context.ledger, as_of, None, None, cached=False)
     if every is not None:
         with view.query(ladder) as query:
             data = {"ladder": query.ladder, "every": every}
-        plan = how.propose([{"type": SCHEDULED, "occurred_at": format_instant(now), "data": data}])
-        code = how.enter(SCHEDULED, plan)
-        if code == 0 and not how.dry_run:
-            render.note("note: each month is published by: ratings publish --due, such as every night from cron")
+        plan = context.propose([{"type": SCHEDULED, "occurred_at": format_instant(now), "data": data}])
+        code = context.enter(SCHEDULED, plan)
+        if code == 0 and not context.dry_run:
+            render.note(
+                "note: run `ratings publish --due` regularly, for example nightly from cron, to publish each month"
+            )
         return code
     with view.query(ladder) as query:
         ladders, times, ladder = query.ladders, query.times, query.ladder
         if as_of is None and find_period(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values) is None:
-            # what is played later does not change what is published now
+            # ignore games after now, so that the list can be computed again
             ladders = ladders.at(now)
-        found, at = ladders.standings(ladder), ladders.coordinates
+        ranking = ladders.standings(ladder)
         try:
-            events = build_list_events(ladders, found, now, times, is_explicit=as_of is not None)
-            told = _published(how, ladders, found, events, now, times)
+            events = build_list_events(ladders, ranking, now, times, is_explicit=as_of is not None)
+            outcome = _publish_list(context, ladders, ranking, events, now, times)
         except Refused as problem:
-            told = _refused(how, ladder, at, problem, times)
-    return emit(told, how.form, print_list_published)
+            outcome = _build_refusal_outcome(context, ladder, ladders.coordinates, problem, times)
+    return emit(outcome, context.form, print_list_published)
 
 
-def _refuse_odd_options(ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> None:
-    """Raise `UsageError` for options that do not go together; the message names only those that were given."""
+def _refuse_option_conflicts(ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> None:
+    """Raise `UsageError` for options that cannot be combined; the message names only those that were given."""
     if all_due and ladder is not None:
-        raise click.UsageError(f"--due publishes all lists that are over; leave out --due to publish {ladder} alone")
+        raise click.UsageError(f"--due publishes all due lists; leave out --due to publish {ladder} alone")
     if all_due and as_of is not None:
         raise click.UsageError("--due publishes each list as it stood at its own end; --as-of goes with a LADDER")
     if every is not None and (all_due or ladder is None):
-        raise click.UsageError("--every schedules a LADDER; name one" + ", and leave out --due" * all_due)
+        without_due = ", and leave out --due" if all_due else ""
+        raise click.UsageError(f"--every schedules a LADDER; name one{without_due}")
     if every is not None and as_of is not None:
         raise click.UsageError("--every publishes at each month's end; leave out --as-of")
     if ladder is None and not all_due:
-        raise click.UsageError("name a LADDER, or publish all lists that are over with --due")
+        raise click.UsageError("name a LADDER, or publish all due lists with --due")
 
 
-def publish_due(how: WriteContext) -> DueListsOutcome:
-    """Publish all lists that are over and were never published, oldest first, and return what became of each.
+def publish_due(context: WriteContext) -> DueListsOutcome:
+    """Publish all due lists, oldest first, and return the outcome of each.
 
-    Another process may publish some of them at the same time. A run records the outcome, except of a dry run.
+    Another process may publish some of them at the same time. The outcome is recorded as a run, except for dry runs.
     """
-    if how.dry_run:
-        return _publish_due(how)
-    with record_run(how.ledger, "publish", clock.now) as run:
-        done = _publish_due(how)
-        if problems := list_problems(done):
-            run.fail(f"{len(problems):,} failed; {problems[0]}")
-    return done
+    if context.dry_run:
+        return _publish_due(context)
+    with record_run(context.ledger, "publish", clock.now) as run:
+        outcome = _publish_due(context)
+        if failures := describe_failures(outcome):
+            run.fail(f"{len(failures):,} failed; {failures[0]}")
+    return outcome
 
 
-def list_problems(done: DueListsOutcome) -> list[str]:
+def describe_failures(outcome: DueListsOutcome) -> list[str]:
     """Return a sentence for each list that could not be published."""
-    refused = (row.imported.rejected[-1] for row in done.rows if row.is_refused)
-    return [*map(str, done.failed), *map(format_rejection, refused)]
+    rejections = (row.imported.rejected[-1] for row in outcome.rows if row.is_refused)
+    return [*map(str, outcome.failed), *map(format_rejection, rejections)]
 
 
-def _publish_due(how: WriteContext) -> DueListsOutcome:
-    now, view = clock.now(), open_view(how.ledger, None, None, None, cached=False)
+def _publish_due(context: WriteContext) -> DueListsOutcome:
+    now, view = clock.now(), open_view(context.ledger, None, None, None, cached=False)
     rows = []
     with view.survey() as survey:
         scheduled = scheduled_ladders(survey.connection, survey.facts.position)
@@ -129,77 +131,84 @@ def _publish_due(how: WriteContext) -> DueListsOutcome:
         lists = [(ladders, stream.ladder, None) for ladders, stream in list_due(survey, now)]
         for ladders, ladder, end in [*lists, *((ladders, ladder, end) for end, ladders, ladder in months)]:
             with survey.collect_failure():
-                found = ladders.standings(ladder)
-                if not found.rows:
+                ranking = ladders.standings(ladder)
+                if not ranking.rows:
                     continue
                 try:
-                    events = build_list_events(ladders, found, now, survey.times, is_explicit=end is not None)
+                    events = build_list_events(ladders, ranking, now, survey.times, is_explicit=end is not None)
                 except Refused as problem:
-                    rows.append(_refused(how, ladder, ladders.coordinates, problem, survey.times))
+                    rows.append(_build_refusal_outcome(context, ladder, ladders.coordinates, problem, survey.times))
                     continue
-                rows.append(_published(how, ladders, found, events, now, survey.times, end))
-        has_timed = bool(list_timed_rulesets(survey) or scheduled)
-    rows = [row for row in rows if {one.code for one in row.imported.rejected} != {"list-exists"}]
-    failed = tuple(survey.failures)
+                rows.append(_publish_list(context, ladders, ranking, events, now, survey.times, end))
+        is_any_scheduled = bool(list_timed_rulesets(survey) or scheduled)
+    # a list that exists was published by another process meanwhile
+    rows = [row for row in rows if {rejection.code for rejection in row.imported.rejected} != {"list-exists"}]
     return DueListsOutcome(
-        survey.coordinates, how.dry_run, tuple(rows), failed=failed, has_timed=has_timed, times=survey.times
+        survey.coordinates,
+        context.dry_run,
+        tuple(rows),
+        failed=tuple(survey.failures),
+        has_timed=is_any_scheduled,
+        times=survey.times,
     )
 
 
-def _published(
-    how: WriteContext,
+def _publish_list(
+    context: WriteContext,
     ladders: Ladders,
-    found: Ranking,
+    ranking: Ranking,
     events: list[tuple[str, dict[str, Any]]],
     now: int,
     times: Times,
     end: int | None = None,
 ) -> ListOutcome:
-    """Append the events that publish a list, in one transaction, and say what became of them.
+    """Append the events that publish a list, in one transaction, and return the outcome.
 
     Args:
-        end: the end of the month that is published, if nobody else has published it in the meantime.
+        end: the end of the month. If given, the append fails when the month is already published.
     """
     occurred_at = format_instant(now)
-    still = {} if end is None else {"precondition": partial(refuse_published, ladder=found.ladder, end=end)}
+    hooks = {} if end is None else {"precondition": partial(refuse_published, ladder=ranking.ladder, end=end)}
     drafts = [{"type": name, "occurred_at": occurred_at, "data": data} for name, data in events]
-    done = how.finish(how.propose(drafts, **still))
-    version = next(version for version in ladders.versions(found.ladder) if version.ruleset.name == found.ruleset)
-    least = getattr(version.params, "min_games", 0)
+    result = context.finish(context.propose(drafts, **hooks))
+    version = next(version for version in ladders.versions(ranking.ladder) if version.ruleset.name == ranking.ruleset)
+    min_games = getattr(version.params, "min_games", 0)
     return ListOutcome(
-        found.ladder,
-        found.ruleset,
-        ladders.coordinates,
-        found.games,
-        found.digest,
-        len(found.rows),
-        head_of(done) if done.appended else None,
-        done.appended,
-        done.existing,
-        how.dry_run,
-        build_refusals(done.rejected),
-        imported=done,
-        ranked=sum(row.rank is not None for row in found.rows),
-        min_games=least if any(row.rank is None and row.games < least for row in found.rows) else 0,
+        ladder=ranking.ladder,
+        ruleset=ranking.ruleset,
+        at=ladders.coordinates,
+        games=ranking.games,
+        digest=ranking.digest,
+        row_count=len(ranking.rows),
+        position=head_of(result) if result.appended else None,
+        appended=result.appended,
+        existing=result.existing,
+        dry_run=context.dry_run,
+        rejected=build_refusals(result.rejected),
+        imported=result,
+        ranked=sum(row.rank is not None for row in ranking.rows),
+        min_games=min_games if any(row.rank is None and row.games < min_games for row in ranking.rows) else 0,
         times=times,
     )
 
 
-def _refused(how: WriteContext, ladder: str, at: Coordinates, problem: Refused, times: Times) -> ListOutcome:
-    """Return that a list is not published, and why."""
-    refused = IntakeResult.refused(problem)
+def _build_refusal_outcome(
+    context: WriteContext, ladder: str, at: Coordinates, problem: Refused, times: Times
+) -> ListOutcome:
+    """Return the outcome of a list that was refused."""
+    result = IntakeResult.refused(problem)
     return ListOutcome(
-        ladder,
-        ABSENT,
-        at,
-        ABSENT,
-        ABSENT,
-        ABSENT,
-        ABSENT,
-        0,
-        0,
-        how.dry_run,
-        build_refusals(refused.rejected),
-        imported=refused,
+        ladder=ladder,
+        ruleset=ABSENT,
+        at=at,
+        games=ABSENT,
+        digest=ABSENT,
+        row_count=ABSENT,
+        position=ABSENT,
+        appended=0,
+        existing=0,
+        dry_run=context.dry_run,
+        rejected=build_refusals(result.rejected),
+        imported=result,
         times=times,
     )

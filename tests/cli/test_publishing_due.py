@@ -147,8 +147,8 @@ def test_lists_without_anybody_ranked_are_published_and_say_so(tmp_path: Path, r
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ((), "name a LADDER, or publish all lists that are over with --due"),
-        ((MARCH, "--due"), f"--due publishes all lists that are over; leave out --due to publish {MARCH} alone"),
+        ((), "name a LADDER, or publish all due lists with --due"),
+        ((MARCH, "--due"), f"--due publishes all due lists; leave out --due to publish {MARCH} alone"),
         (
             ("--due", "--as-of", "2010"),
             "--due publishes each list as it stood at its own end; --as-of goes with a LADDER",

@@ -106,7 +106,7 @@ def test_shipped_file_is_shown_and_valid(name: str, ratings: Ratings) -> None:
 
 WRONG = {
     "a system without a game": (["init", "--system", "elo"], "--system needs --for GAME, the game that it rates"),
-    "no such system": (["init", "--for", "go", "--system", "eol"], "no system is called 'eol'; there are elo"),
+    "no such system": (["init", "--for", "go", "--system", "eol"], "unknown rating system 'eol'; choose from elo"),
     "a near system": (["init", "--for", "go", "--system", "eol"], "did you mean elo?"),
     "other ladders": (["init", "--for", "go", "--system", "diplomacy"],
                       "publish its own ladders: ratings rules publish --shipped diplomacy"),
