@@ -296,7 +296,7 @@ LACKING = {
     ),
     "no number": (game(*SCORED, name="squash"), "number-missing", "anna has no numbers.length, which needs@1 requires"),
     "a number of one alone": (
-        game(SCORED[0] | {"numbers": {"length": 5}}, SCORED[1], name="squash"), "number-missing", "ben has no numbers.length",
+        game(SCORED[0] | {"numbers": {"length": 5}}, SCORED[1], name="squash"), "number-missing", "ben has no numbers",
     ),
     "a number above its range": (
         game(*SCORED, name="squash", numbers={"length": 10}), "number-out-of-range", "is 10; needs@1 accepts 1 to 9",
