@@ -121,8 +121,8 @@ SHEETS = {
     "half a point for one player alone": csv(
         "Date,White,Black,Result\n2024-11-22,anna,ben,½-0\n2024-11-23,anna,ben,1 - 0.5\n2024-11-24,anna,ben,1.5-0.5\n",
         refused=[
-            ("2 bad-value", "D2 (Result): '½-0' gives one player half a point alone; write ½-½, 1-0 or 0-1"),
-            ("3 bad-value", "D3 (Result): '1 - 0.5' gives one player half a point alone"),
+            ("2 bad-value", "D2 (Result): '½-0' gives only one player half a point; write ½-½, 1-0 or 0-1"),
+            ("3 bad-value", "D3 (Result): '1 - 0.5' gives only one player half a point"),
         ],
     ),
     "games won and drawn in a match": csv(
@@ -146,7 +146,7 @@ SHEETS = {
     ),
     "a result that is none": sheet(
         ["Date", "White", "Black", "Result"], [D22, "anna", "ben", "tbd"],
-        refused=[("2 bad-value", "Results!D2 (Result): 'tbd' is no result such as 1-0, 3:2, draw or 11:7")],
+        refused=[("2 bad-value", "Results!D2 (Result): 'tbd' is not a result; examples: 1-0, 3:2, draw, 11:7")],
     ),
     "ties in a cell": sheet([*HEAD, "3rd"], [D22, "anna", "ben=cleo"], games=[ONE[0] + " cleo 2"]),
     "ties with a slash, as said": sheet(

@@ -69,7 +69,7 @@ SHEETS = {
     ),
     "sets that contradict their result": RefusedSheet(
         [PAIR, [D22, "anna", "ben", "3:0 (11:7, 9:11, 11:3)"]], "results-disagree",
-        "contradicts itself: its sets were won 2:1", cell=(1, 3, "2:1 (11:7, 9:11, 11:3)"),
+        "contradicts itself: its sets give 2:1", cell=(1, 3, "2:1 (11:7, 9:11, 11:3)"),
     ),
     "sets that contradict the winner": RefusedSheet(
         [["Date", "Winner", "Loser", "S1", "S2"], [D22, "anna", "ben", "11:7", "9:11"]], "results-disagree",
@@ -81,7 +81,7 @@ SHEETS = {
         "may be 3 sets, or the result 2:0 with 2 sets; write 2:0 (11:7 11:9)", cell=(1, 3, "2:0 (11:7 11:9)"),
     ),
     "half a point alone": RefusedSheet(
-        [PAIR, [D22, "anna", "ben", "½-0"]], "bad-value", "gives one player half a point alone", cell=(1, 3, "½-½"),
+        [PAIR, [D22, "anna", "ben", "½-0"]], "bad-value", "gives only one player half a point", cell=(1, 3, "½-½"),
     ),
     "a result without an opponent": RefusedSheet(
         [["Date", "Player", "Result", "Gegen wen"], [D22, "anna", "W", "ben"]], "missing-column",

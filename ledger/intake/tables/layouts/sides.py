@@ -20,8 +20,8 @@ from ratings_ledger.ledger.intake.tables.layouts.layout import CellRows, TableVi
 from ratings_ledger.ledger.intake.tables.layouts.result_cells import (
     DATE_ADVICE,
     CellResult,
-    Pair,
-    are_all_wins,
+    Score,
+    are_winner_only,
     format_set,
     is_draw,
     parse_result,
@@ -60,7 +60,7 @@ class Verdict(NamedTuple):
 
     column: str
     winner: int | None
-    scores: Pair | None = None
+    scores: Score | None = None
     sets: tuple[tuple[int, int, str], ...] = ()
     forfeit: str | None = None
 
@@ -279,7 +279,7 @@ class SidesReader(NamedTuple):
             self._parse(line, name, read_decimal, cells[name])
         return tuple(cells[name] for name in columns)
 
-    def _compare_scores(self, cells: Cells, pair: Pair, is_score: bool = True) -> int:
+    def _compare_scores(self, cells: Cells, pair: Score, is_score: bool = True) -> int:
         """Return 1 if the first of two numbers is better, -1 if the second is, and 0 if they are equal."""
         order = cells.get("score_order", self.options.fixed.get("score_order"))
         sign = _compare_numbers(*pair)
@@ -305,7 +305,7 @@ def _compare_numbers(first: str, second: str) -> int:
 
 def create_reader(sides: tuple[str, ...], view: TableView, options: TableOptions) -> SidesReader:
     """Create the reader of a table, given the columns of its sides."""
-    of_places = frozenset(name for name in RESULTS if are_all_wins(view.texts(name)))
+    of_places = frozenset(name for name in RESULTS if are_winner_only(view.texts(name)))
     results, sets = (tuple(name for name in names if name in view.meanings) for names in (RESULTS, SET_COLUMNS))
     dates = {name: count for name in (*results, *sets) if (count := view.count_cells(name, may_be_date))}
     return SidesReader(view, options, sides, of_places, results, sets, dates)
