@@ -122,7 +122,7 @@ def _check_schema(connection: Connection) -> Generator[Finding, None, tuple[int,
     Returns how many objects are as they should be, and whether all tables and columns are present.
     """
     object_count, has_all_tables = 0, True
-    for message in catalogue.object_differences(connection):
+    for message in catalogue.find_object_differences(connection):
         object_count += message is None
         if message is not None:
             has_all_tables &= not (message.startswith(("the table ", "the column ")) and " is missing" in message)

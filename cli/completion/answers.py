@@ -17,7 +17,7 @@ import os
 import sys
 from typing import NamedTuple
 
-from ratings_ledger.cli.completion.bash import Line, parse_line, quote_word
+from ratings_ledger.cli.completion.bash import CommandLine, parse_line, quote_word
 from ratings_ledger.cli.completion.names import default_ledger, match_prefix, read_names
 
 TYPE_CHECKING = False
@@ -70,7 +70,7 @@ def load_script(shell: str) -> str:
 
 
 def _answer_lines(shell: str, arguments: Sequence[str]) -> list[str]:
-    line = parse_line(arguments[0], arguments[1]) if shell == "bash" else Line([*arguments[:-1]], arguments[-1])
+    line = parse_line(arguments[0], arguments[1]) if shell == "bash" else CommandLine([*arguments[:-1]], arguments[-1])
     # fish says what is typed as it stands there, with its quotes
     current = parse_line(f"ratings {line.current}", "").current if shell == "fish" else line.current
     kinds, before, words = complete(line.words, current)
@@ -79,7 +79,7 @@ def _answer_lines(shell: str, arguments: Sequence[str]) -> list[str]:
     meaning = dict(words)
     matches = match_prefix(meaning, current[len(before) :])
     if shell == "bash":
-        return [f"={quote_word((before + word)[len(line.settled) :], line.quote)}" for word in matches]
+        return [f"={quote_word((before + word)[len(line.fixed_prefix) :], line.quote)}" for word in matches]
     return [f"={before}{word}\t{meaning[word]}" if meaning[word] else f"={before}{word}" for word in matches]
 
 

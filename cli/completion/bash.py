@@ -1,7 +1,6 @@
-r"""Read a line as bash does, and quote a word in it.
+"""Parse a command line by bash's rules, and quote completions.
 
-    standings "elo ch       the words: standings; current: elo ch, within "
-    Mar\
+ratings standings "elo ch       the words before the cursor: standings; the word being typed: elo ch, open quote: "
 """
 
 from __future__ import annotations
@@ -9,53 +8,56 @@ from __future__ import annotations
 from typing import NamedTuple
 
 SAFE = frozenset("_-./@%+:,=")
-KEPT = "$@"  # a word may end before these characters, but they belong to the next one
+BREAKS_BEFORE = "$@"  # word breaks that begin the next word
 
 
-class Line(NamedTuple):
-    """The words before the cursor, and the current one as far as it is typed: `settled` is the part that bash leaves as
-    it is when it completes, and `quote` the open quotation mark, if any.
+class CommandLine(NamedTuple):
+    """A command line up to the cursor: the words before it, and the word being typed.
+
+    `fixed_prefix` is the part of that word that bash will not replace, and `quote` the open quotation mark, if any.
     """
 
     words: list[str]
     current: str
-    settled: str = ""
+    fixed_prefix: str = ""
     quote: str = ""
 
 
-def parse_line(text: str, breaks: str) -> Line:
-    r"""Parse a line up to the cursor; `breaks` are the characters behind which bash completes on their own.
+def parse_line(text: str, breaks: str) -> CommandLine:
+    r"""Parse a line up to the cursor.
+
+    `breaks` are bash's word-break characters (COMP_WORDBREAKS): it completes the text after one separately.
 
     >>> parse_line('ratings record ben "María Jo', "\"'=:")
-    Line(words=['record', 'ben'], current='María Jo', settled='', quote='"')
-    >>> parse_line(r"ratings record María\ José=be", "\"'=:").settled
+    CommandLine(words=['record', 'ben'], current='María Jo', fixed_prefix='', quote='"')
+    >>> parse_line(r"ratings record María\ José=be", "\"'=:").fixed_prefix
     'María José='
     """
     words: list[str] = []
-    word, settled, quote, is_escaped, is_word = "", "", "", False, False
-    for letter in text:
+    word, fixed_prefix, quote, is_escaped, is_word = "", "", "", False, False
+    for character in text:
         if is_escaped:
-            word += letter if quote != '"' or letter in '"\\$`' else f"\\{letter}"
+            word += character if quote != '"' or character in '"\\$`' else f"\\{character}"
             is_escaped = False
-        elif letter == "\\" and quote != "'":
+        elif character == "\\" and quote != "'":
             is_escaped = is_word = True
-        elif letter == quote:
-            quote, settled = "", word
+        elif character == quote:
+            quote, fixed_prefix = "", word
         elif quote:
-            word += letter
-        elif letter in "\"'":
-            quote, settled, is_word = letter, word, True
-        elif letter in " \t\n;&|(":
+            word += character
+        elif character in "\"'":
+            quote, fixed_prefix, is_word = character, word, True
+        elif character in " \t\n;&|(":
             if is_word:
                 words.append(word)
-            if letter in "\n;&|(":
+            if character in "\n;&|(":
                 words.clear()  # another command begins
-            word, settled, is_word = "", "", False
+            word, fixed_prefix, is_word = "", "", False
         else:
-            word, is_word = word + letter, True
-            if letter in breaks:
-                settled = word[:-1] if letter in KEPT else word
-    return Line(words[1:], word, settled, quote)
+            word, is_word = word + character, True
+            if character in breaks:
+                fixed_prefix = word[:-1] if character in BREAKS_BEFORE else word
+    return CommandLine(words[1:], word, fixed_prefix, quote)
 
 
 def quote_word(text: str, quote: str) -> str:
@@ -67,12 +69,15 @@ def quote_word(text: str, quote: str) -> str:
     if quote:
         if quote == "'":
             escaped = text.replace("'", "'\\''")
-        else:  # an exclamation mark would bring back an earlier line
-            escaped = "".join(f"\\{letter}" if letter in '"\\$`' else letter for letter in text)
+        else:  # an exclamation mark would trigger history expansion
+            escaped = "".join(f"\\{character}" if character in '"\\$`' else character for character in text)
             escaped = escaped.replace("!", "\"'!'\"")
-        return escaped + quote * escaped.endswith(quote)  # bash adds the last one only where none stands already
+        # bash adds the closing quote only if the text does not end with one
+        return escaped + quote * escaped.endswith(quote)
     start = "\\" if text.startswith("~") else ""
     return start + "".join(
-        letter if letter.isalnum() or letter > "\x7f" or letter in SAFE or (start and letter == "~") else f"\\{letter}"
-        for letter in text
+        character
+        if character.isalnum() or character > "\x7f" or character in SAFE or (start and character == "~")
+        else f"\\{character}"
+        for character in text
     )

@@ -1,7 +1,6 @@
-"""The database's catalogue, compared with the objects that this program makes.
+"""Compare the database catalogue with the objects that the migrations create.
 
-An object is foreign if it could run code, refuse rows or hide rows on our tables, and
-differs from this program's definition.
+An object is *unexpected* if it differs from our definition and could run code on, reject or hide rows of our tables.
 Every write transaction compares the catalogue with `catalogue.json`, which scripts/make_catalogue.py generates from the
 migrations. Each store reads its own part. An operator's own tables, views and indexes of plain columns are allowed.
 """
@@ -18,19 +17,22 @@ from ratings_ledger.ledger.errors import NotALedger, OldSchema, StoreDamaged
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.schema import SCHEMA_REVISION, VIEWS_BY_DIALECT, metadata
 
-# by kind, table and name: the definition
+# definitions by (kind, table, name)
 Objects = dict[tuple[str, str, str], str]
 
 
 @cache
 def generated_objects(backend: str) -> Objects:
-    """Return the objects that the migrations make in a store of this kind."""
+    """Return the objects that the migrations create in a store of this kind."""
     generated = json.loads((Path(__file__).parent / "catalogue.json").read_text())[backend]
     return {(kind, table, name): definition for kind, table, name, definition in generated}
 
 
-def refuse_difference(cursor: Any, differences: Iterable[str | None]) -> None:
-    """Raise `StoreDamaged` for the first difference, if there is one; `NotALedger` if the ledger was upgraded."""
+def raise_on_difference(cursor: Any, differences: Iterable[str | None]) -> None:
+    """Raise `StoreDamaged` for the first difference, or `NotALedger` if the schema is not the one this program needs.
+
+    `differences` has a message for each object that differs, and None for each that matches.
+    """
     difference = next(filter(None, differences), None)
     if difference is None:
         return
@@ -43,9 +45,9 @@ def refuse_difference(cursor: Any, differences: Iterable[str | None]) -> None:
     raise StoreDamaged(f"nothing was written: {difference}; run: ratings verify")
 
 
-def object_differences(connection: Connection) -> Iterator[str | None]:
-    """Yield None for every object that is as it should be, and a message for every other one."""
-    return dialect_of(connection).object_differences(connection, _views(connection))
+def find_object_differences(connection: Connection) -> Iterator[str | None]:
+    """Yield a message for each object that differs, and None for each that matches."""
+    return dialect_of(connection).find_object_differences(connection, _views(connection))
 
 
 def missing_views(connection: Connection) -> dict[str, str]:
@@ -55,7 +57,7 @@ def missing_views(connection: Connection) -> dict[str, str]:
 
 
 def _views(connection: Connection) -> dict[str, str]:
-    """Return the views that this program creates in such a database, with their statements."""
+    """Return the views that this program creates in a database of this kind, with their statements."""
     views = {name: sql for (kind, _, name), sql in generated_objects("sqlite").items() if kind == "view"}
     dialect = dialect_of(connection)
     # each store has its own SQL for these

@@ -201,7 +201,7 @@ class Dialect(Protocol):
     def missing_guards(self, connection: Connection) -> list[str]:
         """Return those of `GUARDS` that are missing or altered, sorted."""
 
-    def object_differences(self, connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
+    def find_object_differences(self, connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
         """Yield None for each object with the expected definition, and a message for each altered or foreign one.
 
         Guards are left out. `views` are the statements that create this program's views, by name.

@@ -32,8 +32,8 @@ from ratings_ledger.ledger.store.guards import (
     POSTGRES_VIEW,
 )
 from ratings_ledger.ledger.store.locations import redact_password
+from ratings_ledger.ledger.store.postgres_catalogue import find_object_differences as find_object_differences
 from ratings_ledger.ledger.store.postgres_catalogue import missing_guards as missing_guards
-from ratings_ledger.ledger.store.postgres_catalogue import object_differences as object_differences
 from ratings_ledger.ledger.store.postgres_catalogue import prepare_append, refuse_foreign_objects
 from ratings_ledger.ledger.store.postgres_roles import describe_missing_rights as describe_missing_rights
 from ratings_ledger.ledger.store.postgres_roles import find_rights_problems as find_rights_problems

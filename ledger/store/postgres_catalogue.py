@@ -29,7 +29,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import Column, DefaultClause, Index
 
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.store.catalogue import Objects, generated_objects, refuse_difference
+from ratings_ledger.ledger.store.catalogue import Objects, generated_objects, raise_on_difference
 from ratings_ledger.ledger.store.guards import (
     POSTGRES_APPEND,
     POSTGRES_APPEND_LOCK,
@@ -122,7 +122,7 @@ def _find_foreign_differences(cursor: Any) -> Differences:
 
 def refuse_foreign_objects(cursor: Any) -> None:
     """Raise `StoreDamaged` if foreign objects could run code, refuse rows or hide rows on this program's tables."""
-    refuse_difference(cursor, _find_foreign_differences(cursor))
+    raise_on_difference(cursor, _find_foreign_differences(cursor))
 
 
 # changes with every object that runs on an append; `xmin` names the transaction that wrote a row of the catalogue
@@ -175,7 +175,7 @@ class _Location(NamedTuple):
     owner: int
 
 
-def object_differences(connection: Connection, views: dict[str, str]) -> Differences:
+def find_object_differences(connection: Connection, views: dict[str, str]) -> Differences:
     """Yield None for each object with the expected definition, else a message; guards are left out."""
     with plain_path(connection) as path:
         location = _find_ledger(connection, path, views)

@@ -37,7 +37,7 @@ from ratings_ledger.ledger.errors import (
 from ratings_ledger.ledger.events.records import ZERO, EventRow, chain_hash, is_head, leaf_hash
 from ratings_ledger.ledger.processes.identity import is_process_running
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.store.catalogue import Objects, generated_objects, refuse_difference
+from ratings_ledger.ledger.store.catalogue import Objects, generated_objects, raise_on_difference
 from ratings_ledger.ledger.store.dialect import (
     BUSY_SECONDS,
     Connections,
@@ -472,8 +472,8 @@ def refuse_foreign_objects(cursor: Any) -> None:
     """
     rows = cursor.execute(_OBJECTS_QUERY).fetchall()
     if rows != _compared[0]:
-        refuse_difference(cursor, (f"the guard {name} is missing or altered" for name in altered_guards(cursor)))
-        refuse_difference(cursor, _find_differences(cursor, _to_objects(rows), all_objects=False))
+        raise_on_difference(cursor, (f"the guard {name} is missing or altered" for name in altered_guards(cursor)))
+        raise_on_difference(cursor, _find_differences(cursor, _to_objects(rows), all_objects=False))
         _compared[0] = rows
 
 
@@ -483,7 +483,7 @@ def altered_guards(cursor: Any) -> list[str]:
     return sorted(name for name, sql in SQLITE_TRIGGERS.items() if triggers.get(name) != sql)
 
 
-def object_differences(connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
+def find_object_differences(connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
     """Yield None for each object with the expected definition, else a message; guards are left out."""
     cursor: Any = connection.connection.cursor()
     yield from _find_differences(cursor, read_objects(cursor), all_objects=True)

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.events.canonical import format_instant
 from ratings_ledger.ledger.rejections import count
-from ratings_ledger.ledger.store.catalogue import object_differences
+from ratings_ledger.ledger.store.catalogue import find_object_differences
 from ratings_ledger.ledger.store.dialect import dialect_of
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger
@@ -95,7 +95,7 @@ def run_checks(ledger: Ledger) -> Checks:
 def _check_objects(connection: Connection) -> Check:
     """Check that the tables and views are those that this program creates."""
     try:
-        wrong = [difference for difference in object_differences(connection) if difference is not None]
+        wrong = [difference for difference in find_object_differences(connection) if difference is not None]
     except DBAPIError as error:
         failure = dialect_of(connection).failure(error.orig or error, "")
         if failure is None or failure.reason != "no-right":

@@ -140,7 +140,7 @@ def test_all_postgresql_objects_are_compared(made: Ledger) -> None:
     """In a fresh ledger in PostgreSQL, exactly the objects in the catalogue are compared."""
     with made.reading() as connection:
         ledger = shape(connection)
-        compared = list(catalogue.object_differences(connection))
+        compared = list(catalogue.find_object_differences(connection))
 
     assert set(compared) == {None}
     assert len(compared) + len(ledger.triggers) + len(ledger.functions) == len(ledger)

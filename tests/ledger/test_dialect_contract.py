@@ -34,7 +34,7 @@ from ratings_ledger.ledger.events.types import Draft, read_event
 from ratings_ledger.ledger.processes.identity import name_this_process
 from ratings_ledger.ledger.store import postgres
 from ratings_ledger.ledger.store.appending import append
-from ratings_ledger.ledger.store.catalogue import missing_views, object_differences
+from ratings_ledger.ledger.store.catalogue import find_object_differences, missing_views
 from ratings_ledger.ledger.store.dialect import DIALECTS, PREFIX, Dialect, dialect_of, transaction
 from ratings_ledger.ledger.store.log import Head, driver_cursor, head, read_page, read_records
 from ratings_ledger.ledger.store.opening import Ledger, connect, open_ledger
@@ -403,7 +403,7 @@ class DialectContract:
         add(ledger, player("anna"))
         with ledger.reading() as connection:
             assert connection.exec_driver_sql("SELECT event_id FROM events_readable").scalars().all() != []
-            assert [told for told in object_differences(connection) if told] == []
+            assert [told for told in find_object_differences(connection) if told] == []
             assert missing_views(connection) == {}
 
     # looking after it
@@ -433,13 +433,13 @@ class DialectContract:
         """Guards have names, among them those that keep events as they are."""
         assert {"events_refuse_update", "events_refuse_delete", "events_guard_insert"} <= {*ledger.dialect.GUARDS}
 
-    def test_object_differences_name_what_is_not_ours(self, ledger: Ledger) -> None:
+    def test_find_object_differences_names_what_is_not_ours(self, ledger: Ledger) -> None:
         """In a new ledger nothing differs; a missing index and a stranger's trigger are named."""
         with ledger.reading() as connection:
-            told = list(object_differences(connection))
+            told = list(find_object_differences(connection))
             assert (len(told) > 20, {*told}) == (True, {None})
             self.execute(ledger, "DROP INDEX events_by_type", self.intrude)
-            found = sorted(filter(None, object_differences(connection)))
+            found = sorted(filter(None, find_object_differences(connection)))
         assert ["events_by_type" in found[0], "trigger theirs" in found[1], len(found)] == [True, True, 2]
 
     def test_storage_findings_of_a_sound_store_are_none(self, ledger: Ledger) -> None:
@@ -588,7 +588,7 @@ class TestThirdStore(TestSqlite):
         ):  # fmt: skip
             done = ratings(*command, db=db)
             assert (done.exit_code, done.stderr) == (0, ""), (command, done)
-        assert {*third_store.asked} == {"lock_and_read_head", "object_differences"}
+        assert {*third_store.asked} == {"lock_and_read_head", "find_object_differences"}
 
 
 def test_every_registered_store_is_tried() -> None:

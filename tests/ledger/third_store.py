@@ -23,7 +23,7 @@ def lock_and_read_head(connection: Connection, names: Sequence[str]) -> object:
     return sqlite.lock_and_read_head(connection, names)
 
 
-def object_differences(connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
+def find_object_differences(connection: Connection, views: dict[str, str]) -> Iterator[str | None]:
     """As in SQLite."""
-    asked.append("object_differences")
-    return sqlite.object_differences(connection, views)
+    asked.append("find_object_differences")
+    return sqlite.find_object_differences(connection, views)
