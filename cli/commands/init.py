@@ -70,7 +70,7 @@ def _read_system(context: click.Context, parameter: click.Parameter, value: str 
 @by_option
 @click.pass_obj
 def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, no_rules: bool, by: str) -> None:
-    """Create or upgrade the ledger, and publish any shipped rulesets it lacks.
+    """Create or upgrade the ledger. This also publishes the shipped rulesets that it lacks.
 
     With --for chess, it gets textbook Elo for that game alone: the ladders elo-chess, elo-chess/2, elo-chess/3-4 and
     so on by number of players. With --system glicko the ladders are glicko-chess and so on.

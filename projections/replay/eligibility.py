@@ -430,7 +430,7 @@ def select_games(
         arrays.zeros("i" if len(facts.player) < 2**31 else "q", slots),
     ]
     rows = _drop_voided(facts, rows)
-    since, version_since = list_version_starts(versions)
+    since, version_since = version_starts(versions)
     frozen = versions[0].ruleset.freeze != "none"
     starts = find_league_starts(facts, versions) if frozen else {}
     arguments = (
@@ -548,7 +548,7 @@ def _list_account_changes(facts: Facts, versions: Sequence[Version]) -> tuple[Co
     return first, since, code
 
 
-def list_version_starts(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
+def version_starts(versions: Sequence[Version]) -> tuple[list[int], list[int]]:
     """Return instants in order, and the index of the version in force from each instant (NONE before the first)."""
     instants = sorted({version.effective_from for version in versions if version.effective_from is not None})
     chosen = [in_force(versions, instant) for instant in instants]

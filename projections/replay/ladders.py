@@ -24,12 +24,7 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Rule, State, StateValues
 from ratings_ledger.projections.facts.columns import LABELS, NONE, Adjustment, Cell, Column, Facts, Seed
 from ratings_ledger.projections.lists import LISTS, RankingList
-from ratings_ledger.projections.replay.eligibility import (
-    find_league_starts,
-    list_version_starts,
-    order_rows,
-    select_games,
-)
+from ratings_ledger.projections.replay.eligibility import find_league_starts, order_rows, select_games, version_starts
 from ratings_ledger.projections.replay.gaps import Calendar, EntryState, Gaps, read_calendar
 from ratings_ledger.projections.replay.partition import (
     LadderGames,
@@ -523,7 +518,7 @@ def find_changes(versions: Sequence[Version]) -> list[VersionStart]:
     ruleset = versions[0].ruleset
     if not any(version.rule.state for version in versions) or ruleset.freeze != "none":
         return []
-    in_order = [start for start in zip(*list_version_starts(versions), strict=True) if start[1] != NONE]
+    in_order = [start for start in zip(*version_starts(versions), strict=True) if start[1] != NONE]
     return [
         VersionStart(find_period_end(since, ruleset.period, ruleset.time_zone), since, before, version)
         for (_, before), (since, version) in pairwise(in_order)
@@ -729,7 +724,7 @@ def describe_periods(facts: Facts, stream: Stream, as_of: int | None) -> ClosedP
 def _find_versions(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any:
     """Return the version that scores each game: the one in force when its period begins, or the first after that."""
     own = arrays.as_numpy(stream.version)[games]
-    instants, indices = list_version_starts(stream.versions)
+    instants, indices = version_starts(stream.versions)
     at = np.array(indices, dtype=np.int16)[np.searchsorted(np.array(instants), starts, "right") - 1]
     first = np.searchsorted(of_game, np.arange(len(starts)))
     return np.where(at == NONE, own[first] if len(own) else at, at).astype(np.int16)[of_game]
