@@ -82,6 +82,10 @@ SHEETS = {
         "Date,1st,2nd,3rd\n2024-11-22,anna,ben,-\n2024-11-23,ben,anna,–\n2024-11-24,?,-,...\n", games=TWO,
         told=["left out: line 4, '2024-11-24'"],
     ),
+    "a row of dashes": csv(
+        "Date,1st,2nd,3rd\n2024-11-22,anna,ben,-\n,?,-,...\n2024-11-23,ben,anna,-\n", games=TWO,
+        told=["left out: line 3, '-'"],
+    ),
     "dashes where nobody was third, in the usual form": csv(
         "game_id,occurred_at,game,1st,2nd,3rd\n2024-11-22-1,2024-11-22 11:00Z,catan,anna,ben, - \n", options=(),
         games=ONE,

@@ -520,7 +520,8 @@ def _drop_gameless(
         filled = [text for cell in row if (text := cell.strip())]
         is_short = len(filled) <= REMARK_CELLS_MAX
         if is_short and line - 1 not in faulty and _is_remark(filled) and not _has_player(row, header):
-            gameless.append((line, filled[0]))
+            # in columns of players, dashes were emptied
+            gameless.append((line, filled[0] if filled else "-"))
         else:
             rows.append((line, row))
     return rows, (*gameless,)
