@@ -115,9 +115,9 @@ def compute_impact_between(
         # a new date for a game may change a published list even if no player's points change
         is_redated = name in lists and _list_instants(before, old) != _list_instants(after, new)
         if have_same_points(old, new) and not is_redated:
-            renamed += _find_renamed_lists(
-                lookups, before.for_ladder(name).facts, after.for_ladder(name).facts, lists.get(name, ())
-            )
+            if name in lists:
+                old_facts, new_facts = before.for_ladder(name).facts, after.for_ladder(name).facts
+                renamed += _find_renamed_lists(lookups, old_facts, new_facts, lists[name])
             continue
         # with running points, one change moves the ranks of many players
         with_ranks = any(stream and not stream.ranking.running for stream in (old, new))
@@ -125,10 +125,11 @@ def compute_impact_between(
             old_ladder, new_ladder = ReplayedLadder(before, old), ReplayedLadder(after, new)
             differing, summary = compare_states(Effect, name, old_ladder.at(), new_ladder.at(), with_ranks)
             differing_here = [*_compare_lists(lookups, old_ladder, new_ladder, lists.get(name, ()))]
-            positions = {differing.position for differing in differing_here}
-            others = [published for published in lists.get(name, ()) if published.position not in positions]
             differing_lists += differing_here
-            renamed += _find_renamed_lists(lookups, old_ladder.facts, new_ladder.facts, others)
+            if name in lists:
+                positions = {differing.position for differing in differing_here}
+                others = [published for published in lists[name] if published.position not in positions]
+                renamed += _find_renamed_lists(lookups, old_ladder.facts, new_ladder.facts, others)
         except RuleFailure as failure:
             # a game that is not recorded yet has no position, so the message cannot say where the rule fails
             failed.append(

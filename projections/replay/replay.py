@@ -188,7 +188,8 @@ def replay_interpreted(
         return code
 
     # lists hold integers of any size, so the loop can report numbers out of bounds
-    game_arrays = [[[0] * players_max for _ in range(stream.width)] for _ in range(2)]
+    width = stream.width
+    game_arrays = [[[0] * players_max for _ in range(width)] for _ in range(2)]
     gaps = _find_gaps(stream, joining, earlier)
     backend = LoopBackend(
         run=run,

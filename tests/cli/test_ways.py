@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[2]
 # ladders have short names. Standings name what ranks them, and a file of its own finds typos in names of ladders.
 WAYS = {
     "standings elo-chess/all": (51, 215),
-    "explain anna elo-chess/all": (57, 324),
-    "correct g-1 ben anna --reason wrong": (72, 784),
-    "record --game chess --game-id g-2 anna ben": (71, 667),
+    "explain anna elo-chess/all": (57, 325),
+    "correct g-1 ben anna --reason wrong": (72, 770),
+    "record --game chess --game-id g-2 anna ben": (71, 653),
 }
 
 
