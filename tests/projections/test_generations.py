@@ -9,7 +9,7 @@ from ratings_ledger.projections.rulesets.registry import rule
 from ratings_ledger.projections.stored import generations
 from ratings_ledger.projections.stored.generations import list_ladder_rows, read_live_generation
 from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
-from ratings_ledger.projections.stored.rebuilding import rebuild
+from ratings_ledger.projections.stored.rebuilding import RebuildOptions, rebuild
 from ratings_ledger.projections.stored.verification import verify_standings
 
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil"]
@@ -77,6 +77,23 @@ def test_only_the_previous_generation_is_kept(ledger_url, ledger):
             connection.execute(text("SELECT DISTINCT build FROM generation_standings ORDER BY build")).scalars()
         )
     assert kept == builds == [1, 3, 4]
+
+
+def test_rollback_passes_over_an_unfinished_generation(ledger_url, ledger):
+    """A generation whose deletion was interrupted is marked as unfinished, and no rollback goes back to it."""
+    for day in (1, 2, 3):
+        fill(ledger_url, [club_game(f"day-{day}", "anna ben", day=day)])
+        rebuild(ledger, ticking(), options=RebuildOptions(keep=3))
+    with ledger.reading() as connection:
+        oldest, middle, newest = connection.execute(
+            text("SELECT generation FROM generations ORDER BY generation")
+        ).scalars()
+    with ledger.writing() as connection:
+        connection.execute(
+            text("UPDATE generations SET finished_at = NULL WHERE generation = :middle"), {"middle": middle}
+        )
+    done = generations.roll_back(ledger)
+    assert (done.given_up, done.generation) == (newest, oldest)
 
 
 @pytest.mark.slow_cases
