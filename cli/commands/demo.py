@@ -91,7 +91,7 @@ NEXT_STEPS = """Next, in a folder of your own:
   ratings init --for chess --zone Europe/Berlin
       a ledger with Elo for chess, in your own time zone
   ratings import games.csv --set game=chess --dry-run
-      preview an import of your own results: a table with Date, White, Black, Result
+      preview your own results: a table with Date, White, Black, Result
   ratings correct GAME WINNER LOSER --reason swapped --dry-run
       preview a correction
   ratings rules new house.toml

@@ -283,7 +283,7 @@ def test_unknown_time_zone_is_usage_error(zone: str, db: str, ratings: Ratings) 
 
 RULES = {
     "a time zone that does not exist": ("Europe/Berlin", "Mars/Base", "time_zone: 'Mars/Base' is not a time zone"),
-    "29 February of another year": ("2008-03-01", "2010-02-29", "line 5"),
+    "29 February of another year": ("2008-03-01", "2010-02-29", "line 6"),
     "29 February of another year as text": ("2008-03-01", '"2010-02-29"', "effective_from: '2010-02-29' is not a date"),
     "an unknown game type": ('"placing"', '"battles"', "scope.kind: 'battles' is not a game type"),
 }

@@ -35,7 +35,7 @@ def test_a_club_is_renamed_merged_and_named_as_before(ratings: Ratings, store: s
     assert rename("north", "x") == "renamed-already"
     assert rename("North", "south") == ""
     assert current("north", "North", "south", "west") == ["south", "south", "south", "west"]
-    assert "the club North is south" in ratings("log", "--type", "club.renamed", db=store).stdout
+    assert "the club North is renamed south" in ratings("log", "--type", "club.renamed", db=store).stdout
     assert ratings("undo", "--yes", "--by", "tester", db=store).exit_code == 0
     assert current("north", "North", "south") == ["North", "North", "south"]
     assert ratings("verify", db=store).exit_code == 0

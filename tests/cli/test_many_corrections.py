@@ -154,7 +154,7 @@ def test_only_ids_and_something_to_change_are_needed(
 @pytest.mark.parametrize(
     ("table", "refused"),
     [
-        ("game_id\ng-8\n", "there is no column 'player'"),
+        ("game_id\ng-8\n", "the file has no columns: neither commas, semicolons, tabs nor | separate its cells"),
         ("game_id,place\ng-8,2\n", "there is no column 'player'"),
         ("1st,2nd\nben,anna\n", "there is no column 'game_id'"),
     ],

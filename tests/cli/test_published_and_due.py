@@ -23,7 +23,10 @@ def test_lists_show_published_ladders(copied_file: Callable[..., str], ratings: 
     shown = ratings("lists", db=db).stdout
     assert shown.startswith("1 published list\n\n")
     assert "catan-elo/basic  2024-03-31 21:59" in shown
-    assert shown.endswith("\nOne of them: ratings standings catan-elo/basic --as-published\n")
+    assert shown.endswith(
+        "\nOne of them: ratings standings catan-elo/basic --as-published\n"
+        "Those that would come out differently today: ratings diff published now\n"
+    )
     assert read(ratings, db, "standings", BASIC, "--as-published")["published"]["position"] == told["position"]
 
 

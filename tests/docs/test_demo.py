@@ -22,7 +22,7 @@ def test_demo_completes_and_leaves_nothing(
     assert (done.exit_code, without_newcomers(done.stderr)) == (0, "")
     shown = [line.removeprefix("$ ratings ") for line in done.stdout.splitlines() if line.startswith("$ ")]
     assert len(shown) == sum(len(commands) for _, commands in demo.STEPS)
-    assert done.stdout.endswith(demo.NEXT)
+    assert done.stdout.endswith(demo.NEXT_STEPS)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -38,7 +38,9 @@ def test_what_comes_next_runs_as_it_is_written(
 ) -> None:
     """The commands that `demo` names for one's own results run as typed, in a folder with nothing but a table."""
     monkeypatch.chdir(tmp_path)
-    commands = [line.removeprefix("  ratings ") for line in demo.NEXT.splitlines() if line.startswith("  ratings ")]
+    commands = [
+        line.removeprefix("  ratings ") for line in demo.NEXT_STEPS.splitlines() if line.startswith("  ratings ")
+    ]
     init, imported, corrected, *others = map(shlex.split, commands)
     Path("games.csv").write_text("Date,White,Black,Result\n2024-01-05,Anna,Ben,1-0\n2024-01-06,Ben,Cleo,1/2-1/2\n")
     assert ratings(*init).exit_code == 0
@@ -89,7 +91,7 @@ def test_kept_demo_ledger_is_never_overwritten(
     assert (tmp_path / "kept" / "site" / "index.html").exists()
     again = ratings("demo", "--keep", "kept")
     assert again.exit_code == 2
-    assert "holds a ledger already" in again.stderr
+    assert "already holds a ledger" in again.stderr
 
 
 def test_kept_demo_names_the_page_to_open(

@@ -21,7 +21,7 @@ PAGES = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.
 RULESETS = [tomllib.loads(text) for text in [*shipped_texts(), elo_text("chess")]]
 # the worked examples of the sources, as the pages show them
 CHECKS = {
-    "elo": {"ben: 984 +17.469502 = 1001.47", "anna: 1000 +16 = 1016", "+8  vs ben: K 16, expected 0.5, scored 1"},
+    "elo": {"ben: 984.00 +17.469502 = 1001.47", "anna: 1000 +16 = 1016", "+8  vs ben: K 16, expected 0.5, scored 1"},
     "glicko": {"1464.106463 ± 151.398902", "weight 0.995498, expected 0.639468, scored 1"},
     "glicko-2": {
         "1464.050671 ± 151.516524, 0.059995984401", "2167.021002 ± 60.580992, 0.060031107912",
@@ -56,7 +56,7 @@ CHECKS = {
         "anna: 1922 +13",
     },
     "diplomacy": {
-        "aldo: 0 +44 = 44", "gina: 0 +44 = 44", "ezio: 0 +2.4 = 2.4", "+45.859873  share: 100 * 12 * 12 / 314",
+        "aldo: 0 +44 = 44", "gina: 0 +44 = 44", "ezio: 0.0 +2.4 = 2.4", "+45.859873  share: 100 * 12 * 12 / 314",
         "7 of places 3 to 7, shared by 5",
     },
     "club-catan-elo": {"minted 0.736307", "anna: 1000 +32 = 1032"},
@@ -65,12 +65,12 @@ CHECKS = {
         "vs bo and di: K 40", "if draw",
     },
     "riichi": {
-        "0.2 * -30 = -6", "0.2 * (-30 - 400 / 40) = -8", "| all at 1500 | 1 | 30 |", "aki: 1530 +19.2115 = 1549.21",
+        "0.2 * -30 = -6", "0.2 * (-30 - 400 / 40) = -8", "| all at 1500 | 1 | 30 |", "aki: 1530.00 +19.2115 = 1549.21",
     },
-    "egf": {"to 2109.306246", "to 2091.72531", "+4.653123", "+0.877502", "ann: 100 +47.724253 = 147.72"},
+    "egf": {"to 2109.306246", "to 2091.72531", "+4.653123", "+0.877502", "ann: 100.00 +47.724253 = 147.72"},
     "weng-lin": {"27.635389 ± 8.065901", "30.016050 ± 1.501787", "21.413689 ± 8.058224"},
     "championship": {
-        "ben: 6 +2.5 = 8.5", "cleo: 11 +16 = 27", "   1  cleo      24.0", "   2  anna      24.0",
+        "ben: 6.0 +2.5 = 8.5", "cleo: 11 +16 = 27", "   1  cleo      24.0", "   2  anna      24.0",
         "places: 2 at place 1, 1 at place 3; anna 1 at place 1, 2 at place 2, 1 at place 3", "best 1 of 2 results",
         "   1  Belem        14", "+1  cleo, place 4: worth 1", "CNC is Cascais   +3",
     },
