@@ -170,7 +170,7 @@ def _compile_for_types(
         digest.update(source.read_bytes() if source.exists() else function.__code__.co_code)
         for shared in (expected_scores, deterministic_math):
             digest.update(Path(str(shared.__file__)).read_bytes())
-    copier = _StandaloneCopier(options, f"_{digest.hexdigest()[:16]}", inlined)
+    copier = StandaloneCopier(options, f"_{digest.hexdigest()[:16]}", inlined)
     return _compile(copier.copy(loop, replacements), options)  # type: ignore[no-any-return]
 
 
@@ -191,14 +191,14 @@ def _compile(function: Any, options: Options) -> Any:
         return njit(**options)(function)
 
 
-class _StandaloneCopier:
+class StandaloneCopier:
     """Copies a function together with the functions that it calls, so that numba compiles all of them as one unit.
 
     The suffix makes the name of every copy unique: if compiled code has two functions of one name, a process may call
     either. Helpers may be `inlined`, because a call costs as much as a small game.
     """
 
-    def __init__(self, options: Options, suffix: str, inlined: bool) -> None:
+    def __init__(self, options: Options, suffix: str = "", inlined: bool = False) -> None:
         self.options, self.suffix, self.inlined = options, suffix, inlined
         self.compiled_helpers: dict[Any, Any] = {}
 

@@ -168,7 +168,7 @@ def test_lost_connection_answers_nothing(postgres_url: str, ratings: Ratings) ->
         follower.send(galactic("g-2", "anna", "ben"), galactic("g-3", "anna", "ben"))
         code, told, noted = follower.end()
     assert (code, told) == (3, [])
-    assert "line 2 and those after it have no answer; send them again, nothing counts twice" in noted
+    assert "the lines from 2 on are unanswered; send them again (a stored line is not stored twice)" in noted
     assert "Traceback" not in noted
     with following(postgres_url) as follower:
         follower.send(*(galactic(f"g-{n}", "anna", "ben") for n in (1, 2, 3)))
@@ -185,7 +185,7 @@ def test_locked_store_ends_with_exit_3(one_db: str, ratings: Ratings) -> None:
         follower.send(galactic("g-2", "anna", "ben"))
         code, told, noted = follower.end()
         assert (code, told) == (3, [])
-        assert "line 2 and those after it have no answer" in noted
+        assert "the lines from 2 on are unanswered" in noted
         assert "is locked by another program" in noted
     assert recorded(ratings, one_db) == ["g-1"]
 

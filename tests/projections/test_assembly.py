@@ -46,7 +46,7 @@ def compile_kernel(kernel: Kernel, **options: Any) -> str:
     """Return a kernel in the language of LLVM, with the functions that it calls."""
     function, types = kernel
     options = {"nogil": True, "boundscheck": False, "_nrt": False} | options
-    compiled = numba.njit(**options)(compiling._copy_standalone(function, {}, options))
+    compiled = numba.njit(**options)(compiling.StandaloneCopier(options).copy(function, {}))
     compiled.compile(types)
     code: str = compiled.inspect_llvm()[types]
     return code

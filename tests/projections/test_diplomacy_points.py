@@ -131,7 +131,7 @@ def test_compiled_points_are_the_interpreted_ones(rule: Rule) -> None:
     """Compiled by numba, a rule gives the same points as interpreted."""
     from numba import njit
 
-    kernel = njit(compiling._copy_standalone(rule.score, {}, {}))
+    kernel = njit(compiling.StandaloneCopier({}).copy(rule.score, {}))
     constants, chance = np.array(rule.prepare(rule.params()), dtype=np.int64), random.Random(7)
     for _ in range(200):
         event = random_diplomacy(chance, substituted=chance.random() < 0.3)

@@ -434,7 +434,7 @@ def test_compiled_months_are_the_interpreted_ones() -> None:
     from numba import njit
 
     def compiled(function: Any) -> Any:
-        return njit(boundscheck=True)(compiling._copy_standalone(function, {}, {}))
+        return njit(boundscheck=True)(compiling.StandaloneCopier({}).copy(function, {}))
 
     period, single, lift, expected = map(compiled, (RULE.score_period, RULE.score, RULE.enter, RULE.chance))
     assert RULE.enter is not None

@@ -280,7 +280,7 @@ def test_compiled_kernel_gives_the_same():
     """The compiled kernel gives the same numbers as the interpreted one."""
     from numba import njit
 
-    kernel = njit(compiling._copy_standalone(RULE.score, {}, {}))
+    kernel = njit(compiling.StandaloneCopier({}).copy(RULE.score, {}))
     chance = random.Random(2018)
     for _ in range(300):
         columns, values = random_board(chance), chance.choice(VARIANTS)
