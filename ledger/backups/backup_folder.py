@@ -116,14 +116,14 @@ def select_expired(backups: Sequence[Backup], policy: Mapping[str, int]) -> list
     def get_position(index: int) -> tuple[int, int]:
         return backups[index].head.position, index
 
-    kept = {len(backups) - 1, max(range(len(backups)), key=get_position)} if backups else set()
+    kept_indexes = {len(backups) - 1, max(range(len(backups)), key=get_position)} if backups else set()
     for unit, limit in policy.items():
         best: dict[tuple[int, ...], int] = {}
         for index in sorted(range(len(backups)), key=get_position):
             day = (EPOCH + timedelta(microseconds=backups[index].made_at)).date()
             best[_PERIODS[unit](day)] = index
-        kept.update(best[period] for period in sorted(best)[-limit:])
-    return [backup for index, backup in enumerate(backups) if index not in kept]
+        kept_indexes.update(best[period] for period in sorted(best)[-limit:])
+    return [backup for index, backup in enumerate(backups) if index not in kept_indexes]
 
 
 def make_backup(ledger: Ledger, folder: Path, clock: Clock, policy: Mapping[str, int] | None = None) -> BackupResult:

@@ -6,7 +6,7 @@ No rule of any sport is assumed. The table itself shows how its games are won:
 11:7, 13:11 ...       111:3     is a set to 111, where sets are won with about 11
                       11:11     is a set that neither side won
 
-They are named in a note and recorded, because an abandoned game or a long set looks the same.
+A note names them, and they are recorded, because an abandoned game or a long set looks the same.
 """
 
 import re
@@ -38,12 +38,16 @@ class UnusualResults:
         self._undecided = _Kinds()
 
     def watch(self, line: int, event: Any) -> None:
-        """Take a game of the table."""
+        """Count the scores and sets of a game between two."""
         data = event.get("data") if isinstance(event, dict) else None
         if not isinstance(data, dict) or "score_order" in data:
             return
         players = data.get("participants")
-        if not isinstance(players, list) or len(players) != 2 or not all(isinstance(one, dict) for one in players):
+        if (
+            not isinstance(players, list)
+            or len(players) != 2
+            or not all(isinstance(player, dict) for player in players)
+        ):
             return
         first, second = players[0].get("score"), players[1].get("score")
         if isinstance(first, int) and isinstance(second, int) and first != second:
@@ -56,7 +60,7 @@ class UnusualResults:
                     self._undecided.add(best, line)
 
     def describe(self) -> str:
-        """Describe the unusual results; empty if there are none.
+        """Describe the unusual results in a sentence, empty without any.
 
         >>> unusual = UnusualResults()
         >>> for line, won in enumerate([3] * 19 + [2]):

@@ -306,7 +306,7 @@ class Admission:
         if key not in self._unranked_reasons:
             is_scored = any(data["game"] in v.ruleset.scope.game for known in self.versions.values() for v in known)
             unusable = None if is_scored else self._unusable_games.get(data["game"])
-            self._unranked_reasons[key] = unusable or _find_unranked_reason(self.versions, *key)
+            self._unranked_reasons[key] = unusable or _explain_unranked_kind(self.versions, *key)
         return self._unranked_reasons[key]
 
     def _find_early_reason(self, occurred_at: int, data: dict[str, Any]) -> str | None:
@@ -475,7 +475,7 @@ def _find_uncountable_reason(facts: Facts, version: Version) -> UnreadableGame |
         return None  # the ladder reports its failing rule
 
 
-def _find_unranked_reason(
+def _explain_unranked_kind(
     versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str], seats: int, has_teams: bool
 ) -> str | None:
     """Return why no ruleset puts a game on a ladder, or None."""

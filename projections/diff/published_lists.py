@@ -165,7 +165,7 @@ def _find_previous(connection: Connection, known_at: int, published: PublishedLi
     if published.as_of is None:
         return None
     lists = latest_lists(published_lists(connection, known_at, published.ladder))
-    earlier = [one for one in lists if one.as_of is not None and one.as_of < published.as_of]
+    earlier = [entry for entry in lists if entry.as_of is not None and entry.as_of < published.as_of]
     return earlier[-1] if earlier else None
 
 

@@ -554,7 +554,7 @@ class Course(Sequence[Change]):
                 yield index, self[index]
 
     def last_known(self, position: int) -> int:
-        """Return the index of the last change that was recorded up to a position; -1 if there is none."""
+        """Return the index of the last change that was recorded up to a position, or -1."""
         known = [index for index, game in enumerate(self._games) if game.first_position <= position]
         return known[-1] if known else -1
 

@@ -414,14 +414,18 @@ class Ladders:
         known = self._cached_trace(ladder)
         if known is None or (keep and not known.is_kept):
             stream = self.stream(ladder)
-            keep = keep or not stream.ranking.running or len(stream.row) < SHORT_GAMES
-            keep = keep or (ladder in self._read_after_writes and can_be_continued(self.facts, stream.versions))
-            known = self._traces[ladder] = replay(stream, keep=keep)
+            known = self._traces[ladder] = replay(stream, keep=keep or self._should_keep(ladder, stream))
             if self.as_of is None and self.rules is None and self.facts.cache is not None and known.is_kept:
                 from ratings_ledger.projections.replay.trace_cache import store_trace
 
                 store_trace(self.facts, known, stream.versions)
         return known
+
+    def _should_keep(self, ladder: str, stream: Stream) -> bool:
+        """Return whether to keep the points before every game: of a short ladder, or one that writes continue."""
+        if not stream.ranking.running or len(stream.row) < SHORT_GAMES:
+            return True
+        return ladder in self._read_after_writes and can_be_continued(self.facts, stream.versions)
 
     def _cached_trace(self, ladder: str) -> Trace | None:
         """Return the ladder's trace if no replay is needed, or only one whose result is kept.

@@ -392,10 +392,10 @@ class _FunctionChecker:
             symbol = _OPERATOR_SYMBOLS[type(node.op)]
             return self._report(node, f"uses {symbol} on doubles: {ast.unparse(node)}; {remedy}")
         if isinstance(node.op, ast.Add | ast.Sub | ast.Mult) and FLOAT in (left, right):
-            other, type_ = (node.right, right) if left == FLOAT else (node.left, left)
-            if type_ in (FLOAT, UNKNOWN) or (type_ == INT and _is_small_integer(other)):
+            operand, operand_type = (node.right, right) if left == FLOAT else (node.left, left)
+            if operand_type in (FLOAT, UNKNOWN) or (operand_type == INT and _is_small_integer(operand)):
                 return FLOAT
-            return self._report(node, f"mixes a double with the whole number {_with_conversion(other)}")
+            return self._report(node, f"mixes a double with the whole number {_with_conversion(operand)}")
         if isinstance(node.op, ast.Mult) and {left, right} & {*_ELEMENT_TYPES} and INT in (left, right):
             return left if right == INT else right
         if isinstance(node.op, ast.Add) and isinstance(left, tuple) and isinstance(right, tuple):

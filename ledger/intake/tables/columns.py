@@ -272,7 +272,7 @@ def _explain_repeated_column(ours: str, names: Sequence[str], header: Header) ->
 
 
 def _explain_missing_name(name: str, names: Sequence[str]) -> Refused:
-    """Return the refusal of --map for a name that is none of the table's columns."""
+    """Return the refusal of --map for a name that no column of the table has."""
     listed = ", ".join(quote(column) for column in names if column)
     message = f"left of the =, {quote(name)} is no column of the table{did_you_mean(name, filter(None, names))}"
     return Refused("missing-column", f"--map: {message} (columns: {listed})")

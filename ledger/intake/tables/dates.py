@@ -178,13 +178,13 @@ def _replace_month_name(text: str) -> str | None:
     return None if month is None else f"{_complete_year(year):04d}/{month}/{day}{clock_time or ''}"
 
 
-def find_date_order(texts: Iterable[tuple[int, str]], wanted: str | None) -> Order:
-    """Return the order of the dates in a column, the `wanted` one if there is one.
+def find_date_order(texts: Iterable[tuple[int, str]], named_order: str | None) -> Order:
+    """Return the order of the dates in a column, or the one that an option names.
 
     `texts` are the cells with their lines. Raises `Refused` (unclear-dates) if no order, or more than one, fits all.
     """
-    if wanted is not None:
-        return Order(wanted)
+    if named_order is not None:
+        return Order(named_order)
     # by order, the first date that has no other; and the first date that is another day in another order
     possible, decisive = set(ORDERS), dict[str, tuple[int, str]]()
     ambiguous: tuple[int, str] | None = None

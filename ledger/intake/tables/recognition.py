@@ -478,7 +478,7 @@ def find_left_out_columns(names: Sequence[str], options: TableOptions) -> dict[s
 
 
 def _find_row_count(names: list[str], body: Rows, layout: Layout) -> int | None:
-    """Return the column without a name that counts the rows, as programs write it; None if there is none.
+    """Find the column without a name in which programs count the rows; None if the table lacks it.
 
     A count from 1 may be that of places where each player has a row.
     """
