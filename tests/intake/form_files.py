@@ -21,6 +21,28 @@ NO_YEAR = [("2 bad-time", "'22.11.' has no year; write the whole date"), ("3 bad
 DOTS = [["Date", "1st", "2nd"], ["5.11.2024", "anna", "ben"], ["2024.11.06", "anna", "ben"]]
 DOTS_GAMES = ["2024-11-05-1 2024-11-05T11:00 anna 1 ben 2", "2024-11-06-1 2024-11-06T11:00 anna 1 ben 2"]
 
+TWO_NAMES = [
+    ["Nachname", "Vorname", "Datum", "Platz"],
+    ["Adler", "Anna", "22.11.2024", "1"],
+    ["Berg", "Ben", "22.11.2024", "2"],
+    ["", "Cleo", "22.11.2024", "3"],
+]
+TWO_NAMES_GAMES = ["2024-11-22-1 2024-11-22T11:00 Anna Adler 1 Ben Berg 2 Cleo 3"]
+TWO_NAMES_TOLD = ["Vorname + Nachname = player"]
+MATCHES = [
+    ["Datum", "Paarung", "Ergebnis"],
+    ["22.11.2024", "Anna - Ben", "3:1"],
+    ["23.11.2024", "Ann-Kathrin vs. Ben", "1:3"],
+    ["Datum", "Paarung", "Ergebnis"],
+    ["24.11.2024", "Cleo – Anna", "3:2"],
+]
+MATCHES_GAMES = [
+    "2024-11-22-1 2024-11-22T11:00 Anna =3 Ben =1",
+    "2024-11-23-1 2024-11-23T11:00 Ann-Kathrin =1 Ben =3",
+    "2024-11-24-1 2024-11-24T11:00 Cleo =3 Anna =2",
+]
+MATCHES_TOLD = ["left out: line 4, the header again", "1st of Paarung = first player", "2nd of Paarung = second player"]
+
 
 def _text(rows: list[list[str]], mark: str = ",") -> str:
     return "".join(mark.join(row) + "\n" for row in rows)
@@ -50,6 +72,42 @@ CASES = {
     "a month before a day with dots, as said": csv(
         "Date,1st,2nd\n11.30.2024,anna,ben\n", options=(*SET, "--dates", "mdy"),
         games=["2024-11-30-1 2024-11-30T11:00 anna 1 ben 2"],
+    ),
+    "first and last names in columns of their own": csv(
+        _text(TWO_NAMES, ";"), games=TWO_NAMES_GAMES, told=TWO_NAMES_TOLD
+    ),
+    "first and last names in a spreadsheet": sheet(*TWO_NAMES, games=TWO_NAMES_GAMES, told=TWO_NAMES_TOLD),
+    "first and last names in LibreOffice": Case(
+        ods(TWO_NAMES), games=TWO_NAMES_GAMES, told=TWO_NAMES_TOLD, name="results.ods"
+    ),
+    "first names beside a column of last names that is called Name": csv(
+        "Name;Vorname;Datum;Punkte\nAdler;Anna;22.11.2024;9\nBerg;Ben;22.11.2024;8\n",
+        games=["2024-11-22-1 2024-11-22T11:00 Anna Adler =9 Ben Berg =8"], told=["Vorname + Name = player"],
+    ),
+    "first names beside whole names": csv(
+        "Name;Vorname;Datum;Punkte\nAnna Adler;Anna;22.11.2024;9\nBen Berg;Ben;22.11.2024;8\n",
+        refused=[("1 unknown-column", "not known: 'Vorname'")],
+    ),
+    "both players in one cell": csv(_text(MATCHES, ";"), games=MATCHES_GAMES, told=MATCHES_TOLD),
+    "both players in one cell of a spreadsheet": sheet(*MATCHES, games=MATCHES_GAMES, told=MATCHES_TOLD),
+    "both players in one cell of LibreOffice": Case(
+        ods(MATCHES), games=MATCHES_GAMES, told=MATCHES_TOLD, name="results.ods"
+    ),
+    "both teams in one cell": csv(
+        "Date,Match,Result\n2024-11-22,anna/ben v cleo/dora,1-0\n", options=(*SET, "--partners", "/"),
+        games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 1 cleo 2 dora 2"],
+    ),
+    "a row with one player among rows with both": csv(
+        "Date,Home - Away,Score\n2024-11-22,anna - ben,3:1\n2024-11-23,cleo - anna,0:3\n2024-11-24,anna,3:1\n",
+        refused=[("4 missing-member", "the row has no second player")],
+    ),
+    "three names in one cell": csv(
+        "Date,Match,Result\n2024-11-22,anna - ben - cleo,3:1\n",
+        refused=[("1 missing-column", "")],
+    ),
+    "a game with a dash in its name": csv(
+        "Date,Game,Winner,Loser\n2024-11-22,Catan - Seafarers,anna,ben\n", options=(),
+        games=["2024-11-22-1 2024-11-22T11:00 anna 1 ben 2"], told=["Catan - Seafarers = catan-seafarers"],
     ),
     "dates without a year": csv(_text(YEARLESS), refused=NO_YEAR),
     "dates without a year in a spreadsheet": sheet(*YEARLESS, refused=NO_YEAR),

@@ -8,6 +8,13 @@ DOUBLES_GAMES = ["2024-11-22-1 2024-11-22T11:00 anna 1 ben 1 cleo 2 dora 2"]
 TEAMS = [["Datum", "Mannschaft 1", "Mannschaft 2", "Ergebnis"], ["22.11.2024", "anna + ben", "cleo + dora", "3:1"]]
 TEAMS_GAMES = ["2024-11-22-1 2024-11-22T11:00 anna =3 ben =3 cleo =1 dora =1"]
 
+FOUR = [
+    ["Datum", "Sieger 1", "Sieger 2", "Verlierer 1", "Verlierer 2", "Ergebnis"],
+    ["22.11.2024", "anna", "ben", "cleo", "dora", "6:4 6:3"],
+]
+FOUR_GAMES = ["2024-11-22-1 2024-11-22T11:00 anna =2 ben =2 cleo =0 dora =0"]
+FOUR_NOTE = "Sieger 1 + Sieger 2 = winner, Verlierer 1 + Verlierer 2 = loser"
+
 
 def _text(rows: list[list[str]], mark: str = ",") -> str:
     return "".join(mark.join(row) + "\n" for row in rows)
@@ -39,6 +46,42 @@ CASES = {
     "partners in columns that do not say so, as said": csv(
         "Date,Winner,Loser,Score\n2024-11-22,anna & ben,cleo & dora,3-1\n", options=(*SET, "--partners", "&"),
         games=["2024-11-22-1 2024-11-22T11:00 anna =3 ben =3 cleo =1 dora =1"],
+    ),
+    "doubles in four columns": csv(_text(FOUR, ";"), games=FOUR_GAMES, told=[FOUR_NOTE]),
+    "doubles in four columns of a spreadsheet": sheet(*FOUR, games=FOUR_GAMES, told=[FOUR_NOTE]),
+    "doubles in four columns of LibreOffice": Case(ods(FOUR), games=FOUR_GAMES, told=[FOUR_NOTE], name="results.ods"),
+    "players of teams in columns of their own, one of them alone": csv(
+        "Date,Team A Player 1,Team A Player 2,Team B Player 1,Team B Player 2,Score\n"
+        "2024-11-22,anna,ben,cleo,dora,10:7\n2024-11-23,anna,ben,cleo,,10:9\n",
+        games=["2024-11-22-1 2024-11-22T11:00 anna =10 ben =10 cleo =7 dora =7",
+               "2024-11-23-1 2024-11-23T11:00 anna =10 ben =10 cleo =9"],
+    ),
+    "a partner beside each player, the winners by one of them or by a column": csv(
+        "Date,Player 1,Partner 1,Player 2,Partner 2,Winner\n2024-11-22,anna,ben,cleo,dora,dora\n"
+        "2024-11-23,anna,ben,cleo,dora,Player 1\n2024-11-24,anna,ben,ben,dora,ben\n",
+        refused=[("4 winner-not-in-row", "'ben' is not one of the row's players, 'anna & ben' and 'ben & dora'")],
+    ),
+    "a partner beside each player": csv(
+        "Date,Player 1,Partner 1,Player 2,Partner 2,Winner\n2024-11-22,anna,ben,cleo,dora,dora\n"
+        "2024-11-23,anna,ben,cleo,dora,Player 1\n",
+        games=["2024-11-22-1 2024-11-22T11:00 anna 2 ben 2 cleo 1 dora 1",
+               "2024-11-23-1 2024-11-23T11:00 anna 1 ben 1 cleo 2 dora 2"],
+    ),
+    "partners as 1a and 1b": csv(
+        "Date,Player 1a,Player 1b,Player 2a,Player 2b,Result\n2024-11-22,anna,ben,cleo,dora,0-1\n",
+        games=["2024-11-22-1 2024-11-22T11:00 anna 2 ben 2 cleo 1 dora 1"],
+    ),
+    "winners without losers": csv(
+        "Date,Winner 1,Winner 2,Winner 3\n2024-11-22,anna,ben,cleo\n",
+        refused=[("1 unknown-column", "not known: 'Winner 1', 'Winner 2', 'Winner 3'"), ("1 missing-column", "")],
+    ),
+    "numbers for each half, which are no partners": csv(
+        "Date,Home,Away,Home 1,Home 2,Away 1,Away 2,Result\n2024-11-22,anna,ben,2,1,0,0,3:0\n",
+        refused=[("1 unknown-column", "not known: 'Home 1', 'Home 2', 'Away 1', 'Away 2'")],
+    ),
+    "one of four columns dropped by an option": csv(
+        _text(FOUR, ";"), options=(*SET, "--map", "Sieger 2="),
+        refused=[("1 unknown-column", "not known: 'Sieger 1', 'Verlierer 1 + Verlierer 2'"), ("1 missing-column", "")],
     ),
     "a partner without a name": csv(
         "Date,Winners,Losers\n2024-11-22,anna &  & ben,cleo\n",

@@ -136,6 +136,17 @@ _AND = re.compile(r"\s*[/+&,;]\s*|\s+(?:and|und|u\.|et|y|e|en|og|och|i|ja)\s+")
 # how a date is to be typed: Datum (TT.MM.JJJJ)
 _TYPED_LIKE = re.compile(r"\s*\((?:(?:tt|dd|jj|mm|jjjj|yyyy|aaaa|yy|aa|hh|ss)[ .:/-]*)+\)", re.ASCII)
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+# the two parts of a name, in columns of their own
+_FIRST_NAMES = """firstname givenname forename vorname prenom nombre nombredepila nome imie voornaam fornamn fornavn
+    etunimi"""
+_LAST_NAMES = """lastname surname familyname nachname familienname zuname nom nomdefamille apellido apellidos cognome
+    achternaam nazwisko sobrenome efternamn efternavn etternavn sukunimi"""
+# Winner 1, Team A Player 2, Player 1b; Partner 2; Winner's partner
+_PARTNER_OF_SIDE = re.compile(rf"(.+?)(?:{_PLAYERS})?([1-4])|(.+[1-6])([ab])", re.ASCII)
+_SIDES_PARTNER = re.compile(r"partner(?:of)?(?:the)?(.+)|(.+?)s?partner", re.ASCII)
+# between the names of columns that are combined
+JOIN = " + "
+_DIVIDED = re.compile(r"(1st|2nd) of .+")
 
 
 # when a form was filled in, which is when a game was played only if nothing else says that
@@ -159,6 +170,10 @@ def find_meaning(name: str) -> str | None:
     word = fold_word(name)
     if (known := _MEANINGS.get(word)) is not None:
         return None if known == TOTAL else known
+    if JOIN in name:
+        return _find_combined_meaning(name.split(JOIN))
+    if match := _DIVIDED.fullmatch(name):
+        return FIRST if match[1] == "1st" else SECOND
     for pattern, meanings in ((_SIDE, SIDES), (_SIDE_SCORE, SIDE_SCORES), (_SET, SET_COLUMNS)):
         if match := pattern.fullmatch(word):
             number = match[match.lastindex or 0]
@@ -167,6 +182,53 @@ def find_meaning(name: str) -> str | None:
         place = int(match[1] or match[2])
         return f"{place}{_ENDINGS.get(place, 'th')}"
     return "occurred_at" if _is_of_date(plain) else None
+
+
+def _find_combined_meaning(names: list[str]) -> str | None:
+    """Find what a column holds that was combined of those with these names."""
+    if len(names) == 2 and is_first_name(names[0]) and (is_last_name(names[1]) or find_meaning(names[1]) == "player"):
+        return "player"
+    sides = {partner[0] if (partner := find_partner(name)) is not None else find_meaning(name) for name in names}
+    return sides.pop() if len(sides) == 1 and not sides.isdisjoint((WINNER, LOSER, *SIDES)) else None
+
+
+def divided_name(name: str, *, first: bool) -> str:
+    """Return the name of the column that holds the first or the second player of a column with both."""
+    return f"{'1st' if first else '2nd'} of {name}"
+
+
+def is_first_name(name: str) -> bool:
+    """Tell whether a column holds first names according to its name."""
+    return fold_word(name) in _FIRST_NAMES.split()
+
+
+def is_last_name(name: str) -> bool:
+    """Tell whether a column holds last names according to its name."""
+    return fold_word(name) in _LAST_NAMES.split()
+
+
+def find_partner(name: str) -> tuple[str, int] | None:
+    """Find the side whose partner a column holds according to its name, and the partner's number from 1.
+
+    >>> find_partner("Winner 2"), find_partner("Team B Player 1"), find_partner("Player 1b"), find_partner("Player 1")
+    (('winner', 2), ('second player', 1), ('first player', 2), None)
+    >>> find_partner("Partner 1"), find_partner("Winner's partner")
+    (('first player', 2), ('winner', 2))
+    """
+    word = fold_word(name)
+    if word in _MEANINGS or (find_meaning(name) is not None and JOIN not in name):
+        return None
+    if match := _SIDES_PARTNER.fullmatch(word):
+        side, number = match[1] or match[2], "2"
+        meaning = find_meaning(f"player {side}" if len(side) == 1 else side)
+    elif match := _PARTNER_OF_SIDE.fullmatch(word):
+        side, number = match[1] or match[3], match[2] or match[4]
+        meaning = find_meaning(side)
+    else:
+        return None
+    if meaning not in (WINNER, LOSER, *SIDES):
+        return None
+    return meaning, int(number) if number.isdecimal() else ord(number) - ord("a") + 1
 
 
 def _is_of_date(name: str) -> bool:
@@ -202,10 +264,10 @@ def read_column(text: str) -> str:
 def is_of_team(name: str) -> bool:
     """Tell whether a column holds the partners of a side according to its name.
 
-    >>> is_of_team("Winners"), is_of_team("Team A"), is_of_team("Winner")
-    (True, True, False)
+    >>> is_of_team("Winners"), is_of_team("Team A"), is_of_team("Winner"), is_of_team("Winner 1 + Winner 2")
+    (True, True, False, True)
     """
-    return fold_word(name) in _OF_TEAMS
+    return fold_word(name) in _OF_TEAMS or (JOIN in name and find_meaning(name) not in (None, "player"))
 
 
 def is_total(cells: list[str]) -> bool:

@@ -41,6 +41,7 @@ from ratings_ledger.ledger.intake.tables.columns import (
     strip_place_mark,
     write_column_letters,
 )
+from ratings_ledger.ledger.intake.tables.combined_columns import combine_columns
 from ratings_ledger.ledger.intake.tables.dates import Order, find_date_order, is_date_alone, normalise_moment
 from ratings_ledger.ledger.intake.tables.layouts import LAYOUTS, UNCLEAR, recognise_layout
 from ratings_ledger.ledger.intake.tables.layouts.layout import Layout, TableView, number_games, read_cell
@@ -183,7 +184,8 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | 
     """
     at = find_header(table.rows, options) or 0
     table, names = _read_names(table, at)
-    line, body = table.rows[at][0], table.rows[at + 1 :]
+    line = table.rows[at][0]
+    names, body = combine_columns(names, table.rows[at + 1 :], options.meanings_by_name)
     layout, unclear = _find_layout(table, line, names, body, options)
     header, problems = _read_header(names, body, layout, options)
     if unclear:

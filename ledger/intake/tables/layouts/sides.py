@@ -28,6 +28,7 @@ from ratings_ledger.ledger.intake.tables.layouts.result_cells import (
     parse_set,
 )
 from ratings_ledger.ledger.intake.tables.meanings import (
+    JOIN,
     LOSER,
     OF_SIDES,
     RESULT,
@@ -219,14 +220,20 @@ class SidesReader(NamedTuple):
 
         Raises `Refused` (winner-not-in-row).
         """
-        text = cells[WINNER]
+        text = to_nfc(cells[WINNER])
         names = [to_nfc(cells[side]) for side in sides]
-        if to_nfc(text) in names:
-            return names.index(to_nfc(text))
+        if text in names:
+            return names.index(text)
         # the winner may be given by the name of a column, such as White
-        columns = [to_nfc(self.view.name_of(side)).casefold() for side in sides]
-        if to_nfc(text).casefold() in columns:
-            return columns.index(to_nfc(text).casefold())
+        for index, side in enumerate(sides):
+            column = to_nfc(self.view.name_of(side)).casefold()
+            if text.casefold() in (column, *column.split(JOIN)):
+                return index
+        # or by one of the partners of a side
+        teams = [map(to_nfc, split_team_cell(side, cells[side], self.options)) for side in sides]
+        winners = [index for index, team in enumerate(teams) if text in team]
+        if len(winners) == 1:
+            return winners[0]
         if is_draw(text):
             return None
         listed = " and ".join(map(quote, names)) if len(names) == 2 else ", ".join(map(quote, names))

@@ -1,0 +1,164 @@
+"""Combine columns that together hold one thing, and divide a column that holds both players of a game.
+
+First name  Last name             First name + Last name
+Anna        Adler                 Anna Adler
+
+Winner 1  Winner 2  Loser         Winner 1 + Winner 2  Loser
+anna      ben       cleo          anna & ben           cleo
+
+Match       Result                1st of Match  Result  2nd of Match
+Anna - Ben  3:1                   Anna          3:1     Ben
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from ratings_ledger.ledger.intake.tables.columns import is_place
+from ratings_ledger.ledger.intake.tables.layouts.layout import TextRows, read_cell, read_player_cell
+from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER
+from ratings_ledger.ledger.intake.tables.meanings import (
+    JOIN,
+    LOSER,
+    RESULT,
+    SET_COLUMNS,
+    SETS,
+    SIDES,
+    WINNER,
+    divided_name,
+    find_meaning,
+    find_partner,
+    is_first_name,
+    is_last_name,
+)
+from ratings_ledger.ledger.intake.tables.partners import JOINTS
+
+# a match of two players in one cell
+_VERSUS = re.compile(r"(\S.*?)\s+(?:[-–—]|vs?\.?|gegen|contre|contra|kontra)\s+(\S.*)", re.IGNORECASE)
+_RESULTS = frozenset((RESULT, SETS, "score", *SET_COLUMNS))
+
+
+def combine_columns(names: Sequence[str], body: TextRows, said: Collection[str]) -> tuple[list[str], TextRows]:
+    """Return the names and the rows of a table with such columns combined or divided.
+
+    A combined column stands where its first part stood; its other parts lose their names and texts. A divided column
+    keeps the first player, and a new last column has the second.
+
+    Args:
+        names: The names of the columns.
+        body: The rows below them.
+        said: The names, in lower case, of columns that an option or a profile explains; these stay as they are.
+    """
+    open_columns = {column: name for column, name in enumerate(names) if name and name.casefold() not in said}
+    meanings = {column: find_meaning(name) for column, name in open_columns.items()}
+    columns, rows = [*names], body
+    for parts, joint in _find_parts(open_columns, meanings, body):
+        rows = [(line, _join_cells(row, parts, joint)) for line, row in rows]
+        columns[parts[0]] = JOIN.join(names[part] for part in parts)
+        for part in parts[1:]:
+            columns[part] = ""
+    if (column := _find_versus(open_columns, {*map(find_meaning, names)}, meanings, body)) is not None:
+        rows = [(line, _divide_cell(row, column, names)) for line, row in rows]
+        columns[column] = divided_name(names[column], first=True)
+        columns.append(divided_name(names[column], first=False))
+    return columns, rows
+
+
+def _find_parts(
+    names: Mapping[int, str], meanings: Mapping[int, str | None], body: TextRows
+) -> Iterator[tuple[list[int], str]]:
+    """Yield the columns that are combined, in the order of their texts, with what joins these."""
+    if (parts := _find_name_parts(names, meanings, body)) is not None:
+        yield parts, " "
+    sides: dict[str, dict[int, int]] = defaultdict(dict)
+    for column, name in names.items():
+        if (partner := find_partner(name)) is not None and _holds_names(body, column):
+            side, number = partner
+            sides[side].setdefault(number, column)
+    for column, meaning in meanings.items():
+        # the first of several partners may have the column of the side
+        if meaning in sides and _holds_names(body, column):
+            sides[meaning].setdefault(1, column)
+    present = {*sides, *meanings.values()}
+    for side, columns in sides.items():
+        opponent = {WINNER: LOSER, LOSER: WINNER, SIDES[0]: SIDES[1], SIDES[1]: SIDES[0]}.get(side)
+        if len(columns) > 1 and sorted(columns) == [*range(1, len(columns) + 1)] and opponent in present:
+            yield [columns[number] for number in sorted(columns)], JOINTS[0]
+
+
+def _find_name_parts(names: Mapping[int, str], meanings: Mapping[int, str | None], body: TextRows) -> list[int] | None:
+    """Return the column of first names and that of last names, if there is one of each; else None.
+
+    A column Name is that of last names beside first names, unless it has these too.
+    """
+    firsts = [column for column, name in names.items() if is_first_name(name)]
+    lasts = [column for column, name in names.items() if is_last_name(name)]
+    lasts = lasts or [column for column, meaning in meanings.items() if meaning == "player" and column not in firsts]
+    if len(firsts) != 1 or len(lasts) != 1:
+        return None
+    pairs = [(read_cell(row, firsts[0]), read_cell(row, lasts[0])) for _, row in body]
+    is_whole_name = any(first and first in last for first, last in pairs)
+    return None if is_whole_name else [firsts[0], lasts[0]]
+
+
+def _holds_names(body: TextRows, column: int) -> bool:
+    """Tell whether no cell of a column is a number."""
+    return not any(NUMBER.fullmatch(read_cell(row, column)) for _, row in body)
+
+
+def _join_cells(row: list[str], parts: Sequence[int], joint: str) -> list[str]:
+    """Return a row with the texts of some of its columns joined in the first of them."""
+    texts = [text for part in parts if (text := read_player_cell(row, part))]
+    joined = [*row, *[""] * (max(parts) + 1 - len(row))]
+    for part in parts:
+        joined[part] = ""
+    joined[parts[0]] = joint.join(texts)
+    return joined
+
+
+def _find_versus(
+    names: Mapping[int, str], all_meanings: Collection[str | None], meanings: Mapping[int, str | None], body: TextRows
+) -> int | None:
+    """Return the column that holds both players of a game, such as Anna - Ben, if the table names nobody elsewhere."""
+    has_players = any(
+        meaning in ("player", WINNER, LOSER, *SIDES) or (meaning and is_place(meaning)) for meaning in all_meanings
+    )
+    if has_players or _RESULTS.isdisjoint(all_meanings):
+        return None
+    candidates = [
+        column
+        for column, name in names.items()
+        if meanings[column] in (None, "game", "game_id") and _holds_matches(name, body, column)
+    ]
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _holds_matches(name: str, body: TextRows, column: int) -> bool:
+    """Tell whether most texts of a column, apart from its repeated name, are matches of two players."""
+    texts = [text for _, row in body if (text := read_cell(row, column)) and text != name]
+    return 2 * sum(_split_match(text) is not None for text in texts) > len(texts)
+
+
+def _split_match(text: str) -> tuple[str, str] | None:
+    """Split a match into its two players; return None if there is not exactly one separator.
+
+    >>> _split_match("Anna - Ben"), _split_match("Anna vs. Ben"), _split_match("a - b - c"), _split_match("Ann-Kathrin")
+    (('Anna', 'Ben'), ('Anna', 'Ben'), None, None)
+    """
+    if (match := _VERSUS.fullmatch(text)) is None or _VERSUS.fullmatch(match[2]) is not None:
+        return None
+    return match[1], match[2]
+
+
+def _divide_cell(row: list[str], column: int, names: Sequence[str]) -> list[str]:
+    """Return a row with the first player in a column, and the second in a new last one."""
+    text = read_cell(row, column)
+    # the header may be repeated
+    first, second = _split_match(text) or (
+        (divided_name(text, first=True), divided_name(text, first=False)) if text == names[column] else (text, "")
+    )
+    divided = [*row[: len(names)], *[""] * (len(names) - len(row)), second]
+    divided[column] = first
+    return [*divided, *row[len(names) :]]
