@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.periods import print_waiting
-from ratings_ledger.cli.output.render import print_csv_at, print_heading
+from ratings_ledger.cli.output.render import Columns, print_csv_at, print_heading
 from ratings_ledger.cli.output.states import list_extra_columns, list_state_columns
 from ratings_ledger.ledger.rejections import csv_item
 from ratings_ledger.projections.contract import align_decimals
@@ -65,13 +65,21 @@ def print_history(history: History) -> None:
         with_partners = {**columns, "with": partners}
         if render.remaining_width([*with_partners], render.rows_of(with_partners)) >= OPPONENTS_MIN:
             columns = with_partners
-    width = render.remaining_width([*columns], render.rows_of(columns))
-    columns["against"] = [_fit_opponents(row, history.player, width) for row in rows]
-    render.print_columns(columns, right=("place", "before", "change", "after"))
+    with_opponents = _add_opponents(columns, history)
+    if render.is_folded(with_opponents):
+        del columns["before"]  # the line above has these points, too
+        with_opponents = _add_opponents(columns, history)
+    render.print_columns(with_opponents, right=("place", "before", "change", "after"))
     if has_published:
         render.echo("\npublished: what lists showed then, with their positions in the log")
     if not history.running:
         render.echo(f"\nWhat the list makes of it: ratings explain {player} {short_name(history.ladder)}")
+
+
+def _add_opponents(columns: Columns, history: History) -> Columns:
+    """Return the columns with a last one of opponents, as many as the terminal's width allows."""
+    width = render.remaining_width([*columns], render.rows_of(columns))
+    return {**columns, "against": [_fit_opponents(row, history.player, width) for row in history.rows]}
 
 
 def _format_ratings(rows: Sequence[Change]) -> list[str]:

@@ -143,6 +143,8 @@ def print_publish_commands(lists: Sequence[tuple[str, datetime | None]], times: 
         render.echo("\nPublish anew, if people should see that:")
     for ladder, as_of in lists[:SHOWN_CHANGES]:
         render.echo(f"  {_format_publish_command(ladder, as_of, times)}")
+    if len(lists) > SHOWN_CHANGES:
+        render.echo(f"  ... and {len(lists) - SHOWN_CHANGES:,} more")
 
 
 def _format_publish_command(ladder: str, as_of: datetime | None, times: Times) -> str:

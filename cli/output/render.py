@@ -113,12 +113,22 @@ def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: S
     from rich.text import Text
 
     console = Console(highlight=False)
-    widths = [max(map(cell_len, column)) for column in zip(header, *rows, strict=True)]
-    whole = _choose_unfolded(widths, [name in right for name in header], console.width)
+    columns = [*zip(header, *rows, strict=True)]
+    widths = [max(map(cell_len, column)) for column in columns]
+    is_narrow = sum(widths) + 2 * (len(widths) - 1) > console.width
+    # a name that is longer than its cells gets several lines before any cell does
+    titles = [
+        name.split() if is_narrow and cell_len(name) == width else [name]
+        for name, width in zip(header, widths, strict=True)
+    ]
+    columns = [(*title, *cells) for title, (_, *cells) in zip(titles, columns, strict=True)]
+    widths = [max(map(cell_len, column)) for column in columns]
+    words = [max(cell_len(word) for text in column for word in text.split() or [""]) for column in columns]
+    whole = _choose_unfolded(widths, words, [name in right for name in header], console.width)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name, width, keep in zip(header, widths, whole, strict=True):
+    for name, title, width, keep in zip(header, titles, widths, whole, strict=True):
         table.add_column(
-            name,
+            "\n".join(title),
             justify="right" if name in right else "left",
             overflow="fold",
             no_wrap=keep,
@@ -129,14 +139,17 @@ def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: S
     console.print(table)
 
 
-def _choose_unfolded(widths: Sequence[int], numbers: Sequence[bool], width: int) -> list[bool]:
-    """Return which columns are not folded: those with numbers, then the narrowest while the rest has room for words."""
+def _choose_unfolded(widths: Sequence[int], words: Sequence[int], numbers: Sequence[bool], width: int) -> list[bool]:
+    """Return which columns are not folded: those with numbers, then the narrowest while the rest has room for words.
+
+    `words` has the width of the longest word in each column.
+    """
     unfolded = list(numbers)
     room = width - 2 * (len(widths) - 1) - sum(w for w, number in zip(widths, numbers, strict=True) if number)
+    needed = [FOLDED_MIN if own_width > FOLDED_MIN else word for own_width, word in zip(widths, words, strict=True)]
     folded = sorted((w, index) for index, (w, number) in enumerate(zip(widths, numbers, strict=True)) if not number)
     for rank, (own_width, index) in enumerate(folded, 1):
-        wider = folded[rank:]
-        if room - own_width < sum(min(w, FOLDED_MIN) for w, _ in wider):
+        if room - own_width < sum(needed[wider] for _, wider in folded[rank:]):
             break
         unfolded[index], room = True, room - own_width
     return unfolded
@@ -223,6 +236,11 @@ def remaining_width(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> in
 
     widths = [max(cell_len(plain(cell)) for cell in cells) for cells in zip(header, *rows, strict=True)]
     return shutil.get_terminal_size().columns - sum(widths) - 2 * len(widths)
+
+
+def is_folded(columns: Columns) -> bool:
+    """Tell whether a terminal is too narrow for a table, whose cells would then be folded."""
+    return sys.stdout.isatty() and remaining_width([*columns], rows_of(columns)) < -2
 
 
 def fit_names(names: Sequence[str], width: int, players: int) -> str:

@@ -8,6 +8,8 @@ unless the import has `--forfeits rated`. A game to which neither side came has 
 from collections.abc import Sequence
 from typing import Any
 
+from ratings_ledger.ledger.validation.repeated_games import SETS
+
 FORFEIT = "forfeit"
 UNRATED, RATED = "unrated", "rated"
 FORFEITS = (UNRATED, RATED)
@@ -51,6 +53,12 @@ def _list_lines(lines: Sequence[int]) -> str:
     return f"line{'s' * (len(lines) > 1)} {listed}"
 
 
+def lacks_sets(game: dict[str, Any]) -> bool:
+    """Tell whether a game has no sets although it was played."""
+    extra = game.get("extra") or {}
+    return SETS not in extra and FORFEIT not in extra
+
+
 class MissingSets:
     """Results without sets in a table whose other results have sets: they may be forfeits that do not say so."""
 
@@ -62,11 +70,10 @@ class MissingSets:
         data = event.get("data") if isinstance(event, dict) else None
         if not isinstance(data, dict):
             return
-        extra = data.get("extra", {})
-        if "scores" in extra:
-            self._with_sets += 1
-        elif FORFEIT not in extra:
+        if lacks_sets(data):
             self._without.append(line)
+        elif FORFEIT not in data["extra"]:
+            self._with_sets += 1
 
     def describe(self) -> str:
         """Describe the results without sets; empty if there are none, or if most results have no sets.

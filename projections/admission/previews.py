@@ -9,12 +9,12 @@ from typing import Any
 from ratings_ledger.ledger.events.game_types import has_partners, places
 from ratings_ledger.ledger.events.games import are_alone
 from ratings_ledger.ledger.intake.files import Item
-from ratings_ledger.ledger.intake.forfeits import FORFEIT
+from ratings_ledger.ledger.intake.forfeits import FORFEIT, lacks_sets
 from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.intake.parsing import ParsedItem
 from ratings_ledger.ledger.intake.tables.recognition import TableRead
 from ratings_ledger.ledger.rejections import quote
-from ratings_ledger.ledger.validation.repeated_games import SETS, describe_result
+from ratings_ledger.ledger.validation.repeated_games import describe_result
 from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Result
 
@@ -187,12 +187,12 @@ class PreviewBuilder:
 
 def _list_kinds(game: dict[str, Any]) -> Iterator[str]:
     """Yield how a game may differ from the others of its file."""
-    extra = game.get("extra") or {}
-    if FORFEIT in extra:
+    is_forfeit = FORFEIT in (game.get("extra") or {})
+    if is_forfeit:
         yield FORFEIT
-    elif SETS not in extra:
+    elif lacks_sets(game):
         yield "no sets"
-    if game.get("rated") is False and FORFEIT not in extra:
+    if game.get("rated") is False and not is_forfeit:
         yield "unrated"
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from stores import without_events
 from terminals import on_terminal
 
 ALL = "club-catan-elo/all"
@@ -153,6 +154,34 @@ def test_narrow_terminal_folds_long_names(db: str) -> None:
     assert text.count("x" * 20) >= 2
     assert sum(line.count("x") for line in text.splitlines() if re.search("x{4}", line)) >= 64
     assert "…" not in text
+
+
+@pytest.mark.slow
+@pytest.mark.ledger(make=without_events)
+def test_history_folds_opponents_only(db: str, ratings: Callable[..., Any]) -> None:
+    """At 80 columns, a history with deviations and published points leaves out what each line before it has, breaks
+    the names of columns, and folds opponents between words; days, ids and numbers stay whole.
+    """
+    game = ("record", "-q", "--game", "chess")
+    for command in (
+        ("init", "--for", "chess", "--system", "glicko", "--zone", "Europe/Berlin"),
+        (*game, "--game-id", "2024-01-05-1", "--at", "2024-01-05", "Annabella:3", "Benjamin:1"),
+        (*game, "--game-id", "2024-01-06-1", "--at", "2024-01-06", "Benjamin:3", "Annabella:2"),
+        ("publish", "glicko-chess", "--as-of", "2024-01-31"),
+        ("correct", "2024-01-06-1", "--reason", "typo", "Annabella:3", "Benjamin:2"),
+    ):
+        done = ratings(*command, db=db)
+        assert done.exit_code == 0, (command, done.stderr)
+    text = shown_on_terminal("--db", db, "history", "Annabella", "glicko-chess", columns=80)
+    rows = [[*map(str.strip, re.split(r"\s{2,}", line.strip()))] for line in text.splitlines()[3:9]]
+    assert rows == [
+        ["played"],
+        ["(Berlin)", "game", "place", "change", "after", "published", "against"],
+        ["2024-01-05", "2024-01-05-1", "1 (3)", "+162.21", "1662.21 ± 290?", "Benjamin"], ["(1)"],
+        ["2024-01-06", "2024-01-06-1", "1 (3)", "+57.99", "1720.20 ± 260?", "1433.24 (6)", "Benjamin"], ["(2)"],
+    ]  # fmt: skip
+    wide = shown_on_terminal("--db", db, "history", "Annabella", "glicko-chess", columns=100)
+    assert "1500.00  +162.21" in wide
 
 
 HELPS = [

@@ -45,6 +45,13 @@ def test_rename_names_the_lists_with_the_old_name(db: str, ratings: Ratings) -> 
     assert offered(ratings("player", "rename", "dora", "Dora", db=db).stdout) == []
 
 
+def test_commands_of_many_lists_are_counted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many outdated lists, the first are offered, and the others counted."""
+    monkeypatch.setattr("ratings_ledger.cli.output.impact.SHOWN_CHANGES", 1)
+    told = ratings("void", "g-1", "--reason", "wrong", db=db).stdout
+    assert (len(offered(told)), told.rstrip().splitlines()[-1]) == (1, "  ... and 1 more")
+
+
 def test_void_offers_every_changed_list_once(db: str, ratings: Ratings) -> None:
     """A voided game changes both lists; the comparison with today offers the same commands until they are typed."""
     commands = [f"ratings publish elo-chess --as-of {day}" for day in ("2024-01-31", "2024-02-29")]
