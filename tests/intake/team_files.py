@@ -1,7 +1,7 @@
 """Tables of teams and doubles, as clubs keep them, each with what comes out of it."""
 
 from cases import SET, Case, csv, sheet
-from sheet_files import ods
+from sheet_files import ERROR, ods
 
 DOUBLES = [["Date", "Winners", "Losers"], ["2024-11-22", "anna & ben", "cleo / dora"]]
 DOUBLES_GAMES = ["2024-11-22-1 2024-11-22T11:00 anna 1 ben 1 cleo 2 dora 2"]
@@ -78,6 +78,14 @@ CASES = {
     "numbers for each half, which are no partners": csv(
         "Date,Home,Away,Home 1,Home 2,Away 1,Away 2,Result\n2024-11-22,anna,ben,2,1,0,0,3:0\n",
         refused=[("1 unknown-column", "not known: 'Home 1', 'Home 2', 'Away 1', 'Away 2'")],
+    ),
+    "an error in one of four columns": csv(
+        _text([FOUR[0], ["22.11.2024", "anna", "#NV", "cleo", "dora", "6:4 6:3"]], ";"),
+        refused=[("2 bad-cell", "column B: the error #NV")],
+    ),
+    "an error in one of four columns of a spreadsheet": sheet(
+        FOUR[0], ["22.11.2024", "anna", ERROR, "cleo", "dora", "6:4 6:3"],
+        refused=[("2 bad-cell", "Results!C2: ")],
     ),
     "one of four columns dropped by an option": csv(
         _text(FOUR, ";"), options=(*SET, "--map", "Sieger 2="),

@@ -16,7 +16,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from ratings_ledger.ledger.intake.tables.columns import is_place
+from ratings_ledger.ledger.intake.tables.columns import describe_cell_error, is_place
 from ratings_ledger.ledger.intake.tables.layouts.layout import TextRows, read_cell, read_player_cell
 from ratings_ledger.ledger.intake.tables.layouts.player_columns import NUMBER
 from ratings_ledger.ledger.intake.tables.meanings import (
@@ -109,8 +109,9 @@ def _holds_names(body: TextRows, column: int) -> bool:
 
 
 def _join_cells(row: list[str], parts: Sequence[int], joint: str) -> list[str]:
-    """Return a row with the texts of some of its columns joined in the first of them."""
+    """Return a row with the texts of some of its columns joined in the first of them, or the error of one."""
     texts = [text for part in parts if (text := read_player_cell(row, part))]
+    texts = [text for text in texts if describe_cell_error(text)][:1] or texts
     joined = [*row, *[""] * (max(parts) + 1 - len(row))]
     for part in parts:
         joined[part] = ""

@@ -65,6 +65,7 @@ PAIR = Layout(
         ),
         Example("Datum;Spieler 1;Spieler 2;Sätze\n22.11.2024;anna;ben;11:7 9:11 11:3\n", ("anna =2 ben =1",)),
         Example("Datum;Spieler 1;Spieler 2;S1;S2;S3\n22.11.2024;anna;ben;11:7;11:9;\n", ("anna =2 ben =0",)),
+        Example("Datum;Paarung;Ergebnis\n22.11.2024;anna - ben;3:1\n", ("anna =3 ben =1",)),
         Example("Date,White,Black,Result\n2024-11-22,anna,ben,+:-\n", ("anna 1 ben 2",)),
         Example("Date,Home,Away,Result\n2024-11-22,anna,ben,01-03\n", ("result-became-date: D2 (Result): '01-03'",)),
     ),

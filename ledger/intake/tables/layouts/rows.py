@@ -28,6 +28,10 @@ ROWS = Layout(
             "Date,Player,Place\n22.11.2024,anna,1\n22.11.2024,ben,2\n22.11.2024,ben,1\n22.11.2024,anna,2\n",
             ("anna 1 ben 2", "ben 1 anna 2"),
         ),
+        Example(
+            "Date,First name,Last name,Place\n2024-11-22,Anna,Adler,1\n2024-11-22,Ben,Berg,2\n",
+            ("Anna Adler 1 Ben Berg 2",),
+        ),
         Example("Datum;Spieler;Punkte\n22.11.2024;anna;9,5\n22.11.2024;ben;8\n", ("anna =9.5 ben =8",)),
     ),
     is_usual=True,

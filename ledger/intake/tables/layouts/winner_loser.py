@@ -27,6 +27,10 @@ WINNER_LOSER = Layout(
         ),
         Example("Datum;Sieger;Verlierer;Ergebnis\n22.11.2024;anna;ben;3:0 (11:7, 11:9, 11:3)\n", ("anna =3 ben =0",)),
         Example(
+            "Date,Winner 1,Winner 2,Loser 1,Loser 2,Score\n2024-11-22,anna,ben,cleo,dora,3-1\n",
+            ("anna =3 ben =3 cleo =1 dora =1",),
+        ),
+        Example(
             "Date,Winner,Loser,Score\n2024-11-22,anna,ben,1-3\n",
             ("results-disagree: D2 (Score): here the second side won, but B2 (Winner) says that the first side won",),
         ),
