@@ -24,6 +24,7 @@ from operator import itemgetter
 from typing import Any
 
 from ratings_ledger.ledger.intake.tables.columns import (
+    EXTRA,
     NUMBERS,
     Cells,
     CsvColumns,
@@ -272,19 +273,28 @@ def _read_long_game(
 
     A table without a player column gives games without participants.
     """
-    line = None
+    line, others = None, tuple(name for name in columns.player if name != "player")
+    # objects are not shared between participants
+    has_objects = any(name.startswith((NUMBERS, EXTRA)) for name in others)
+    read_others = _read_members_besides.__wrapped__ if has_objects else _read_members_besides
     try:
         event = read_game(_join_shared_cells([row for _, row in numbered], columns), columns, options)
         participants = event["data"]["participants"] = []
         for line, row in numbered if columns.player else ():  # noqa: B007
             if "player" not in row:
                 raise Refused("missing-member", "the row has no player; name one, or leave the row out")
-            participants.append(read_members({name: row[name] for name in columns.player if name in row}))
+            participants.append({"player": row["player"], **read_others(others, tuple(map(row.get, others)))})
     except Refused as problem:
         return Refused(problem.code, problem.message, problem.line or line)
     if any(name.startswith(NUMBERS) for name in columns.player):
         _share_numbers(event["data"])
     return event
+
+
+@lru_cache(maxsize=10_000)  # most players of a table have the place and the score of others
+def _read_members_besides(names: tuple[str, ...], texts: tuple[str | None, ...]) -> dict[str, Any]:
+    """Return a player's members besides the name, given their texts by column. Raises `Refused` as `read_members`."""
+    return read_members({name: text for name, text in zip(names, texts, strict=True) if text is not None})
 
 
 @lru_cache(maxsize=1)
