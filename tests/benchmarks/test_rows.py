@@ -1,5 +1,7 @@
 """The benchmarks run at a small size, also where the packages to compare with are not installed."""
 
+import ast
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -35,6 +37,17 @@ def test_unknown_row_names_known_rows(
 
     assert ended.value.code == 2
     assert "there is no row 'speed'; there are rebuild, replay, " in capsys.readouterr().err
+
+
+def test_functions_that_rows_call_by_name_exist() -> None:
+    """Rows name the functions of their processes in strings, and each of these functions exists."""
+    root = Path(__file__).parents[2]
+    texts = [path.read_text() for path in (root / "benchmarks").rglob("*.py")]
+    called = {match.groups() for text in texts for match in re.finditer(r'"(benchmarks[\w.]*):(\w+)"', text)}
+    assert len(called) > 30
+    for module, function in called:
+        tree = ast.parse((root / f"{module.replace('.', '/')}.py").read_text())
+        assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (module, function)
 
 
 def test_calls_run_in_own_processes() -> None:
