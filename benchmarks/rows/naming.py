@@ -16,7 +16,10 @@ def names(setting: Setting) -> Iterator[Line]:
     new = max(2 * TRIED, known // 100)
     arguments = {"new": new, "known": known}
     calls = {
-        **{form: Call("benchmarks.ours:find_close_names", {"form": form, **arguments}) for form in ("people", "numbers")},
+        **{
+            form: Call("benchmarks.ours:find_close_names", {"form": form, **arguments})
+            for form in ("people", "numbers")
+        },
         "pairs": Call("benchmarks.baselines.every_pair:run", {"form": "people", "tried": TRIED, **arguments}),
     }
     runs = in_turn(calls, setting.repetitions)

@@ -184,8 +184,7 @@ def recognise_games(table: Table, options: TableOptions) -> Iterator[ReadGame | 
     """
     at = find_header(table.rows, options) or 0
     table, names = _read_names(table, at)
-    line = table.rows[at][0]
-    names, body = combine_columns(names, table.rows[at + 1 :], options.meanings_by_name)
+    line, names, body = table.rows[at][0], *combine_columns(names, table.rows[at + 1 :], options.meanings_by_name)
     layout, unclear = _find_layout(table, line, names, body, options)
     header, problems = _read_header(names, body, layout, options)
     if unclear:
