@@ -61,7 +61,7 @@ def ask_who(close: Collection[CloseName], aliases: Mapping[str, str]) -> Answers
 
 
 def propose_with_answers(
-    how: WriteContext,
+    context: WriteContext,
     options: TableOptions,
     files: Collection[str],
     propose: Callable[[WriteContext, TableOptions], Proposal],
@@ -71,26 +71,26 @@ def propose_with_answers(
 
     No question is asked about files that cannot be read again. Raises `click.Abort`.
     """
-    plan, can_read_again = propose(how, options), all(Path(name).is_file() for name in files)
-    while can_read_again and _waits_for_names(plan, how):
-        answers = ask_who(plan.result.close.values(), options.aliases)
+    proposal, can_read_again = propose(context, options), all(Path(name).is_file() for name in files)
+    while can_read_again and _waits_for_names(proposal, context):
+        answers = ask_who(proposal.result.close.values(), options.aliases)
         if answers is None:
             break
-        plan.close()
+        proposal.close()
         accepted = dict(zip(answers.accepted, answers.accepted, strict=True))
         options = options._replace(
             aliases=add_answers(options.aliases, {**accepted, **answers.aliases}),
             answered=options.answered | answers.aliases.keys(),
         )
-        how = replace(how, policy=how.policy._replace(accepted=how.policy.accepted | answers.accepted))
-        plan = propose(how, options)
-    return plan, options
+        context = replace(context, policy=context.policy._replace(accepted=context.policy.accepted | answers.accepted))
+        proposal = propose(context, options)
+    return proposal, options
 
 
-def _waits_for_names(plan: Proposal, how: WriteContext) -> bool:
+def _waits_for_names(proposal: Proposal, context: WriteContext) -> bool:
     """Tell whether close names are the only problem, and a user can answer questions about them."""
-    result = plan.result
-    is_blocked = plan.is_refused and not (how.dry_run or how.policy.strict)
+    result = proposal.result
+    is_blocked = proposal.is_refused and not (context.dry_run or context.policy.strict)
     only_close = len(result.rejected) == result.rejected_count and {
         rejection.code for rejection in result.rejected
     } == {"close-name"}

@@ -32,7 +32,7 @@ def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @click.option(
             "--format",
-            "form",
+            "output_format",
             type=OneOf(forms),
             default=forms[0],
             show_default=True,
@@ -44,12 +44,12 @@ def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
             help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
         )
         @wraps(command)
-        def run_with_format(*arguments: Any, form: str, csv_safe: bool, **options: Any) -> Any:
-            if csv_safe and form != "csv":
+        def run_with_format(*arguments: Any, output_format: str, csv_safe: bool, **options: Any) -> Any:
+            if csv_safe and output_format != "csv":
                 raise click.UsageError("--csv-safe is for spreadsheets: it needs --format csv")
             if csv_safe:
                 render.write_csv_safely()
-            return command(*arguments, form=form, **options)
+            return command(*arguments, output_format=output_format, **options)
 
         return run_with_format
 
@@ -71,7 +71,12 @@ def read_duration(context: click.Context, parameter: click.Parameter, value: str
 
 # for commands that record or store something: no spreadsheet reads their reports
 result_format = click.option(
-    "--format", "form", type=OneOf(["table", "json"]), default="table", show_default=True, help="Output format."
+    "--format",
+    "output_format",
+    type=OneOf(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Output format.",
 )
 
 

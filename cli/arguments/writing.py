@@ -48,7 +48,7 @@ class WriteContext:
 
     db: str
     policy: ImportPolicy
-    form: str
+    output_format: str
     dry_run: bool
 
     @cached_property
@@ -67,46 +67,46 @@ class WriteContext:
     def _known(self) -> Known:
         return Known(self.policy.strict, newest_ladders)
 
-    def finish(self, plan: Proposal, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
+    def finish(self, proposal: Proposal, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
         """Append a proposal, unless this is a dry run, and return its result."""
         if self.dry_run:
-            return plan.result
-        result = plan.append(progress)
+            return proposal.result
+        result = proposal.append(progress)
         # after a larger import, the next command that reads the events saves the names
-        if result.appended and result.head is not None and plan.is_small():
-            keep_new_names(self.db, self.ledger, plan.known.decoded, result.head)
+        if result.appended and result.head is not None and proposal.is_small():
+            keep_new_names(self.db, self.ledger, proposal.known.decoded, result.head)
         return result
 
-    def enter(self, type_name: str, plan: Proposal, unchanged: list[str] | None = None) -> int:
+    def enter(self, type_name: str, proposal: Proposal, unchanged: list[str] | None = None) -> int:
         """Append a proposal of events of one type unless this is a dry run, and report it with its impact.
 
         `unchanged` are the games of a file that stay as they are.
         """
-        first = None if plan.is_refused else next(plan.drafts(), None)
-        impact = Impact() if first is None else plan.impact()
+        first = None if proposal.is_refused else next(proposal.drafts(), None)
+        impact = Impact() if first is None else proposal.impact()
         event_id = None if first is None else first.event_id
         outcome = build_decision_outcome(
-            self.finish(plan), type_name, event_id, dry_run=self.dry_run, impact=impact, unchanged=unchanged
+            self.finish(proposal), type_name, event_id, dry_run=self.dry_run, impact=impact, unchanged=unchanged
         )
-        return emit(outcome, self.form, print_entered)
+        return emit(outcome, self.output_format, print_entered)
 
     def refuse(self, type_name: str, problem: Refused) -> int:
         """Report that an event was refused before it was proposed; return the exit code."""
         refused = build_decision_outcome(
             IntakeResult.refused(problem), type_name, None, dry_run=self.dry_run, impact=Impact()
         )
-        return emit(refused, self.form, print_entered)
+        return emit(refused, self.output_format, print_entered)
 
     def report(self, result: IntakeResult, impact: Impact | None = None, **more: Any) -> int:
         """Report the result for events of any type; return the exit code."""
-        return emit(build_import_outcome(result, self.dry_run, impact, **more), self.form, print_recorded)
+        return emit(build_import_outcome(result, self.dry_run, impact, **more), self.output_format, print_recorded)
 
 
 def write_command(command: Writing) -> Writing:
     """Add the options of all writing commands to a command, which gets them as its first argument."""
 
-    def run_write(db: str, by: str, form: str, dry_run: bool, ignore_clock: bool, **rest: Any) -> int:
-        return command(WriteContext(db, ImportPolicy(by, ignore_clock), form, dry_run), **rest)
+    def run_write(db: str, by: str, output_format: str, dry_run: bool, ignore_clock: bool, **rest: Any) -> int:
+        return command(WriteContext(db, ImportPolicy(by, ignore_clock), output_format, dry_run), **rest)
 
     wrapped: Writing = click.pass_obj(wraps(command)(run_write))
     for option in (result_format, by_option, ignore_clock_option, dry_run_option):
@@ -122,15 +122,15 @@ def with_game_options(where: Refusing) -> Callable[[Writing], Writing]:
 
     def decorate(command: Writing) -> Writing:
         def run_with_policy(
-            how: WriteContext, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, **rest: Any
+            context: WriteContext, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, **rest: Any
         ) -> int:
             if strict and new_names == "accept":
                 raise click.UsageError("--strict refuses new names, --new-names accept takes them; choose one")
             refusing: Refusing = "all" if strict else where if new_names == "refuse" else ""
-            policy = how.policy._replace(
+            policy = context.policy._replace(
                 any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict
             )
-            return command(replace(how, policy=policy), **rest)
+            return command(replace(context, policy=policy), **rest)
 
         wrapped = write_command(wraps(command)(run_with_policy))
         for option in (allow_uncounted_option, any_date_option, new_names_option, strict_option):

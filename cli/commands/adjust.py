@@ -36,7 +36,7 @@ TYPE = "points.adjusted"
 @zone_option
 @write_command
 def adjust(
-    how: WriteContext,
+    context: WriteContext,
     ladder: str,
     player: str | None,
     points: str | None,
@@ -60,20 +60,20 @@ def adjust(
     if dates is not None and file is None:
         raise click.UsageError("--dates says how the dates of a --file are read")
     try:
-        template = AdjustmentRow("", 0, str(player), points, to, reason, read_instant_or_now(how.ledger, at, zone))
+        template = AdjustmentRow("", 0, str(player), points, to, reason, read_instant_or_now(context.ledger, at, zone))
         rows = [template]
         if file is not None:
-            rows = [*read_rows(file, template, lambda at: read_instant_or_now(how.ledger, at, zone), dates)]
-        with how.ledger.reading() as connection:
+            rows = [*read_rows(file, template, lambda at: read_instant_or_now(context.ledger, at, zone), dates)]
+        with context.ledger.reading() as connection:
             position = head(connection).position
-        view = open_view(how.ledger, None, str(position), None)
+        view = open_view(context.ledger, None, str(position), None)
         ladder = view.full_name(ladder)
         changes = compute_adjustments(view, ladder, rows)
     except Refused as problem:
-        return how.refuse(TYPE, problem)
+        return context.refuse(TYPE, problem)
     if not changes:
         who = quote(rows[0].player) if file is None else "every player"
-        return how.refuse(
+        return context.refuse(
             TYPE, Refused("nothing-to-correct", f"{who} already has these points on {short_name(ladder)}")
         )
     items = [
@@ -94,4 +94,4 @@ def adjust(
         if any(row.to is not None for row in rows) and head(connection).position != position:
             raise Refused("changed-meanwhile", "other events were recorded meanwhile; run the command again")
 
-    return how.enter(TYPE, how.propose(items, precondition=refuse_if_changed))
+    return context.enter(TYPE, context.propose(items, precondition=refuse_if_changed))

@@ -42,7 +42,7 @@ keep_option = click.option(
 @keep_option
 @result_format
 @click.pass_obj
-def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
+def make_(db: str, folder: Path, keep: dict[str, int] | None, output_format: str) -> int:
     """Write all events to a new file in DIR, compressed, with the head next to it in a small file.
 
     --keep counts days, weeks and months (in UTC) that have backups. Only files that this command made in DIR are ever
@@ -50,7 +50,7 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, form: str) -> int:
     earlier backup (it was changed, or replaced by an older copy), or if a backup is dated after now.
     """
     done = make_backup(open_ledger(db), folder, clock.now, keep)
-    emit(describe_new_backup(folder, done), form, print_backup_made)
+    emit(describe_new_backup(folder, done), output_format, print_backup_made)
     return int(note_problems(folder, done))
 
 
@@ -78,7 +78,7 @@ def note_problems(folder: Path, done: BackupResult) -> bool:
 @click.option("--replay", is_flag=True, help="Restore it into a temporary ledger, and compare all ladders with --db.")
 @result_format
 @click.pass_obj
-def check_(db: str, files: tuple[str, ...], expected: Place | None, replay: bool, form: str) -> int:
+def check_(db: str, files: tuple[str, ...], expected: Place | None, replay: bool, output_format: str) -> int:
     """Check that a backup is whole: every hash, the order, what each event says, and the head that the last line names.
 
     No ledger is needed for that. If FILE.head is beside FILE, the head must be that one. With --replay the digests of
@@ -86,5 +86,5 @@ def check_(db: str, files: tuple[str, ...], expected: Place | None, replay: bool
     """
     refuse_unreadable_twice(files, "backup check")
     report = check_backup_files(BackupFiles(files, expected), db if replay else None)
-    emit(report, form, print_backup_checked)
+    emit(report, output_format, print_backup_checked)
     return int(bool(report.findings))

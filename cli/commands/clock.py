@@ -23,10 +23,10 @@ def clock() -> None:
 @known_at_option
 @format_option
 @click.pass_obj
-def show_(db: str, game_id: str, at: int | None, known_at: str | None, form: str) -> None:
+def show_(db: str, game_id: str, at: int | None, known_at: str | None, output_format: str) -> None:
     """Show every player's timers in GAME, removals, disconnections and pauses."""
     state = open_view(open_for_command(db), None, known_at, None).clock(game_id, at)
-    emit(state, form, print_clock, print_clock_csv)
+    emit(state, output_format, print_clock, print_clock_csv)
 
 
 @clock.command(name="explain")
@@ -36,7 +36,7 @@ def show_(db: str, game_id: str, at: int | None, known_at: str | None, form: str
 @known_at_option
 @format_option
 @click.pass_obj
-def explain_(db: str, game_id: str, player: str, at: int | None, known_at: str | None, form: str) -> None:
+def explain_(db: str, game_id: str, player: str, at: int | None, known_at: str | None, output_format: str) -> None:
     """Explain PLAYER's main timer, line by line. It ends in their removal, if any."""
     explanation = open_view(open_for_command(db), None, known_at, None).clock_of(game_id, player, at)
-    emit(explanation, form, print_clock_lines, print_clock_lines_csv)
+    emit(explanation, output_format, print_clock_lines, print_clock_lines_csv)

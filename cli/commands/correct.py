@@ -82,7 +82,7 @@ expect_option = click.option(
 @table_options
 @with_game_options("all")
 def correct(  # its parameters are its options, one a line
-    how: WriteContext,
+    context: WriteContext,
     game_id: str | None,
     players: tuple[str, ...],
     file: str | None,
@@ -119,7 +119,7 @@ def correct(  # its parameters are its options, one a line
         if game_id is not None or at is not None or edit or expect is not None or labels or has_result:
             message = "--file has everything to correct; it goes only with options for reading a table"
             raise click.UsageError(f"{message}, such as --map, --profile and --zone")
-        return _correct_many(how, file, reason, *read_table_options(options, zone))
+        return _correct_many(context, file, reason, *read_table_options(options, zone))
     if any(options[name] for name in OPTIONS if name != "partners"):
         raise click.UsageError("--map, --profile and other options for reading a table go with --file")
     if partners and not players:
@@ -128,8 +128,8 @@ def correct(  # its parameters are its options, one a line
         refuse_joints(partners)
     if game_id is None:
         raise click.UsageError("name a GAME, or many with --file")
-    moved = {} if at is None else {"occurred_at": format_instant(read_instant_or_now(how.ledger, at, zone))}
-    with how.ledger.reading() as connection:
+    moved = {} if at is None else {"occurred_at": format_instant(read_instant_or_now(context.ledger, at, zone))}
+    with context.ledger.reading() as connection:
         game = live_game((log := Log(connection)).about(f"game:{game_id}"))
         hint = log.similar("game", game_id) if game is None else ""
         people = identities(connection)
@@ -157,9 +157,9 @@ def correct(  # its parameters are its options, one a line
         else:
             new = restore_recorded_ids(_read_game(), game, people)
     except Refused as problem:
-        return how.refuse("game.corrected", problem)
+        return context.refuse("game.corrected", problem)
     data = {"game_id": game_id, "reason": reason, "game": new}
-    return _enter(how, "game.corrected", data, expect or game.last.event_id, refuse=partial(refuse_same, game))
+    return _enter(context, "game.corrected", data, expect or game.last.event_id, refuse=partial(refuse_same, game))
 
 
 def _refuse_split_teams(
@@ -195,25 +195,25 @@ def _note_followers(old: dict[str, Any], new: dict[str, Any], *, has_scores: boo
         render.note(render.plain(f"note: the sets go with the places: {sets} for {winners}; --sets gives others"))
 
 
-def _correct_many(how: WriteContext, file: str, reason: str, options: TableOptions, table_files: TableFiles) -> int:
+def _correct_many(context: WriteContext, file: str, reason: str, options: TableOptions, table_files: TableFiles) -> int:
     """Correct the games of a table, which the options and the files with further options describe."""
     options, problems = table_files.read(options)
-    how = replace(how, policy=how.policy._replace(accepted=read_own_names(options.aliases)))
+    context = replace(context, policy=context.policy._replace(accepted=read_own_names(options.aliases)))
 
     def read(decided_at: int) -> RequestedChanges:
         if problems:
             return RequestedChanges([*problems], [], {})
-        with how.ledger.reading() as connection:
+        with context.ledger.reading() as connection:
             known = add_earlier_answers(connection, add_ledger_facts(connection, options), [file])
             return correct_from_table(Log(connection), identities(connection), file, reason, decided_at, known)
 
-    return _enter_many(how, "game.corrected", "recorded like this", read)
+    return _enter_many(context, "game.corrected", "recorded like this", read)
 
 
 def _read_voids(
-    how: WriteContext, file: str | None, batch: str | None, reason: str, decided_at: int
+    context: WriteContext, file: str | None, batch: str | None, reason: str, decided_at: int
 ) -> RequestedChanges:
-    with how.ledger.reading() as connection:
+    with context.ledger.reading() as connection:
         if batch is not None:
             return void_batches(connection, batch, reason, decided_at)
         return void_from_file(Log(connection), str(file), reason, decided_at)
@@ -255,7 +255,7 @@ def _read_game() -> dict[str, Any]:
 @expect_option
 @write_command
 def void(
-    how: WriteContext,
+    context: WriteContext,
     game_id: str | None,
     event: str | None,
     file: str | None,
@@ -275,14 +275,14 @@ def void(
             "name a GAME, or another event with --event, or many games with --file or --batch, without --expect"
         )
     if many:
-        return _enter_many(how, "game.voided", "voided", partial(_read_voids, how, file, batch, reason))
+        return _enter_many(context, "game.voided", "voided", partial(_read_voids, context, file, batch, reason))
     if event is None:
-        return _enter(how, "game.voided", {"game_id": game_id, "reason": reason}, expect)
-    with how.ledger.reading() as connection:
+        return _enter(context, "game.voided", {"game_id": game_id, "reason": reason}, expect)
+    with context.ledger.reading() as connection:
         log = Log(connection)
         if log.event(event) is None and event.isascii() and event.isdigit() and len(event) <= 18:
             event = log.id_at(int(event)) or event
-    return _enter(how, "event.voided", {"id": event, "reason": reason}, expect)
+    return _enter(context, "event.voided", {"id": event, "reason": reason}, expect)
 
 
 @command()
@@ -290,9 +290,9 @@ def void(
 @reason_option
 @expect_option
 @write_command
-def reinstate(how: WriteContext, game_id: str, reason: str, expect: int | None) -> int:
+def reinstate(context: WriteContext, game_id: str, reason: str, expect: int | None) -> int:
     """Make a voided GAME count again, as it was last corrected."""
-    return _enter(how, "game.reinstated", {"game_id": game_id, "reason": reason}, expect)
+    return _enter(context, "game.reinstated", {"game_id": game_id, "reason": reason}, expect)
 
 
 @group()
@@ -305,10 +305,10 @@ def player() -> None:
 @click.argument("new_player", metavar="NEW", type=to_nfc)
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
 @write_command
-def rename(how: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
+def rename(context: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
     """Rename PLAYER to NEW, from their first game on. If NEW has games, too, they are one person's (a merge)."""
     data = {"player": player_id, "new_player": new_player, **({} if reason is None else {"reason": reason})}
-    return _enter(how, "player.renamed", data)
+    return _enter(context, "player.renamed", data)
 
 
 @player.command()
@@ -316,21 +316,21 @@ def rename(how: WriteContext, player_id: str, new_player: str, reason: str | Non
 @click.argument("new_player", metavar="KEPT", type=to_nfc)
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
 @write_command
-def merge(how: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
+def merge(context: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
     """Merge two ids of one person, PLAYER and KEPT. From their first game on, all games are those of KEPT.
 
     Both ids must be known; a rename is recorded. Two ids that met in one game are two people, and are refused.
     `ratings undo` takes it back.
     """
     try:
-        with how.ledger.reading() as connection:
+        with context.ledger.reading() as connection:
             facts = decode_for_command(connection)
             for name in (player_id, new_player):
                 require_player(facts, name)
     except Unknown as problem:
-        return how.refuse("player.renamed", Refused("player-unknown", str(problem)))
+        return context.refuse("player.renamed", Refused("player-unknown", str(problem)))
     data = {"player": player_id, "new_player": new_player, **({} if reason is None else {"reason": reason})}
-    return _enter(how, "player.renamed", data)
+    return _enter(context, "player.renamed", data)
 
 
 @player.command()
@@ -339,9 +339,9 @@ def merge(how: WriteContext, player_id: str, new_player: str, reason: str | None
 @click.option("--at", metavar="TIME", help="From when on.  [default: now]")
 @zone_option
 @write_command
-def account(how: WriteContext, player_id: str, kind: str, at: str | None, zone: str | None) -> int:
+def account(context: WriteContext, player_id: str, kind: str, at: str | None, zone: str | None) -> int:
     """Set the account of PLAYER, from then on."""
-    return _enter(how, "player.account_changed", {"player": player_id, "account": kind}, at=at, zone=zone)
+    return _enter(context, "player.account_changed", {"player": player_id, "account": kind}, at=at, zone=zone)
 
 
 @group()
@@ -354,14 +354,14 @@ def club() -> None:
 @click.argument("new_club", metavar="NEW", type=to_nfc)
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
 @write_command
-def rename_club(how: WriteContext, club_name: str, new_club: str, reason: str | None) -> int:
+def rename_club(context: WriteContext, club_name: str, new_club: str, reason: str | None) -> int:
     """Rename CLUB to NEW, from its first game on. If NEW has games, too, they are one club's (a merge)."""
     data = {"club": club_name, "new_club": new_club, **({} if reason is None else {"reason": reason})}
-    return _enter(how, "club.renamed", data)
+    return _enter(context, "club.renamed", data)
 
 
 def _enter(
-    how: WriteContext,
+    context: WriteContext,
     type_name: str,
     data: dict[str, Any],
     seen: str | int | None = None,
@@ -371,28 +371,28 @@ def _enter(
     refuse: Callable[[Draft], None] | None = None,
 ) -> int:
     """Record one event; `seen` is the id or position of the last event about its game or event that the user saw."""
-    occurred_at = format_instant(read_instant_or_now(how.ledger, at, zone))
+    occurred_at = format_instant(read_instant_or_now(context.ledger, at, zone))
     subject = f"game:{data['game_id']}" if "game_id" in data else f"event:{data.get('id')}"
-    plan = how.propose(
+    proposal = context.propose(
         [{"type": type_name, "occurred_at": occurred_at, "data": data}],
         based_on={} if seen is None else {subject: seen},
     )
-    draft = None if refuse is None else next(plan.drafts(), None)
+    draft = None if refuse is None else next(proposal.drafts(), None)
     if refuse is not None and draft is not None:
         try:
             refuse(draft)
         except Refused as problem:
-            plan.refuse(problem)
-    return how.enter(type_name, plan)
+            proposal.refuse(problem)
+    return context.enter(type_name, proposal)
 
 
-def _enter_many(how: WriteContext, type_name: str, state: str, read: Callable[[int], RequestedChanges]) -> int:
+def _enter_many(context: WriteContext, type_name: str, state: str, read: Callable[[int], RequestedChanges]) -> int:
     """Record the events that a file asks for; games that are already in this `state` stay as they are."""
     try:
         batch = read(clock.now())
     except Refused as problem:
-        return how.refuse(type_name, problem)
-    if how.form == "table" and batch.unchanged:
+        return context.refuse(type_name, problem)
+    if context.output_format == "table" and batch.unchanged:
         games = render.join_first([*map(render.csv_item, batch.unchanged)], SHOWN_GAMES)
         render.note(render.plain(f"note: {render.count(len(batch.unchanged), 'game')} already {state}: {games}"))
-    return how.enter(type_name, how.propose(batch.items, based_on=batch.seen_events), batch.unchanged)
+    return context.enter(type_name, context.propose(batch.items, based_on=batch.seen_events), batch.unchanged)

@@ -18,7 +18,7 @@ from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 @click.argument("ladders", nargs=-1, type=to_nfc)
 @format_option
 @click.pass_obj
-def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...], form: str) -> int:
+def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...], output_format: str) -> int:
     """Compare ladders at the coordinates A with those at B. It lists rows added, removed and moved, and points before
     and after.
 
@@ -37,4 +37,4 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
     with view.sides() as loader:
         differences = compare_ladders(loader, a, b, names)
         note_left_out(loader.left_out)
-    return emit(differences, form, print_differences, print_differences_csv)
+    return emit(differences, output_format, print_differences, print_differences_csv)

@@ -39,7 +39,7 @@ def explain_(
     known_at: str | None,
     rules: str | None,
     close_now: bool,
-    form: str,
+    output_format: str,
 ) -> None:
     """Explain why GAME changed the points on LADDER. It lists each term, or why it did not count.
 
@@ -70,15 +70,15 @@ def explain_(
         note_left_out(attribution.left_out)
         for note in attribution.contradictions:
             print_note(note)
-        emit(attribution, form, print_attribution, print_attribution_csv)
+        emit(attribution, output_format, print_attribution, print_attribution_csv)
         return
     view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     game, ladder = view.with_ladder(game, ladder, is_player)
     explanation = _explain_game_or_player(view, ladder, game, is_player)
     if isinstance(explanation, GameExplanation):
-        emit(explanation, form, print_game, print_game_csv)
+        emit(explanation, output_format, print_game, print_game_csv)
     else:
-        emit(explanation, form, print_player, print_player_csv)
+        emit(explanation, output_format, print_player, print_player_csv)
 
 
 def _explain_game_or_player(

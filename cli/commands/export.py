@@ -121,7 +121,7 @@ def export_standings(
     as_of: str | None,
     known_at: str | None,
     rules: str | None,
-    form: str,
+    output_format: str,
     output: str,
 ) -> int:
     """Export the standings of each LADDER, by default of all that have games or adjustments.
@@ -133,7 +133,7 @@ def export_standings(
     results = _start_early(open_view(open_for_command(db), as_of, known_at, rules).every_standings(ladders))
     written, failed = 0, False
     with output_file(output) as file:
-        if form == "csv":
+        if output_format == "csv":
             file.write(render.to_csv([STANDINGS]).encode())
         for result in results:
             if isinstance(result, ReplayFailure):
@@ -141,7 +141,7 @@ def export_standings(
                 failed = failed or result.ladder is not None or not ladders
             else:
                 written += 1
-                file.write(format_standings(result, form, to_stdout=output == "-").encode())
+                file.write(format_standings(result, output_format, to_stdout=output == "-").encode())
     if output != "-":
         render.note(f"{render.count(written, 'ladder')} in {output}")
     return int(failed)
@@ -154,7 +154,7 @@ def export_standings(
 @output_option
 @click.pass_obj
 def export_changes(
-    db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, form: str, output: str
+    db: str, ladder: str, as_of: str | None, known_at: str | None, rules: str | None, output_format: str, output: str
 ) -> None:
     """Export every change of points on LADDER, in the order of the games: `history` of all players in one pass.
 
@@ -163,10 +163,10 @@ def export_changes(
     changes = _start_early(open_view(open_for_command(db), as_of, known_at, rules).changes(ladder))
     written = 0
     with output_file(output) as file:
-        if form == "csv":
+        if output_format == "csv":
             file.write(render.to_csv([CHANGES]).encode())
         for change in changes:
             written += 1
-            file.write(format_change(change, form, to_stdout=output == "-").encode())
+            file.write(format_change(change, output_format, to_stdout=output == "-").encode())
     if output != "-":
         render.note(f"{render.count(written, 'change')} in {output}")

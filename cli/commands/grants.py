@@ -58,7 +58,7 @@ def _read_prefix(context: click.Context, parameter: click.Parameter, value: str)
 )
 @format_option
 @click.pass_obj
-def grants(db: str, sql: bool, prefix: str, role: str | None, form: str) -> None:
+def grants(db: str, sql: bool, prefix: str, role: str | None, output_format: str) -> None:
     """Show the roles for a ledger in PostgreSQL, as described in docs/postgresql.md.
 
     Changes nothing and does not connect to a server; --db only names the database. `ratings doctor` checks what a
@@ -66,16 +66,16 @@ def grants(db: str, sql: bool, prefix: str, role: str | None, form: str) -> None
     """
     if role is not None and not sql:
         raise click.UsageError("--as works only with --sql; add --sql or leave out --as")
-    if sql and form != "table":
+    if sql and output_format != "table":
         raise click.UsageError("--sql prints statements; leave out --format")
     if sql:
         for title, statements in _build_scripts(db, prefix, role):
             render.echo(f"-- {title}\n" + "\n".join(_wrap_statement(f"{statement};") for statement in statements))
         return
     rows = [(f"{prefix}{name}", *info) for name, info in ROLES.items()]
-    if form == "json":
+    if output_format == "json":
         render.print_json([dict(zip(("role", "may", "is_used_by"), row, strict=True)) for row in rows])
-    elif form == "csv":
+    elif output_format == "csv":
         render.print_csv(("role", "may", "is_used_by"), rows)
     else:
         render.print_table(("role", "may", "is used by"), rows)

@@ -79,7 +79,7 @@ from ratings_ledger.projections.facts.players import known_players
 @click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
 @with_game_options("tables")
 def import_(  # its parameters are its options, one a line
-    how: WriteContext,
+    context: WriteContext,
     files: tuple[str, ...],
     tables: TableOptions,
     table_files: TableFiles,
@@ -105,57 +105,68 @@ def import_(  # its parameters are its options, one a line
     if previewing and (syncing or following or restoring):
         raise click.UsageError("--preview shows an import as it is; --sync --dry-run shows what differs in a sheet")
     if following:
-        for_files = (tables != TableOptions(), any(table_files), keep_going, how.dry_run, how.policy.strict, restoring)
-        return _follow(how, files, any(for_files))
+        for_files = (
+            tables != TableOptions(),
+            any(table_files),
+            keep_going,
+            context.dry_run,
+            context.policy.strict,
+            restoring,
+        )
+        return _follow(context, files, any(for_files))
     if restoring:
-        if how.dry_run or keep_going or how.policy.strict:
+        if context.dry_run or keep_going or context.policy.strict:
             raise click.UsageError("--restore takes neither --dry-run nor --keep-going nor --strict")
-        return _restore(how, BackupFiles(files, expected, incomplete))
+        return _restore(context, BackupFiles(files, expected, incomplete))
     if expected is not None or incomplete:
         raise click.UsageError("--head and --incomplete go with --restore")
     files = tuple(dict.fromkeys(files))
     table_files.refuse_existing(files)
     described, problems = table_files.read(tables)
-    policy = how.policy._replace(keep_going=keep_going, new_game=new_game, accepted=read_own_names(described.aliases))
-    how = replace(how, policy=policy, dry_run=how.dry_run or previewing)
-    with how.ledger.reading() as connection:
+    policy = context.policy._replace(
+        keep_going=keep_going, new_game=new_game, accepted=read_own_names(described.aliases)
+    )
+    context = replace(context, policy=policy, dry_run=context.dry_run or previewing)
+    with context.ledger.reading() as connection:
         if problems:
-            return how.report(IntakeResult(rejected=problems, rejected_count=len(problems), head=head(connection)))
+            return context.report(IntakeResult(rejected=problems, rejected_count=len(problems), head=head(connection)))
         options = add_ledger_facts(connection, described)._replace(checks_all=not (keep_going or syncing))
         options = add_earlier_answers(connection, options, files)
 
-    def save(plan: Proposal, used: TableOptions) -> None:
-        if not plan.is_refused:
-            table_files.save((plan.result.read_as or used)._replace(aliases=used.aliases, zone=described.zone))
+    def save(proposal: Proposal, used: TableOptions) -> None:
+        if not proposal.is_refused:
+            table_files.save((proposal.result.read_as or used)._replace(aliases=used.aliases, zone=described.zone))
 
     if previewing:
         from ratings_ledger.cli.commands.preview import preview
 
-        code, result = preview(how, files, options, partial(_propose_files, files), save)
+        code, result = preview(context, files, options, partial(_propose_files, files), save)
         note_next_steps(result, files, options, is_kept=table_files.is_used, keeps_going=keep_going)
         return code
     if syncing:
         from ratings_ledger.cli.commands.sync import sync  # it imports more than other commands need
 
-        return sync(how, files[0], options, save, reason, yes)
+        return sync(context, files[0], options, save, reason, yes)
     # a line can also be refused on append, because of what other writers recorded meanwhile
-    with _reject_files(keep_going and not how.dry_run) as reject:
-        plan, options = propose_with_answers(how, options, files, partial(_propose_files, files, reject=reject))
-        save(plan, options)
-        impact = plan.impact() if not plan.is_refused and (how.dry_run or _touches_lists(plan)) else None
-        with _progress_bar("appending", plan.result.would_append) as appended:
-            result = how.finish(plan, appended)
+    with _reject_files(keep_going and not context.dry_run) as reject:
+        proposal, options = propose_with_answers(context, options, files, partial(_propose_files, files, reject=reject))
+        save(proposal, options)
+        impact = (
+            proposal.impact() if not proposal.is_refused and (context.dry_run or _touches_lists(proposal)) else None
+        )
+        with _progress_bar("appending", proposal.result.would_append) as appended:
+            result = context.finish(proposal, appended)
     note_games(result)
-    code = how.report(result, impact, only_lists=impact is not None and not how.dry_run)
-    if not how.dry_run:
-        is_kept = table_files.is_used or _was_imported(how, files[0])
+    code = context.report(result, impact, only_lists=impact is not None and not context.dry_run)
+    if not context.dry_run:
+        is_kept = table_files.is_used or _was_imported(context, files[0])
         note_next_steps(result, files, options, is_kept=is_kept, keeps_going=keep_going)
     return code
 
 
-def _was_imported(how: WriteContext, file: str) -> bool:
+def _was_imported(context: WriteContext, file: str) -> bool:
     """Tell whether a file had been imported before this import, which then printed the advice about profiles."""
-    with how.ledger.reading() as connection:
+    with context.ledger.reading() as connection:
         return len(recorded_batches(connection, batch_name(file))) > 1
 
 
@@ -167,7 +178,7 @@ def _refuse_sync(files: tuple[str, ...], syncing: bool, has_other_mode: bool, ha
         raise click.UsageError("--reason and --yes go with --sync")
 
 
-def _follow(how: WriteContext, files: tuple[str, ...], for_files: bool) -> int:
+def _follow(context: WriteContext, files: tuple[str, ...], for_files: bool) -> int:
     """Take lines as they arrive. Raises `click.UsageError` for options that only files take."""
     if files != (STDIN,) or for_files:
         raise click.UsageError(
@@ -175,10 +186,10 @@ def _follow(how: WriteContext, files: tuple[str, ...], for_files: bool) -> int:
         )
     from ratings_ledger.cli.commands.follow import follow  # the only input that handles signals
 
-    return follow(how.db, how.policy._replace(refusing="", keep_going=True))
+    return follow(context.db, context.policy._replace(refusing="", keep_going=True))
 
 
-def _propose_files(files: tuple[str, ...], how: WriteContext, options: TableOptions, **hooks: Any) -> Proposal:
+def _propose_files(files: tuple[str, ...], context: WriteContext, options: TableOptions, **hooks: Any) -> Proposal:
     """Check what the files hold; the hooks are those of `FileIntake`."""
     items = (item for name in files for item in read_items(name, options))
     bytes_read, last = dict.fromkeys(files, 0), files[0]
@@ -192,36 +203,36 @@ def _propose_files(files: tuple[str, ...], how: WriteContext, options: TableOpti
             completed(sum(bytes_read.values()))
 
         try:
-            return how.propose_files(
+            return context.propose_files(
                 items, league_notes=LeagueNotes(), reading=show_progress, cores=available_cores(), batches=True, **hooks
             )
         except MemoryError:
             raise MemoryError(f"{last}: {TOO_LARGE}") from None
 
 
-def _touches_lists(plan: Proposal) -> bool:
+def _touches_lists(proposal: Proposal) -> bool:
     """Tell whether published lists may come out differently; False for too many games to work it out."""
-    with plan.ledger.reading() as connection:
+    with proposal.ledger.reading() as connection:
         published = published_lists(connection, head(connection).position)
-    return bool(published) and plan.is_small()
+    return bool(published) and proposal.is_small()
 
 
-def _restore(how: WriteContext, backup: BackupFiles) -> int:
+def _restore(context: WriteContext, backup: BackupFiles) -> int:
     """Restore a backup into the ledger, and report its players, who are all new to the ledger."""
     refuse_unreadable_twice(backup.files, "--restore")
     if backup.head is not None and backup.incomplete:
         raise click.UsageError(
             "--head names the end of the backup, --incomplete takes one that was cut off; choose one"
         )
-    result = restore(how.ledger, backup, RecordedChecks)
+    result = restore(context.ledger, backup, RecordedChecks)
     if not result.rejected_count:
-        with how.ledger.reading() as connection:
+        with context.ledger.reading() as connection:
             result.new_players = sorted(known_players(decode_for_command(connection)))
         result.close = {
             name: CloseName(name, None, dict.fromkeys(others))
             for name, others in find_close_names(result.new_players, ())
         }
-    return how.report(result)
+    return context.report(result)
 
 
 @contextmanager

@@ -126,7 +126,7 @@ def _choose_initial_zone(ledger: Ledger) -> str | None:
 @by_option
 @result_format
 @click.pass_obj
-def zone_(db: str, name: str | None, ignore_clock: bool, by: str, form: str) -> None:
+def zone_(db: str, name: str | None, ignore_clock: bool, by: str, output_format: str) -> None:
     """Show or set the home zone, in which times are shown and read.
 
     Rulesets keep their own zone for their months, years and seasons.
@@ -135,7 +135,7 @@ def zone_(db: str, name: str | None, ignore_clock: bool, by: str, form: str) -> 
     position = None if name is None else set_home_zone(ledger, name, ImportPolicy(by, ignore_clock))
     with ledger.reading() as connection:
         home = load_times(connection).home
-    if form == "json":
+    if output_format == "json":
         render.print_json({"zone": home, "position": position})
     elif position is not None:
         render.echo(f"The home zone is {home} from position {position} on.")

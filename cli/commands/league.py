@@ -46,18 +46,18 @@ def league() -> None:
 @zone_option
 @write_command
 def create(
-    how: WriteContext, name: str, game: str, size: int, version: str | None, at: str | None, zone: str | None
+    context: WriteContext, name: str, game: str, size: int, version: str | None, at: str | None, zone: str | None
 ) -> int:
     """Create LEAGUE. Eight players can then subscribe."""
     data = {"league": name, "game": game, "players_per_game": size, "version": version}
-    with how.ledger.reading() as connection:
+    with context.ledger.reading() as connection:
         newest = head(connection)
         try:
             refuse_unscored_league(connection, game)
         except Refused as problem:
-            return how.report(IntakeResult.refused(problem, newest))
-    created = {"type": "league.created", "occurred_at": _format_at(how, at, zone), "data": data}
-    return how.report(_append_steps(how, [created]))
+            return context.report(IntakeResult.refused(problem, newest))
+    created = {"type": "league.created", "occurred_at": _format_at(context, at, zone), "data": data}
+    return context.report(_append_steps(context, [created]))
 
 
 @league.command()
@@ -67,16 +67,16 @@ def create(
 @click.option("--at", metavar="TIME", help="When PLAYER subscribed.  [default: now]")
 @zone_option
 @write_command
-def join(how: WriteContext, name: str, player: str, seed: str | None, at: str | None, zone: str | None) -> int:
+def join(context: WriteContext, name: str, player: str, seed: str | None, at: str | None, zone: str | None) -> int:
     """Subscribe PLAYER to LEAGUE. The eighth player draws the schedule of its games."""
-    instant = _format_at(how, at, zone)
+    instant = _format_at(context, at, zone)
     try:
-        subscription = subscribe(how.ledger, name, player, instant, seed, partial(_append_steps, how))
+        subscription = subscribe(context.ledger, name, player, instant, seed, partial(_append_steps, context))
     except Refused as problem:
-        with how.ledger.reading() as connection:
-            return how.report(IntakeResult.refused(problem, head(connection)))
-    if how.form == "json" or not subscription.result.appended:
-        return how.report(subscription.result)
+        with context.ledger.reading() as connection:
+            return context.report(IntakeResult.refused(problem, head(connection)))
+    if context.output_format == "json" or not subscription.result.appended:
+        return context.report(subscription.result)
     render.echo(f"{render.plain(player)} is in {name}: {subscription.players + 1} of {PLAYERS_PER_LEAGUE} players.")
     if subscription.is_last:
         render.echo(f"The schedule is drawn; see: ratings league show {shlex.quote(name)}")
@@ -87,24 +87,24 @@ def join(how: WriteContext, name: str, player: str, seed: str | None, at: str | 
 @click.argument("name", metavar="LEAGUE", type=to_nfc)
 @click.option("--seed", metavar="TEXT", help="Draw it with this seed.")
 @write_command
-def schedule(how: WriteContext, name: str, seed: str | None) -> int:
+def schedule(context: WriteContext, name: str, seed: str | None) -> int:
     """Draw the schedule of a LEAGUE whose players were imported without one."""
-    with how.ledger.reading() as connection:
+    with context.ledger.reading() as connection:
         known = require_league(Log(connection), name)
     if len(known.players) != PLAYERS_PER_LEAGUE:
         raise click.ClickException(f"the league {name} has {len(known.players)} of {PLAYERS_PER_LEAGUE} players")
-    return how.report(_append_steps(how, [schedule_event(known, _format_at(how, None, None), seed)]))
+    return context.report(_append_steps(context, [schedule_event(known, _format_at(context, None, None), seed)]))
 
 
-def _format_at(how: WriteContext, at: str | None, zone: str | None) -> str:
-    return format_instant(read_instant_or_now(how.ledger, at, zone))
+def _format_at(context: WriteContext, at: str | None, zone: str | None) -> str:
+    return format_instant(read_instant_or_now(context.ledger, at, zone))
 
 
 def _append_steps(
-    how: WriteContext, events: list[dict[str, Any]], precondition: Precondition = lambda connection: None
+    context: WriteContext, events: list[dict[str, Any]], precondition: Precondition = lambda connection: None
 ) -> IntakeResult:
     """Append some steps of a league in one transaction; report only one refusal."""
-    result = how.finish(how.propose(events, precondition=precondition))
+    result = context.finish(context.propose(events, precondition=precondition))
     result.rejected = result.rejected[:1]
     return result
 
@@ -112,32 +112,32 @@ def _append_steps(
 @league.command(name="list")
 @format_option
 @click.pass_obj
-def list_(db: str, form: str) -> None:
+def list_(db: str, output_format: str) -> None:
     """List the leagues, what they wait for, and who won."""
-    emit(open_view(open_for_command(db), None, None, None).leagues(), form, print_leagues, print_leagues_csv)
+    emit(open_view(open_for_command(db), None, None, None).leagues(), output_format, print_leagues, print_leagues_csv)
 
 
 @league.command()
 @click.argument("name", metavar="LEAGUE", type=to_nfc)
 @format_option
 @click.pass_obj
-def show(db: str, name: str, form: str) -> None:
+def show(db: str, name: str, output_format: str) -> None:
     """Show the players of LEAGUE, its schedule with played and open games, and its table so far."""
-    emit(open_view(open_for_command(db), None, None, None).league(name), form, print_league, print_league_csv)
+    emit(open_view(open_for_command(db), None, None, None).league(name), output_format, print_league, print_league_csv)
 
 
 @league.command()
 @click.argument("name", metavar="LEAGUE", type=to_nfc)
 @format_option
 @click.pass_obj
-def table(db: str, name: str, form: str) -> None:
+def table(db: str, name: str, output_format: str) -> None:
     """Show the table of LEAGUE: the standings of its ladder."""
     view = open_view(open_for_command(db), None, None, None)
     state = view.league(name)
     if state.ladder is None:
         raise click.ClickException(f"no ruleset scores leagues of {state.game}; see: ratings rules list")
-    emit(view.standings(state.ladder), form, print_standings, print_standings_csv)
-    if state.winners and form == "table":
+    emit(view.standings(state.ladder), output_format, print_standings, print_standings_csv)
+    if state.winners and output_format == "table":
         render.echo(f"\nFinished: won by {render.plain(' and '.join(state.winners))}.")
 
 
@@ -146,9 +146,14 @@ def table(db: str, name: str, form: str) -> None:
 @click.argument("player", type=to_nfc)
 @format_option
 @click.pass_obj
-def unmet_(db: str, ladder: str, player: str, form: str) -> None:
+def unmet_(db: str, ladder: str, player: str, output_format: str) -> None:
     """List the opponents whom PLAYER has not met in a league, or on LADDER, such as b5-league/2010-1.
 
     A season of Babylon 5 has league ids (LID). In a league of eight, all subscribers count.
     """
-    emit(open_view(open_for_command(db), None, None, None).unmet(ladder, player), form, print_unmet, print_unmet_csv)
+    emit(
+        open_view(open_for_command(db), None, None, None).unmet(ladder, player),
+        output_format,
+        print_unmet,
+        print_unmet_csv,
+    )

@@ -21,9 +21,14 @@ from ratings_ledger.ledger.events.fields import to_nfc
 @axes
 @format_option
 @click.pass_obj
-def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
+def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None, output_format: str) -> None:
     """List the ladders that have games or adjustments."""
-    emit(open_view(open_for_command(db), as_of, known_at, rules).ladders(), form, print_ladders, print_ladders_csv)
+    emit(
+        open_view(open_for_command(db), as_of, known_at, rules).ladders(),
+        output_format,
+        print_ladders,
+        print_ladders_csv,
+    )
 
 
 @command(name="lists")
@@ -31,7 +36,9 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
 @axes
 @format_option
 @click.pass_obj
-def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str) -> None:
+def lists_(
+    db: str, period: str | None, as_of: str | None, known_at: str | None, rules: str | None, output_format: str
+) -> None:
     """Show the lists of months and years, their state and their size.
 
     Then the lists that were published, of other ladders as well: each is shown by ratings standings LADDER
@@ -40,7 +47,7 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
     """
     emit(
         open_view(open_for_command(db), as_of, known_at, rules).lists(period),
-        form,
+        output_format,
         print_all_lists,
         print_all_lists_csv,
     )
@@ -53,11 +60,17 @@ def lists_(db: str, period: str | None, as_of: str | None, known_at: str | None,
 @format_option
 @click.pass_obj
 def statistics_(
-    db: str, player: str, game: str | None, as_of: str | None, known_at: str | None, rules: str | None, form: str
+    db: str,
+    player: str,
+    game: str | None,
+    as_of: str | None,
+    known_at: str | None,
+    rules: str | None,
+    output_format: str,
 ) -> int:
     """Show PLAYER's games, stars and gold over all lists.
 
     A list that cannot be replayed is reported and left out; the exit code is then 1.
     """
     statistics = open_view(open_for_command(db), as_of, known_at, rules).statistics(player, game)
-    return emit(statistics, form, print_statistics, print_statistics_csv)
+    return emit(statistics, output_format, print_statistics, print_statistics_csv)

@@ -38,12 +38,12 @@ def log(
     batch: str | None,
     limit: int,
     known_at: str | None,
-    form: str,
+    output_format: str,
 ) -> None:
     """List the raw events, with who recorded them and why. It lists all of them, or those about one game or player."""
     view = open_view(open_for_command(db), None, known_at, None)
     events = view.events(subject, since=since, by=by, types=types, batch=batch, limit=limit)
-    emit(events, form, print_events, print_events_csv)
+    emit(events, output_format, print_events, print_events_csv)
 
 
 @command()
@@ -69,7 +69,7 @@ def games(
     limit: int,
     as_of: str | None,
     known_at: str | None,
-    form: str,
+    output_format: str,
 ) -> None:
     """List the recorded games as they stand now, or show one.
 
@@ -78,4 +78,4 @@ def games(
     view = open_view(open_for_command(db), as_of, known_at, None)
     game_list = view.games(game_id, game=game, player=player, since=since, by=by, limit=limit)
     note_left_out(game_list.left_out)
-    emit(game_list, form, print_games, print_games_csv)
+    emit(game_list, output_format, print_games, print_games_csv)

@@ -85,7 +85,7 @@ def nightly(
     rule_seconds: float,
     on: str | None,
     segments: str | None,
-    form: str,
+    output_format: str,
 ) -> int:
     """Store the standings, verify the ledger, and make a backup.
 
@@ -104,9 +104,9 @@ def nightly(
             at = cache(partial(open_work_on_engine, ledger, on, segments, rule_seconds))
             jobs = []
             if publish_due:
-                how = WriteContext(db, ImportPolicy(by), form, dry_run=False)
+                context = WriteContext(db, ImportPolicy(by), output_format, dry_run=False)
                 check = partial(_refuse_lacking, ledger, "writer", "published")
-                jobs.append(Job("publish", check, partial(_publish, how)))
+                jobs.append(Job("publish", check, partial(_publish, context)))
             jobs += [
                 Job("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds, at)),
                 Job("verify", lambda: None, partial(_verify, ledger, rule_seconds, at)),
@@ -127,7 +127,7 @@ def nightly(
         tuple(parts),
         _read(ledger, find_last_comparison),
     )
-    emit(night, form, print_night)
+    emit(night, output_format, print_night)
     return night.exit_code
 
 
@@ -205,8 +205,8 @@ def _refuse_unusable(folder: Path) -> None:
     backup_folder.read_list(folder)
 
 
-def _publish(how: WriteContext) -> Outcome:
-    done = publish_due_lists(how)
+def _publish(context: WriteContext) -> Outcome:
+    done = publish_due_lists(context)
     problems, published = describe_failures(done), sum(not row.is_refused for row in done.rows)
     for problem in problems:
         render.note(f"ratings: publish: {render.plain(problem)}")

@@ -59,7 +59,7 @@ def predict(
     known_at: str | None,
     rules: str | None,
     close_now: bool,
-    form: str,
+    output_format: str,
 ) -> None:
     """Predict a game between SIDEs on LADDER: chances and stakes. Nothing is recorded.
 
@@ -73,7 +73,12 @@ def predict(
     split = partial(_split_side, partners=partners, whole=_read_whole_ids(ledger, partners))
     teams, at_home = [*map(split, sides)], None if home is None else split(home)
     view = open_view(ledger, as_of, known_at, rules, close_now=close_now)
-    emit(view.predict(ladder, teams, home=at_home, numbers=numbers), form, print_prediction, print_prediction_csv)
+    emit(
+        view.predict(ladder, teams, home=at_home, numbers=numbers),
+        output_format,
+        print_prediction,
+        print_prediction_csv,
+    )
 
 
 def _read_whole_ids(ledger: Ledger, partners: tuple[str, ...]) -> frozenset[str]:

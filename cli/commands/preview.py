@@ -12,7 +12,7 @@ from ratings_ledger.projections.admission.proposals import Proposal
 
 
 def preview(
-    how: WriteContext,
+    context: WriteContext,
     files: tuple[str, ...],
     options: TableOptions,
     propose: Callable[..., Proposal],
@@ -22,12 +22,12 @@ def preview(
 
     Returns the exit code, and what an import would come to.
     """
-    how = replace(how, policy=how.policy._replace(report_close=True))
+    context = replace(context, policy=context.policy._replace(report_close=True))
     builder = PreviewBuilder()
-    plan = propose(how, options, understood=builder.add)
-    save(plan, options)
-    impact = None if plan.is_refused else plan.impact()
-    file_previews = builder.build(files, plan.result, options.zone, asks=how.policy.refusing == "tables")
-    code = how.report(plan.result, impact, preview=file_previews)
-    note_games(plan.result)
-    return code, plan.result
+    proposal = propose(context, options, understood=builder.add)
+    save(proposal, options)
+    impact = None if proposal.is_refused else proposal.impact()
+    file_previews = builder.build(files, proposal.result, options.zone, asks=context.policy.refusing == "tables")
+    code = context.report(proposal.result, impact, preview=file_previews)
+    note_games(proposal.result)
+    return code, proposal.result

@@ -61,13 +61,13 @@ def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_du
     """
     _refuse_option_conflicts(ladder, as_of, all_due, every)
     if ladder is None:
-        return emit(publish_due(context), context.form, print_due_published)
+        return emit(publish_due(context), context.output_format, print_due_published)
     now, view = clock.now(), open_view(context.ledger, as_of, None, None, cached=False)
     if every is not None:
         with view.query(ladder) as query:
             data = {"ladder": query.ladder, "every": every}
-        plan = context.propose([{"type": SCHEDULED, "occurred_at": format_instant(now), "data": data}])
-        code = context.enter(SCHEDULED, plan)
+        proposal = context.propose([{"type": SCHEDULED, "occurred_at": format_instant(now), "data": data}])
+        code = context.enter(SCHEDULED, proposal)
         if code == 0 and not context.dry_run:
             render.note(
                 "note: run `ratings publish --due` regularly, for example nightly from cron, to publish each month"
@@ -84,7 +84,7 @@ def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_du
             outcome = _publish_list(context, ladders, ranking, events, now, times)
         except Refused as problem:
             outcome = _build_refusal_outcome(context, ladder, ladders.coordinates, problem, times)
-    return emit(outcome, context.form, print_list_published)
+    return emit(outcome, context.output_format, print_list_published)
 
 
 def _refuse_option_conflicts(ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> None:

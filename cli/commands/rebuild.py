@@ -70,7 +70,7 @@ def rebuild_(
     segments: str | None,
     rollback: bool,
     log: str | None,
-    form: str,
+    output_format: str,
 ) -> int:
     """Replay every ladder, or those named, into stored standings. They are promoted in one step.
 
@@ -91,7 +91,7 @@ def rebuild_(
         with end_soon_after_interrupt(last_words):
             ledger = open_ledger(context.obj)
             if rollback:
-                return _verify_and_roll_back(ledger, steps if log else None, form, rule_seconds)
+                return _verify_and_roll_back(ledger, steps if log else None, output_format, rule_seconds)
             with progress(steps if log else None) as tell:
                 at = open_work_on_engine(ledger, on, segments, rule_seconds, tell)
                 rebuilt = rebuild(ledger, clock.now, wanted_ladders, options, report_progress=tell, work_at=at)
@@ -109,11 +109,11 @@ def rebuild_(
         render.note(last_words())
         return INTERRUPTED
     note_left_out(rebuilt.why_left_out)
-    _print_report(rebuilt, steps, log, form, check)
+    _print_report(rebuilt, steps, log, output_format, check)
     return int(bool(rebuilt.failures or rebuilt.differing))
 
 
-def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, form: str, rule_seconds: float) -> int:
+def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, output_format: str, rule_seconds: float) -> int:
     preload_rules(ledger, rule_seconds)
     with ledger.reading() as connection:
         previous = read_previous_generation(connection)
@@ -128,13 +128,15 @@ def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, form: str, ru
     rolled_back = roll_back(ledger)
     if log is not None:
         log.write("rolled back", _loggable(rolled_back))
-    return emit(rolled_back, form, print_rolled_back)
+    return emit(rolled_back, output_format, print_rolled_back)
 
 
-def _print_report(done: RebuildResult, log: ProgressLog, log_format: str | None, form: str, checked: bool) -> None:
+def _print_report(
+    done: RebuildResult, log: ProgressLog, log_format: str | None, output_format: str, checked: bool
+) -> None:
     """Print what a rebuild stored to stdout, and its failures to stderr."""
-    if form == "json":
-        emit(done, form)
+    if output_format == "json":
+        emit(done, output_format)
     elif done.promoted:
         render.echo(_summarize(done, log.seconds, checked))
     if log_format == "json":

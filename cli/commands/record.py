@@ -39,7 +39,7 @@ from ratings_ledger.projections.diff.impact import Impact
 @click.option("--quiet", "-q", is_flag=True, help="Do not say what it changed and who is new.")
 @with_game_options("all")
 def record(
-    how: WriteContext,
+    context: WriteContext,
     players: tuple[str, ...],
     game: str | None,
     game_id: str | None,
@@ -60,7 +60,7 @@ def record(
     At a terminal, questions fill in what is missing, and the effect is shown before a key records the game. Without a
     terminal and without PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
-    ledger, was_shown, notes = how.ledger, False, LeagueNotes()
+    ledger, was_shown, notes = context.ledger, False, LeagueNotes()
     game = _find_scored_game(ledger) if game is None and (players or can_ask()) else game
     joints = _read_joints(ledger, partners, players, asks=(asks := not (players and game and game_id) and can_ask()))
     if asks:
@@ -72,11 +72,11 @@ def record(
             event = _build_game(joints.participants(typed.players), typed.game, typed.game_id, labels)
             return _complete_event(ledger, event, when, zone, notes)[0]
 
-        if (answered := ask_for_game(how, TypedGame(players, game, game_id, at), zone, event_of, joints)) is None:
+        if (answered := ask_for_game(context, TypedGame(players, game, game_id, at), zone, event_of, joints)) is None:
             return 1
-        how, (players, game, game_id, at) = answered
+        context, (players, game, game_id, at) = answered
         at = None if at == NOW else at
-        was_shown = how.form == "table" and not how.dry_run
+        was_shown = context.output_format == "table" and not context.dry_run
     undated, league = False, None
     if players:
         event = _build_typed_event(joints, players, game, game_id, labels)
@@ -85,17 +85,17 @@ def record(
     if isinstance(event, dict):
         undated = at is None and "occurred_at" not in event
         event, league = _complete_event(ledger, event, at, zone, notes)
-    result, impact = _propose_event(how, event, quiet or was_shown, notes)
+    result, impact = _propose_event(context, event, quiet or was_shown, notes)
     if was_shown:
         result.new_players, result.new_ladders, result.unranked = [], [], {}
     if undated and isinstance(event, dict) and [rejection.code for rejection in result.rejected] == ["id-conflict"]:
         # without a time of its own, it is the same event if everything else is the same
         event["occurred_at"] = _find_recorded_time(ledger, event)
-        result, impact = _propose_event(how, event, quiet, notes)
+        result, impact = _propose_event(context, event, quiet, notes)
     _note_result(result, league)
-    if quiet and how.form == "table" and not result.rejected_count:
+    if quiet and context.output_format == "table" and not result.rejected_count:
         return 0
-    return how.report(result, impact)
+    return context.report(result, impact)
 
 
 def _find_scored_game(ledger: Ledger) -> str | None:
@@ -177,13 +177,13 @@ def _read_event(*options: str | None) -> dict[str, Any] | Refused:
 
 
 def _propose_event(
-    how: WriteContext, event: dict[str, Any] | Refused, quiet: bool, notes: LeagueNotes
+    context: WriteContext, event: dict[str, Any] | Refused, quiet: bool, notes: LeagueNotes
 ) -> tuple[IntakeResult, Impact | None]:
     """Return the result of recording an event, and its impact if that is wanted and quick to work out."""
-    plan = how.propose([event], league_notes=notes)
-    should_compute = how.dry_run or (not quiet and plan.is_small())
-    impact = plan.impact() if should_compute and not plan.is_refused else None
-    return how.finish(plan), impact
+    proposal = context.propose([event], league_notes=notes)
+    should_compute = context.dry_run or (not quiet and proposal.is_small())
+    impact = proposal.impact() if should_compute and not proposal.is_refused else None
+    return context.finish(proposal), impact
 
 
 def _find_recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:

@@ -68,7 +68,7 @@ class Suggestions(NamedTuple):
 
 
 def ask_for_game(
-    how: WriteContext,
+    context: WriteContext,
     typed: TypedGame,
     zone: str | None,
     event_of: Callable[[TypedGame], dict[str, Any]],
@@ -80,10 +80,10 @@ def ask_for_game(
 
     Raises `click.Abort` after Ctrl-C and Ctrl-D, `Refused`.
     """
-    known = _load_suggestions(how)
+    known = _load_suggestions(context)
     zone = zone or known.times.home
     while True:
-        typed = _ask_for_missing(how, typed, known, zone, joints)
+        typed = _ask_for_missing(context, typed, known, zone, joints)
         try:
             event = event_of(typed)
         except Refused as problem:
@@ -92,19 +92,19 @@ def ask_for_game(
             render.note(problem.message)
             typed = typed._replace(players=())
             continue
-        plan = how.propose([event])
-        if {rejection.code for rejection in plan.result.rejected} == {"close-name"}:
-            how, typed = _replace_names(how, typed, ask_who(plan.result.close.values(), {}), joints)
-            plan.close()
+        proposal = context.propose([event])
+        if {rejection.code for rejection in proposal.result.rejected} == {"close-name"}:
+            context, typed = _replace_names(context, typed, ask_who(proposal.result.close.values(), {}), joints)
+            proposal.close()
             continue
-        if how.dry_run and not plan.is_refused:
-            return how, typed
+        if context.dry_run and not proposal.is_refused:
+            return context, typed
         with redirect_stdout(sys.stderr):
-            _print_proposal(plan, event, known.times)
-        key = ask_key({key: meaning for key, meaning in KEYS.items() if key != RECORD or not plan.is_refused})
-        plan.close()
+            _print_proposal(proposal, event, known.times)
+        key = ask_key({key: meaning for key, meaning in KEYS.items() if key != RECORD or not proposal.is_refused})
+        proposal.close()
         if key == RECORD:
-            return how, typed
+            return context, typed
         if key == LEAVE:
             render.note("nothing was recorded")
             return None
@@ -112,11 +112,11 @@ def ask_for_game(
 
 
 def _replace_names(
-    how: WriteContext, typed: TypedGame, answers: Answers | None, joints: CellSyntax
+    context: WriteContext, typed: TypedGame, answers: Answers | None, joints: CellSyntax
 ) -> tuple[WriteContext, TypedGame]:
     """Return the game with the players who are meant, or without players if the user wants to type them again."""
     if answers is None:
-        return how, typed._replace(players=())
+        return context, typed._replace(players=())
     aliases = answers.aliases
     players = tuple(
         joints.join(
@@ -125,12 +125,12 @@ def _replace_names(
         )
         for cell in typed.players
     )
-    accepted = how.policy.accepted | answers.accepted
-    return replace(how, policy=how.policy._replace(accepted=accepted)), typed._replace(players=players)
+    accepted = context.policy.accepted | answers.accepted
+    return replace(context, policy=context.policy._replace(accepted=accepted)), typed._replace(players=players)
 
 
-def _load_suggestions(how: WriteContext) -> Suggestions:
-    with how.ledger.reading() as connection:
+def _load_suggestions(context: WriteContext) -> Suggestions:
+    with context.ledger.reading() as connection:
         facts, times = decode_for_command(connection), load_times(connection)
     rated = {
         game for versions in facts.rulesets.values() for version in versions for game in version.ruleset.scope.game
@@ -143,7 +143,7 @@ def _load_suggestions(how: WriteContext) -> Suggestions:
 
 
 def _ask_for_missing(
-    how: WriteContext, typed: TypedGame, known: Suggestions, zone: str | None, joints: CellSyntax
+    context: WriteContext, typed: TypedGame, known: Suggestions, zone: str | None, joints: CellSyntax
 ) -> TypedGame:
     """Return the game with everything that was missing."""
     if typed.game is None:
@@ -151,9 +151,9 @@ def _ask_for_missing(
     if not typed.players:
         typed = typed._replace(players=_ask_for_players(known, joints))
     if typed.at is None:
-        typed = typed._replace(at=_ask_for_time(how, zone))
+        typed = typed._replace(at=_ask_for_time(context, zone))
     if typed.game_id is None:
-        typed = typed._replace(game_id=_ask_for_game_id(how, typed.at or NOW, known))
+        typed = typed._replace(game_id=_ask_for_game_id(context, typed.at or NOW, known))
     return typed
 
 
@@ -183,7 +183,7 @@ def _why_bad_game_name(name: str) -> str | None:
     return None
 
 
-def _ask_for_time(how: WriteContext, zone: str | None) -> str:
+def _ask_for_time(context: WriteContext, zone: str | None) -> str:
     """Return when the game ended, read as an import reads a cell of its own; `NOW` for an empty line."""
     while True:
         text = ask_line(f"when [{NOW}]: ", [])
@@ -194,7 +194,7 @@ def _ask_for_time(how: WriteContext, zone: str | None) -> str:
         except Refused as problem:
             render.note(problem.message.removeprefix("occurred_at: "))
             continue
-        why = None if how.policy.any_date else explain_unlikely_date(instant, clock.now())
+        why = None if context.policy.any_date else explain_unlikely_date(instant, clock.now())
         if why is None:
             return format_instant(instant)
         render.note(why)
@@ -225,28 +225,28 @@ def _ask_for_players(known: Suggestions, joints: CellSyntax) -> tuple[str, ...]:
             placed += names
 
 
-def _ask_for_game_id(how: WriteContext, at: str, known: Suggestions) -> str:
+def _ask_for_game_id(context: WriteContext, at: str, known: Suggestions) -> str:
     """Return the id of the game; by default its date and a number of the day, as in a table without ids."""
     played = clock.now() if at == NOW else read_instant(at, known.times.zone)
     day = f"{local_time(played, known.times.zone):%Y-%m-%d}"
-    with how.ledger.reading() as connection:
+    with context.ledger.reading() as connection:
         free = next(name for number in count(1) if not first_positions(connection, [name := f"{day}-{number}"]))
     return ask_line(f"its own id [{free}]: ", []) or free
 
 
-def _print_proposal(plan: Proposal, event: dict[str, Any], times: Times) -> None:
+def _print_proposal(proposal: Proposal, event: dict[str, Any], times: Times) -> None:
     """Print the game and its impact, or why it is refused."""
     data = event["data"]
-    for rejection in plan.result.rejected:
+    for rejection in proposal.result.rejected:
         render.note(format_rejection(rejection))
-    if plan.is_refused:
+    if proposal.is_refused:
         return
     when = times.format_played_with_zone(moment(parse_instant(event["occurred_at"])))
     render.echo()
     render.print_hanging(render.plain(f"{data['game']}, {when}, id {data['game_id']}"), 2)
     render.print_hanging(render.plain(describe_outcome(data)), 2)
-    note_new(plan.result)
-    note_unranked(plan.result)
-    if plan.is_small():
-        print_impact(plan.impact())
+    note_new(proposal.result)
+    note_unranked(proposal.result)
+    if proposal.is_small():
+        print_impact(proposal.impact())
     render.echo()

@@ -84,14 +84,19 @@ def _read_slug_option(context: click.Context, parameter: click.Parameter, value:
 @known_at_option
 @format_option
 @click.pass_obj
-def list_(db: str, of_program: bool, known_at: str | None, form: str) -> None:
+def list_(db: str, of_program: bool, known_at: str | None, output_format: str) -> None:
     """List the published versions, and which are in force for games that end now."""
     if of_program and known_at is not None:
         raise click.UsageError("--shipped is about this program, --known-at about the ledger; choose one")
     if of_program:
-        emit(list_shipped(), form, print_shipped, print_shipped_csv)
+        emit(list_shipped(), output_format, print_shipped, print_shipped_csv)
         return
-    emit(open_view(open_for_command(db), None, known_at, None).rulesets(), form, print_rulesets, print_rulesets_csv)
+    emit(
+        open_view(open_for_command(db), None, known_at, None).rulesets(),
+        output_format,
+        print_rulesets,
+        print_rulesets_csv,
+    )
 
 
 @rules.command()
@@ -172,19 +177,19 @@ def _write_package(name: str, folder: str, game: str, zone: str) -> None:
 @known_at_option
 @format_of("table", "json", "csv", "toml", meaning="Output format; toml is a file that says the same.")
 @click.pass_obj
-def show(db: str, name: str, of_program: bool, known_at: str | None, form: str) -> None:
+def show(db: str, name: str, of_program: bool, known_at: str | None, output_format: str) -> None:
     """Show what a version says, and from when until when each version of its ruleset scores.
 
     Every assumed value is marked. Without VERSION, it is the newest in force. In a template, GAME and ZONE are
     placeholders, which `rules publish --shipped` fills in.
     """
     if of_program:
-        if known_at is not None or form not in ("table", "toml"):
+        if known_at is not None or output_format not in ("table", "toml"):
             raise click.UsageError("--shipped prints the file, and takes neither --known-at nor --format json or csv")
         render.echo(find_shipped_text(name), nl=False)
         return
     ruleset = open_view(open_for_command(db), None, known_at, None).ruleset(name)
-    emit(ruleset, form, print_ruleset, print_ruleset_csv, toml=print_ruleset_toml)
+    emit(ruleset, output_format, print_ruleset, print_ruleset_csv, toml=print_ruleset_toml)
 
 
 @rules.command()
@@ -239,7 +244,7 @@ def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seco
 @rule_seconds_option
 @write_command
 def publish(
-    how: WriteContext,
+    context: WriteContext,
     files: tuple[str, ...],
     from_shipped: str | None,
     games: tuple[str, ...],
@@ -257,8 +262,10 @@ def publish(
     if from_shipped is None and (games or zone is not None):
         raise click.UsageError(f"--game and --zone go with --shipped ID, such as --shipped {ELO}")
     if from_shipped is not None:
-        return _propose_rulesets(how, *list_missing(how.ledger, _shipped_texts(how, from_shipped, games, zone)))
-    if problems_found := _try_first(how.db, files, rule_seconds):
+        return _propose_rulesets(
+            context, *list_missing(context.ledger, _shipped_texts(context, from_shipped, games, zone))
+        )
+    if problems_found := _try_first(context.db, files, rule_seconds):
         for name, problem in problems_found:
             render.echo(format_problem(name, problem), err=True)
         return 1
@@ -270,18 +277,18 @@ def publish(
     if len(rulesets) < len(files):
         return 1
     names = [ruleset.name for _, ruleset in rulesets]
-    return _propose_rulesets(how, names, build_ruleset_items(how.ledger, rulesets))
+    return _propose_rulesets(context, names, build_ruleset_items(context.ledger, rulesets))
 
 
-def _propose_rulesets(how: WriteContext, names: Sequence[str], items: Sequence[Item]) -> int:
+def _propose_rulesets(context: WriteContext, names: Sequence[str], items: Sequence[Item]) -> int:
     """Publish rulesets of these names unless it is a dry run, and print what that changes; return the exit code."""
-    plan = how.propose(items)
-    impact = Impact() if plan.is_refused else plan.impact()
-    outcome = build_ruleset_outcome(how.finish(plan), names, how.dry_run, impact)
-    return emit(outcome, how.form, print_rulesets_published)
+    proposal = context.propose(items)
+    impact = Impact() if proposal.is_refused else proposal.impact()
+    outcome = build_ruleset_outcome(context.finish(proposal), names, context.dry_run, impact)
+    return emit(outcome, context.output_format, print_rulesets_published)
 
 
-def _shipped_texts(how: WriteContext, name: str, games: tuple[str, ...], zone: str | None) -> list[str]:
+def _shipped_texts(context: WriteContext, name: str, games: tuple[str, ...], zone: str | None) -> list[str]:
     """Return the texts of the shipped versions of this name, or of all that `init` publishes."""
     templates = joined([template.id for template in shipped_rulesets().values() if template.takes_game])
     ruleset = None if name == EVERY else find_shipped(name)
@@ -292,7 +299,7 @@ def _shipped_texts(how: WriteContext, name: str, games: tuple[str, ...], zone: s
     if ruleset and ruleset.takes_game and not games:
         raise click.UsageError(f"--shipped {name} rates one game: name it, as in --shipped {name} --game chess")
     try:
-        return shipped_texts(how.ledger, name, games, zone)
+        return shipped_texts(context.ledger, name, games, zone)
     except Refused as problem:
         raise click.BadParameter(problem.message, param_hint="--game") from None
 

@@ -38,7 +38,7 @@ TYPE = "player.seeded"
 @reason_option
 @write_command
 def seed(
-    how: WriteContext,
+    context: WriteContext,
     ladder: str,
     player: str | None,
     values: tuple[str, ...],
@@ -57,7 +57,7 @@ def seed(
     """
     if (player is None) == (file is None) or (file is None) != bool(values) or (file is not None and games is not None):
         raise click.UsageError("name a PLAYER and values such as rating=1650, or many players with --file")
-    view = open_view(how.ledger, None, None, None)
+    view = open_view(context.ledger, None, None, None)
     ladder = view.full_name(ladder)
     try:
         if file is None:
@@ -66,10 +66,10 @@ def seed(
             rows = read_seeds(file, list_seed_columns(view, ladder), reason)
         new = select_new_seeds(view, ladder, rows)
     except Refused as problem:
-        return how.refuse(TYPE, problem)
+        return context.refuse(TYPE, problem)
     if not new:
         who = quote(rows[0].player) if file is None else "every player"
-        return how.refuse(
+        return context.refuse(
             TYPE, Refused("nothing-to-correct", f"{who} already starts like that on {short_name(ladder)}")
         )
     now = format_instant(clock.now())
@@ -77,7 +77,7 @@ def seed(
         Item(row.file, row.line, {"type": TYPE, "occurred_at": now, "data": _seed_data(ladder, row)}, None)
         for row in new
     ]
-    return how.enter(TYPE, how.propose(items))
+    return context.enter(TYPE, context.propose(items))
 
 
 def _seed_data(ladder: str, row: SeedRow) -> dict[str, object]:

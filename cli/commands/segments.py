@@ -21,7 +21,7 @@ def segments() -> None:
 @segments_option
 @format_option
 @click.pass_obj
-def seal(db: str, on: str | None, segments: str | None, form: str) -> int:
+def seal(db: str, on: str | None, segments: str | None, output_format: str) -> int:
     """Seal the events that are not sealed yet, a million at a time.
 
     A rebuild with --on does the same first. Sealed segments never change.
@@ -30,25 +30,25 @@ def seal(db: str, on: str | None, segments: str | None, form: str) -> int:
 
     with progress(None) as tell:
         done = seal_all(open_ledger(db), on or "processes", segments, tell)
-    return emit(done, form, print_segments, print_segments_csv)
+    return emit(done, output_format, print_segments, print_segments_csv)
 
 
 @segments.command(name="list")
 @segments_option
 @format_option
 @click.pass_obj
-def list_(db: str, segments: str | None, form: str) -> int:
+def list_(db: str, segments: str | None, output_format: str) -> int:
     """List the sealed segments, and those that are missing, damaged, or of another history."""
     from ratings_ledger.projections.cluster.inventory import list_segments
 
-    return emit(list_segments(open_ledger(db), segments), form, print_segments, print_segments_csv)
+    return emit(list_segments(open_ledger(db), segments), output_format, print_segments, print_segments_csv)
 
 
 @segments.command()
 @segments_option
 @format_option
 @click.pass_obj
-def check(db: str, segments: str | None, form: str) -> int:
+def check(db: str, segments: str | None, output_format: str) -> int:
     """Check all segments against the log. Those that differ are named and deleted; the next seal or rebuild makes them
     again.
 
@@ -56,7 +56,7 @@ def check(db: str, segments: str | None, form: str) -> int:
     """
     from ratings_ledger.projections.cluster.inventory import check_segments
 
-    return emit(check_segments(open_ledger(db), segments), form, print_segments, print_segments_csv)
+    return emit(check_segments(open_ledger(db), segments), output_format, print_segments, print_segments_csv)
 
 
 @segments.command()
@@ -64,7 +64,7 @@ def check(db: str, segments: str | None, form: str) -> int:
 @segments_option
 @format_option
 @click.pass_obj
-def prune(db: str, dry_run: bool, segments: str | None, form: str) -> int:
+def prune(db: str, dry_run: bool, segments: str | None, output_format: str) -> int:
     """Delete segments that no computation can use. These are segments of another history, such as of a restored ledger,
     of another version's format, and remains of killed computations.
 
@@ -72,4 +72,4 @@ def prune(db: str, dry_run: bool, segments: str | None, form: str) -> int:
     """
     from ratings_ledger.projections.cluster.inventory import prune_segments
 
-    return emit(prune_segments(open_ledger(db), segments, dry_run), form, print_pruned, print_pruned_csv)
+    return emit(prune_segments(open_ledger(db), segments, dry_run), output_format, print_pruned, print_pruned_csv)

@@ -39,7 +39,7 @@ def standings_(
     known_at: str | None,
     rules: str | None,
     close_now: bool,
-    form: str,
+    output_format: str,
 ) -> None:
     """Show the standings of LADDER, such as elo-chess. A terminal also draws the course of each player's last points.
 
@@ -53,10 +53,10 @@ def standings_(
     ladder = ladder or view.only_ladder()
     standings = (view.published if as_published else view.standings)(ladder, players, limit)
     fits = 0 < len(standings.rows) <= SPARKED_ROWS
-    if form == "table" and not as_published and fits and sys.stdout.isatty() and render.shows_sparks():
+    if output_format == "table" and not as_published and fits and sys.stdout.isatty() and render.shows_sparks():
         standings = view.overview(ladder, players=[row.player for row in standings.rows])
-    emit(standings, form, print_standings, print_standings_csv)
-    if form == "table" and not (as_published or players) and standings.rows and standings.rows[0].rank is None:
+    emit(standings, output_format, print_standings, print_standings_csv)
+    if output_format == "table" and not (as_published or players) and standings.rows and standings.rows[0].rank is None:
         _note_unranked(view, view.standings(ladder))
 
 
@@ -83,7 +83,7 @@ def history_(
     known_at: str | None,
     rules: str | None,
     close_now: bool,
-    form: str,
+    output_format: str,
 ) -> None:
     """Show every change of PLAYER's points on LADDER. It lists games and adjustments in turn.
 
@@ -91,7 +91,7 @@ def history_(
     """
     view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     player, ladder = view.with_ladder(player, ladder)
-    emit(view.history(ladder, player), form, print_history, print_history_csv)
+    emit(view.history(ladder, player), output_format, print_history, print_history_csv)
 
 
 @command(name="books")
@@ -107,7 +107,7 @@ def books_(
     known_at: str | None,
     rules: str | None,
     close_now: bool,
-    form: str,
+    output_format: str,
 ) -> int:
     """Show the trial balance of LADDER; its accounts sum to zero. It sets what players have against where it came from.
 
@@ -115,5 +115,5 @@ def books_(
     """
     view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     balance = view.balance(ladder or view.only_ladder())
-    emit(balance, form, print_balance, print_balance_csv)
+    emit(balance, output_format, print_balance, print_balance_csv)
     return int(balance.sum != 0)

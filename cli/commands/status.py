@@ -28,7 +28,7 @@ from ratings_ledger.projections.stored.status import HealthProblem, LedgerStatus
 @click.option("--no-failures", is_flag=True, help="Exit 1 if the last run of a job failed, or a night was killed.")
 @format_of("table", "json", "csv", "prometheus", meaning="Output format; prometheus is the text that collectors read.")
 @click.pass_obj
-def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bool, form: str) -> int:
+def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bool, output_format: str) -> int:
     """Show the head of the log and the age of the stored standings.
 
     It also shows how the last runs of jobs ended: rebuild, verify, backup, publish, nightly. With --max-age,
@@ -41,7 +41,7 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
     problems = tuple(_problems(state, max_age, max_behind, no_failures))
     if max_age is not None or max_behind is not None or no_failures:
         state = replace(state, problems=problems)
-    emit(state, form, print_status, print_status_csv, prometheus=print_status_prometheus)
+    emit(state, output_format, print_status, print_status_csv, prometheus=print_status_prometheus)
     for problem in problems:
         render.note(render.plain(f"ratings: {problem.message}"))
     return int(bool(problems))

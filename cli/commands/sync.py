@@ -17,7 +17,7 @@ from ratings_ledger.projections.admission.sheet_differences import describe_diff
 
 
 def sync(
-    how: WriteContext,
+    context: WriteContext,
     file: str,
     options: TableOptions,
     save: Callable[[Proposal, TableOptions], None],
@@ -27,11 +27,11 @@ def sync(
     """Bring the ledger to what a sheet says now, once the user agrees; `save` keeps how it is read."""
     compared: list[Sync] = []
 
-    def propose(how: WriteContext, options: TableOptions) -> Proposal:
-        with how.ledger.reading() as connection:
+    def propose(context: WriteContext, options: TableOptions) -> Proposal:
+        with context.ledger.reading() as connection:
             compared.append(compare_sheet(connection, file, options, reason, clock.now()))
         comparison = compared[-1]
-        return how.propose_files(
+        return context.propose_files(
             comparison.entries,
             league_notes=LeagueNotes(),
             based_on=comparison.seen_events,
@@ -41,31 +41,31 @@ def sync(
             compared=comparison.name,
         )
 
-    plan, options = propose_with_answers(how, options, [file], propose)
+    proposal, options = propose_with_answers(context, options, [file], propose)
     comparison = compared[-1]
-    with how.ledger.reading() as connection:
+    with context.ledger.reading() as connection:
         differences = describe_differences(connection, comparison)
-    save(plan, options)
-    result = plan.result
+    save(proposal, options)
+    result = proposal.result
     result.existing += comparison.same
-    is_shown = how.dry_run or (result.would_append > 0 and plan.is_small())
-    impact = plan.impact() if is_shown and not plan.is_refused else None
+    is_shown = context.dry_run or (result.would_append > 0 and proposal.is_small())
+    impact = proposal.impact() if is_shown and not proposal.is_refused else None
     note_unranked(result)
     note_voided(result)
-    needs_consent = comparison.is_decision and not (how.dry_run or plan.is_refused)
-    if needs_consent and not yes and how.form == "table" and can_ask():
-        replace(how, dry_run=True).report(result, impact, sync=differences)
+    needs_consent = comparison.is_decision and not (context.dry_run or proposal.is_refused)
+    if needs_consent and not yes and context.output_format == "table" and can_ask():
+        replace(context, dry_run=True).report(result, impact, sync=differences)
         if comparison.doubt is not None:
             render.print_hanging(f"\n{comparison.doubt.message}", 0)
         if ask("\nRecord this?", ("yes", "no")) == "no":
             render.note("nothing was recorded")
             return 1
         # the preview has reported new names and how the file was read
-        result = how.finish(plan)
+        result = context.finish(proposal)
         note_leagues(result)
-        return how.report(replace(result, notes=[], new_players=[], new_ladders=[], close={}))
+        return context.report(replace(result, notes=[], new_players=[], new_ladders=[], close={}))
     if needs_consent and (comparison.doubt is not None or not yes):
-        plan.refuse(comparison.doubt or unconfirmed_refusal(comparison), file)
-    result = how.finish(plan)
+        proposal.refuse(comparison.doubt or unconfirmed_refusal(comparison), file)
+    result = context.finish(proposal)
     note_leagues(result)
-    return how.report(result, None if plan.is_refused else impact, sync=differences)
+    return context.report(result, None if proposal.is_refused else impact, sync=differences)

@@ -26,22 +26,22 @@ from ratings_ledger.projections.diff.impact import Impact
 @click.option("--reason", metavar="TEXT", help="Why; it is recorded.  [default: what is taken back]")
 @click.option("--yes", is_flag=True, help="Undo without asking.")
 @write_command
-def undo(how: WriteContext, position: int | None, reason: str | None, yes: bool) -> int:
+def undo(context: WriteContext, position: int | None, reason: str | None, yes: bool) -> int:
     """Undo the last thing you recorded, or what stands at POSITION.
 
     It takes back an import, a game, a correction, a void, an adjustment, a rename, a list or a step of a league. It
     shows the effect and asks first. Nothing is deleted: the opposite is recorded, so undo takes that back as well.
     If the game was changed later, undo that first. --by NAME takes back what NAME recorded last.
     """
-    asks = not yes and not how.dry_run
-    if asks and (how.form != "table" or not can_ask()):
+    asks = not yes and not context.dry_run
+    if asks and (context.output_format != "table" or not can_ask()):
         raise click.UsageError("there is no terminal to ask at; --yes undoes it without asking, --dry-run shows it")
     # the log accepted these games once, so they may count again
-    how = replace(how, policy=how.policy._replace(any_date=True, allow_uncounted=True))
+    context = replace(context, policy=context.policy._replace(any_date=True, allow_uncounted=True))
     try:
-        with how.ledger.reading() as connection:
+        with context.ledger.reading() as connection:
             changeset = (
-                load_last_changeset(connection, how.policy.by)
+                load_last_changeset(connection, context.policy.by)
                 if position is None
                 else load_undoable_changeset(connection, position)
             )
@@ -49,15 +49,19 @@ def undo(how: WriteContext, position: int | None, reason: str | None, yes: bool)
             if position is None:
                 undo_plan = undo_plan._replace(newer=find_newer_event(connection, changeset))
     except Refused as problem:
-        return how.refuse("undo", problem)
-    plan = how.propose(undo_plan.items, based_on=undo_plan.seen_versions)
-    impact = Impact() if plan.is_refused else plan.impact()
-    if plan.is_refused or how.dry_run or not asks:
-        return emit(describe_undo(undo_plan, how.finish(plan), impact, how.dry_run), how.form, print_undone)
-    emit(describe_undo(undo_plan, plan.result, impact, dry_run=True), how.form, print_undone)
+        return context.refuse("undo", problem)
+    proposal = context.propose(undo_plan.items, based_on=undo_plan.seen_versions)
+    impact = Impact() if proposal.is_refused else proposal.impact()
+    if proposal.is_refused or context.dry_run or not asks:
+        return emit(
+            describe_undo(undo_plan, context.finish(proposal), impact, context.dry_run),
+            context.output_format,
+            print_undone,
+        )
+    emit(describe_undo(undo_plan, proposal.result, impact, dry_run=True), context.output_format, print_undone)
     if ask("\nTake it back?", ["yes", "no"]) == "no":
         render.note("nothing was recorded")
         return 1
-    result = describe_undo(undo_plan, plan.append(), impact, dry_run=False)
+    result = describe_undo(undo_plan, proposal.append(), impact, dry_run=False)
     print_undo_result(result)
     return int(result.is_refused)

@@ -43,18 +43,18 @@ def verify(
     rule_seconds: float,
     on: str | None,
     segments: str | None,
-    form: str,
+    output_format: str,
 ) -> int:
     """Recompute every hash from the records. Everything stored is compared with them. Silent when all is well.
 
     On a terminal it says how much it checked. Exit 3 if something, such as a lock, kept it from checking.
     """
-    tell = _print_finding if form == "table" else lambda finding: None
+    tell = _print_finding if output_format == "table" else lambda finding: None
     ledger = open_ledger(db)
     refuse_unfit_engine(ledger, on, segments)
     at = open_work_on_engine(ledger, on, segments, rule_seconds)
     verification = verify_all(ledger, expected, rule_seconds, tell, at, since)
-    emit(verification, form, print_verification)
+    emit(verification, output_format, print_verification)
     return int(bool(verification.findings))
 
 

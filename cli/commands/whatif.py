@@ -63,7 +63,7 @@ def whatif(
     known_at: str | None,
     on: str | None,
     segments: str | None,
-    form: str,
+    output_format: str,
 ) -> int:
     """Score all games by the ruleset in FILE, and record nothing.
 
@@ -93,7 +93,7 @@ def whatif(
             workers = open_cluster(ledger, on, segments, tell)
             names = [*map(view.full_name, ladders)]
             simulation = simulate_on_cluster(ledger, workers, rulesets, names, as_of, known_at, view.note)
-    emit(simulation, form, print_simulation, print_simulation_csv)
+    emit(simulation, output_format, print_simulation, print_simulation_csv)
     return int(any(variant.left_out for variant in simulation.variants))
 
 

@@ -38,9 +38,9 @@ CHANGES = (
 )
 
 
-def format_standings(standings: Standings, form: str, to_stdout: bool) -> str:
+def format_standings(standings: Standings, output_format: str, to_stdout: bool) -> str:
     """Return the standings of a ladder on one line, or a line for each row."""
-    if form == "json":
+    if output_format == "json":
         return render.to_json(standings.model_dump()) + "\n"
     axes = standings.at.axes().values()
     rows = (
@@ -69,10 +69,10 @@ def _format_state(row: Standing) -> str:
     return "" if row.state is ABSENT else " ".join(f"{name}={value}" for name, value in row.state.items())
 
 
-def format_change(change: PlayerChange, form: str, to_stdout: bool) -> str:
+def format_change(change: PlayerChange, output_format: str, to_stdout: bool) -> str:
     """Return a change as a line."""
     members = change.model_dump()
-    if form == "json":
+    if output_format == "json":
         return render.to_json(members) + "\n"
     row = change.change
     points = [render.format_decimal(value, 6) for value in (row.before, row.change, row.after)]

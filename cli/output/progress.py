@@ -25,8 +25,8 @@ ReportProgress = Callable[[str, dict[str, Any]], None]
 class ProgressLog:
     """A log on stderr, `plain` or `json`: steps, the seconds since the start, and some numbers."""
 
-    def __init__(self, form: str) -> None:
-        self.form = form
+    def __init__(self, output_format: str) -> None:
+        self.output_format = output_format
         self.started = time.monotonic()
 
     @property
@@ -40,7 +40,7 @@ class ProgressLog:
 
     def line(self, what: str, numbers: dict[str, Any]) -> str:
         """Return a step as a JSON object, or in words."""
-        if self.form == "json":
+        if self.output_format == "json":
             moment = format_instant(clock.now())
             step = {"time": moment, "event": what, "seconds": round(self.seconds, 3), **numbers}
             return render.to_json(step)

@@ -335,11 +335,13 @@ def print_records_csv(kind: type[Result], records: Iterable[Result]) -> None:
 GENERAL_FORMATS: dict[str, Print] = {"json": _print_as_json}
 
 
-def emit(result: Result, form: str, table: Print | None = None, csv: Print | None = None, **others: Print) -> int:
+def emit(
+    result: Result, output_format: str, table: Print | None = None, csv: Print | None = None, **others: Print
+) -> int:
     """Print a result in a format, after what failed.
 
     Args:
-        form: The format: one of `GENERAL_FORMATS`, or one for which there is a function here.
+        output_format: One of `GENERAL_FORMATS`, or one for which there is a function here.
         table, csv, others: The functions that print such a result in the formats of their names.
 
     Returns:
@@ -349,7 +351,7 @@ def emit(result: Result, form: str, table: Print | None = None, csv: Print | Non
     for reason in (*getattr(result, "unusable", ()), *failed):
         note(f"ratings: {reason}")
     printers = {**others, "table": table, "csv": csv, **GENERAL_FORMATS}
-    print_result = printers[form]
-    assert print_result is not None, f"{type(result).__name__} has no format {form}"
+    print_result = printers[output_format]
+    assert print_result is not None, f"{type(result).__name__} has no format {output_format}"
     print_result(result)
     return int(getattr(result, "is_refused", bool(failed)))

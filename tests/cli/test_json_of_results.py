@@ -68,7 +68,7 @@ def test_every_json_is_a_result() -> None:
         name: command
         for name, command in commands(program)
         for one in command.params
-        if one.name == "form" and isinstance(one.type, click.Choice) and "json" in one.type.choices
+        if one.name == "output_format" and isinstance(one.type, click.Choice) and "json" in one.type.choices
     }
     by_themselves = {name for name, command in with_json.items() if not _emits(command)}
     assert by_themselves == OTHERS.keys()
