@@ -1,1 +1,1 @@
-"""What people type: options, coordinates, files; and the facts they ask for."""
+"""Read the arguments of commands: options, coordinates, files, and answers at a terminal."""

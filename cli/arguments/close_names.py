@@ -1,4 +1,4 @@
-"""Ask at a terminal, name by name, who is meant by new names that are close to known ones."""
+"""Ask at a terminal which player each new name stands for, if it is close to a known name."""
 
 from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
@@ -18,23 +18,23 @@ YES, NEW, STOP = "yes", "new", "stop"
 
 
 class Answers(NamedTuple):
-    """The player that each name stands for, and the names that are those of new players."""
+    """The user's answers: `aliases` maps names to known players, `accepted` holds the names of new players."""
 
     aliases: dict[str, str]
     accepted: frozenset[str]
 
 
-def ask_who(close: Collection[CloseName], aliases: Mapping[str, str]) -> Answers | None:
-    """Return the user's answer about each of these names; None if they stop. Raises `click.Abort`.
+def ask_about_close_names(close_names: Collection[CloseName], aliases: Mapping[str, str]) -> Answers | None:
+    """Return the user's answer about each of these names, or None if the user stops. Raises `click.Abort`.
 
-    Where a close name is an alias, the question names the player behind it. An opponent in the same game is no answer,
-    because players do not play against themselves.
+    If a close name is an alias, the question names its player. An opponent in the same game is not offered, because
+    players do not play against themselves.
     """
     answers, accepted = dict[str, str](), set[str]()
     known = ChainMap(answers, {**aliases})
-    several = len({close_name.first.file for close_name in close if close_name.first is not None}) > 1
-    render.note(f"{describe_close_names(close)}; who is it?")
-    for close_name in close:
+    has_several_files = len({close_name.first.file for close_name in close_names if close_name.first is not None}) > 1
+    render.note(f"{describe_close_names(close_names)}; who is it?")
+    for close_name in close_names:
         players = dict.fromkeys(
             known.get(name, name) for name in close_name.others if known.get(name, name) != close_name.name
         )
@@ -43,20 +43,20 @@ def ask_who(close: Collection[CloseName], aliases: Mapping[str, str]) -> Answers
             accepted.add(close_name.name)
             continue
         opponents = {known.get(name, name) for name in close_name.opponents}
-        possible = {name: games for name, games in candidates.items() if name not in opponents}
-        words = dict(zip([YES] if len(possible) == 1 else map(str, range(1, len(possible) + 1)), possible, strict=True))
-        file = f"{close_name.first.file}: " if several and close_name.first is not None else ""
-        if possible:
-            question = close_name._replace(others=possible).question(numbered=len(possible) > 1)
+        allowed = {name: games for name, games in candidates.items() if name not in opponents}
+        choices = dict(zip([YES] if len(allowed) == 1 else map(str, range(1, len(allowed) + 1)), allowed, strict=True))
+        file_prefix = f"{close_name.first.file}: " if has_several_files and close_name.first is not None else ""
+        if allowed:
+            question = close_name._replace(others=allowed).question(numbered=len(allowed) > 1)
         else:
             question = close_name._replace(others=candidates).question_of_opponents()
-        chosen = ask(render.plain(file + question), [*words, NEW, STOP])
-        if chosen == STOP:
+        choice = ask(render.plain(file_prefix + question), [*choices, NEW, STOP])
+        if choice == STOP:
             return None
-        if chosen == NEW:
+        if choice == NEW:
             accepted.add(close_name.name)
         else:
-            answers[close_name.name] = words[chosen]
+            answers[close_name.name] = choices[choice]
     return Answers(answers, frozenset(accepted))
 
 
@@ -66,14 +66,15 @@ def propose_with_answers(
     files: Collection[str],
     propose: Callable[[WriteContext, TableOptions], Proposal],
 ) -> tuple[Proposal, TableOptions]:
-    """Return the proposal for some files and the options it was read with, after asking about close names for as long
-    as these are its only problem.
+    """Return the proposal for some files, and the options that they were read with.
 
-    No question is asked about files that cannot be read again. Raises `click.Abort`.
+    As long as close names are the only problem, ask about them and read the files again. Ask nothing about files that
+    cannot be read twice. Raises `click.Abort`.
     """
-    proposal, can_read_again = propose(context, options), all(Path(name).is_file() for name in files)
+    proposal = propose(context, options)
+    can_read_again = all(Path(name).is_file() for name in files)
     while can_read_again and _waits_for_names(proposal, context):
-        answers = ask_who(proposal.result.close.values(), options.aliases)
+        answers = ask_about_close_names(proposal.result.close.values(), options.aliases)
         if answers is None:
             break
         proposal.close()

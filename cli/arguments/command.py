@@ -1,4 +1,4 @@
-"""Define the commands and groups of commands, which turn a refused query into a message of the command."""
+"""Define the base classes of commands, which report a failed query in terms of the command's own options."""
 
 import shlex
 from collections.abc import Callable, Iterable
@@ -12,23 +12,23 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import BadArgument, RuleFailed, RulesetRefused, Unknown
 from ratings_ledger.ledger.rejections import did_you_mean, find_closest, quote
 
-# by argument of a query: the option of a command that sets it
+# option of a command by argument of a query
 OPTIONS: dict[str | None, str | None] = {
     name: f"--{name.replace('_', '-')}" for name in ("as_of", "known_at", "rules", "since", "to")
 }
 OPTIONS |= {"types": "'--type'", "coordinates": None}
-# goes with the message of a failed rule
+# the end of messages about a failed rule
 NOTHING_LOST = "every game is recorded all the same; once the rule works again"
 
 
 class OneOf(click.Choice[str]):
-    """The type of a value that is one of a few words."""
+    """The type of an option that accepts only certain words."""
 
     def __init__(self, words: Iterable[str]) -> None:
         super().__init__([*words])
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Return the message about another word, with the word that was probably meant."""
+        """Return the message about a word that is not accepted, with the closest accepted word."""
         message = super().get_invalid_choice_message(value, ctx).removesuffix(".")
         return f"{message}{did_you_mean(str(value), self.choices) or '.'}"
 
@@ -36,52 +36,59 @@ class OneOf(click.Choice[str]):
 def _parse_words(
     parse: Callable[[click.Context, list[str]], list[str]], context: click.Context, words: list[str]
 ) -> list[str]:
-    """Return the words that a command leaves to its arguments. Raises `click.UsageError`, such as for a
-    misplaced --db.
+    """Parse the words of a command; return those left over.
+
+    Raises `click.UsageError`; for a misplaced --db its message is the corrected command.
     """
-    typed = [*words]
+    typed_words = [*words]
     try:
         return parse(context, words)
     except click.NoSuchOption as problem:
         if problem.option_name != "--db":
             raise
-        index = next(number for number, word in enumerate(typed) if word == "--db" or word.startswith("--db="))
-        equals = typed[index] != "--db"
-        db = typed[index].removeprefix("--db=") if equals else " ".join(typed[index + 1 : index + 2]) or "URL"
-        rest = [*typed[:index], *typed[index + 1 + (not equals) :]]
+        index = next(number for number, word in enumerate(typed_words) if word.partition("=")[0] == "--db")
+        has_equals_sign = typed_words[index] != "--db"
+        value_end = index + (1 if has_equals_sign else 2)
+        db = (
+            typed_words[index].removeprefix("--db=")
+            if has_equals_sign
+            else " ".join(typed_words[index + 1 : value_end])
+        )
+        rest = [*typed_words[:index], *typed_words[value_end:]]
         name, _, path = context.command_path.partition(" ")
-        corrected = shlex.join([name, "--db", db, *path.split(), *rest])
+        corrected = shlex.join([name, "--db", db or "URL", *path.split(), *rest])
         raise click.UsageError(f"--db stands before the command: {corrected}", context) from None
 
 
 class Command(click.Command):
-    """A command that may query the ledger."""
+    """A command that reports errors of queries by the names of its options."""
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Parse the words behind the command. Raises `click.UsageError`."""
+        """Parse the words after the command. Raises `click.UsageError`."""
         return _parse_words(self._parse_known, context, words)
 
     def _parse_known(self, context: click.Context, words: list[str]) -> list[str]:
-        """Parse words as click does. Raises `click.NoSuchOption` also where numbers such as -7.5 may stand."""
+        """Parse words as click does, but raise `click.NoSuchOption` even if negative numbers are accepted."""
         if context.ignore_unknown_options and "--" not in words:
             values, rest, _ = self.make_parser(context).parse_args([*words])
             arguments = [values[argument.name] for argument in self.params if isinstance(argument, click.Argument)]
             for word in chain(rest, *(value if isinstance(value, tuple) else [value] for value in arguments)):
                 if isinstance(word, str) and word.startswith("--"):
                     name = word.partition("=")[0]
-                    close = find_closest(name, (known for parameter in self.params for known in parameter.opts))
+                    close = find_closest(name, (option for parameter in self.params for option in parameter.opts))
                     raise click.NoSuchOption(name, possibilities=close and [close], ctx=context)
         return super().parse_args(context, words)
 
     def invoke(self, context: click.Context) -> Any:
-        """Run the command. Raises `click.UsageError` for a bad argument, `click.ClickException` for the unknown and for
-        failed rules.
+        """Run the command.
+
+        Raises `click.UsageError` for a bad argument, `click.ClickException` for unknown names and failed rules.
         """
         try:
             return super().invoke(context)
         except BadArgument as problem:
             hint = OPTIONS.get(problem.argument, "")
-            # coordinates within an argument have no option of their own
+            # coordinates inside an argument have no separate option
             if hint is None or any(hint.strip("'") in parameter.opts for parameter in self.params):
                 raise click.BadParameter(str(problem), context, param_hint=hint) from None
             raise click.UsageError(str(problem), context) from None
@@ -95,18 +102,18 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group of such commands."""
+    """A group of commands of the class `Command`."""
 
     command_class = Command
 
     def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
-        """Parse the words behind the group. Raises `click.UsageError`."""
+        """Parse the words after the group. Raises `click.UsageError`."""
         return _parse_words(super().parse_args, context, words)
 
     def resolve_command(
         self, context: click.Context, words: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the words name, and the words behind it. Raises `click.UsageError`."""
+        """Return the command that the words name, and the words after it. Raises `click.UsageError`."""
         name = words[0]
         if name not in self.commands and not name.startswith("-"):
             hint = did_you_mean(name, self.commands) or f"; there are {', '.join(self.commands)}"
@@ -119,5 +126,5 @@ group: Callable[..., Callable[[Callable[..., Any]], Group]] = partial(click.grou
 
 
 def print_note(text: str) -> None:
-    """Print a warning about an answer."""
+    """Print a note on stderr."""
     render.note(f"note: {text}")

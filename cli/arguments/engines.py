@@ -1,6 +1,4 @@
-"""Define --on, --segments and --rule-seconds: which workers replay, where they share segments, and time limits of
-rules.
-"""
+"""Define --on, --segments and --rule-seconds: the workers, the storage that they share, and the time limit of rules."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -43,7 +41,7 @@ def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @segments_option
     @wraps(command)
     def run_checked(*arguments: Any, on: str | None, segments: str | None, **options: Any) -> Any:
-        # RATINGS_SEGMENTS is set for all commands, also for those without workers
+        # RATINGS_SEGMENTS applies to all commands, so it is no mistake in a command without workers
         is_typed = click.get_current_context().get_parameter_source("segments") == ParameterSource.COMMANDLINE
         if is_typed and on is None:
             raise click.UsageError("--segments is for workers: it needs --on, such as --on processes:4")
@@ -52,9 +50,10 @@ def workers_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return run_checked
 
 
-def refuse_unfit_engine(ledger: Ledger, on: str | None, segments: str | None) -> None:
-    """Refuse workers or a shared place that will not do, before a command does much work. Raises `BadArgument`,
-    `StoreUnavailable`.
+def check_workers(ledger: Ledger, on: str | None, segments: str | None) -> None:
+    """Check that the workers and their shared storage can be used, before a command does much work.
+
+    Raises `BadArgument`, `StoreUnavailable`.
     """
     if on is not None:
         from ratings_ledger.projections.cluster.coordinating import open_cluster
@@ -68,12 +67,12 @@ def open_work_on_engine(
     on: str | None,
     segments: str | None,
     rule_seconds: float,
-    tell: ReportProgress = lambda what, numbers: None,
+    report_progress: ReportProgress = lambda what, numbers: None,
 ) -> "WorkAt | None":
-    """Return the work as the workers of an engine do it; None without an engine, and for a log shorter than a segment,
-    which this process replays in a fraction of the time.
+    """Return the function that lets the workers of an engine do the work.
 
-    Raises what `refuse_unfit_engine` raises.
+    Return None without an engine, and for a log shorter than a segment, because this process replays that faster.
+    Raises as `check_workers` does.
     """
     if on is None:
         return None
@@ -81,15 +80,15 @@ def open_work_on_engine(
     from ratings_ledger.projections.cluster.coordinating import create_cluster_work_at
 
     with ledger.reading() as connection:
-        events = head(connection).position
-    if events < coordinating.SEGMENT_EVENTS:
-        refuse_unfit_engine(ledger, on, segments)
+        event_count = head(connection).position
+    if event_count < coordinating.SEGMENT_EVENTS:
+        check_workers(ledger, on, segments)
         render.note(
-            f"note: {render.count(events, 'event')} are fewer than a segment of {coordinating.SEGMENT_EVENTS:,}: "
+            f"note: {render.count(event_count, 'event')} are fewer than a segment of {coordinating.SEGMENT_EVENTS:,}: "
             f"nothing is sealed, and this process does the work instead of --on {render.plain(redact_password(on))}"
         )
         return None
-    return create_cluster_work_at(ledger, on, segments, rule_seconds, tell)
+    return create_cluster_work_at(ledger, on, segments, rule_seconds, report_progress)
 
 
 rule_seconds_option = click.option(

@@ -1,4 +1,4 @@
-"""Define the options that several commands share, and read their values: formats, axes, moments, coordinates, heads."""
+"""Define the options that several commands share, and read their values: formats, coordinates, times, heads."""
 
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
-    """Return the option --format, by default the first of the forms, and --csv-safe, which is only for CSV."""
+def format_options(*formats: str, meaning: str = "Output format.") -> Decorator:
+    """Return the options --format, by default the first of the formats, and --csv-safe, which needs CSV."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @click.option(
             "--format",
             "output_format",
-            type=OneOf(forms),
-            default=forms[0],
+            type=OneOf(formats),
+            default=formats[0],
             show_default=True,
             help=meaning,
         )
@@ -56,11 +56,11 @@ def format_of(*forms: str, meaning: str = "Output format.") -> Decorator:
     return decorate
 
 
-format_option = format_of("table", "json", "csv")
+format_option = format_options("table", "json", "csv")
 
 
 def read_duration(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    """Return a duration such as 26h in seconds."""
+    """Return the seconds of a duration such as 26h. Raises `click.BadParameter`."""
     if value is None:
         return None
     match = re.fullmatch(r"(\d{1,6})([smhd])", value, re.ASCII)
@@ -69,7 +69,7 @@ def read_duration(context: click.Context, parameter: click.Parameter, value: str
     return int(match.group(1)) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[match.group(2)]
 
 
-# for commands that record or store something: no spreadsheet reads their reports
+# without CSV, for commands that record or store something
 result_format = click.option(
     "--format",
     "output_format",
@@ -80,7 +80,7 @@ result_format = click.option(
 )
 
 
-def _user_name() -> str:
+def _get_user_name() -> str:
     import getpass
 
     try:
@@ -94,9 +94,9 @@ def _read_by(context: click.Context, parameter: click.Parameter, value: str) -> 
         name = read_by(value)
     except Refused as problem:
         raise click.BadParameter(problem.message) from None
-    # a record may hold them, a name may not
+    # an old record may have such a name, but a new one must not
     if "\n" in name or "\t" in name:
-        raise click.BadParameter(f"{quote(name)} holds a line break or a tab; a name has neither")
+        raise click.BadParameter(f"{quote(name)} contains a line break or a tab; leave it out")
     return name
 
 
@@ -104,14 +104,16 @@ by_option = click.option(
     "--by",
     metavar="NAME",
     callback=_read_by,
-    default=_user_name,
+    default=_get_user_name,
     help="Who records it.  [default: the operating system's user]",
 )
 
 
 def read_elo_games(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the games of an option, each once. Raises `click.BadParameter` if Elo cannot be published for one."""
-    from ratings_ledger.ledger.intake.tables.table_games import make_slug  # only here, as few commands read tables
+    """Return the games of an option without duplicates. Raises `click.BadParameter` for a name that Elo cannot use."""
+    from ratings_ledger.ledger.intake.tables.table_games import (
+        make_slug,
+    )  # slow to import, and few commands read tables
 
     try:
         games = dict.fromkeys(map(make_slug, values))
@@ -128,8 +130,8 @@ ignore_clock_option = click.option(
 
 
 def read_head(context: click.Context, parameter: click.Parameter, value: str | None) -> "Place | None":
-    """Return the head that is the value of an option. Raises `click.BadParameter`."""
-    from ratings_ledger.ledger.store.exports import parse_place  # few commands take a head or files
+    """Return the head in the value of an option. Raises `click.BadParameter`."""
+    from ratings_ledger.ledger.store.exports import parse_place  # slow to import, and few commands take a head
 
     place = None if value is None else parse_place(value.strip())
     if value is not None and place is None:
@@ -138,24 +140,25 @@ def read_head(context: click.Context, parameter: click.Parameter, value: str | N
 
 
 def refuse_unreadable_twice(files: Sequence[str], command: str) -> None:
-    """Raise `click.UsageError` unless these are different files that can be read twice."""
+    """Raise `click.UsageError` if a file is named twice, or cannot be read twice."""
     from ratings_ledger.ledger.intake.files import STDIN
 
     for number, name in enumerate(files):
         if name in files[:number]:
             raise click.UsageError(f"{name} is named twice")
         if name == STDIN or not (Path(name).is_file() or Path(name).is_dir()):
-            what = "standard input" if name == STDIN else name
-            raise click.UsageError(f"{command} reads {what} twice; give a file instead of a pipe or device")
+            source = "standard input" if name == STDIN else name
+            raise click.UsageError(f"{command} reads {source} twice; give a file instead of a pipe or device")
 
 
-def read_new_path(value: str, endings: Collection[str], meaning: str) -> Path:
-    """Return the path of a file to create, with one of some endings. Raises `click.BadParameter`,
-    `click.UsageError`.
+def read_new_path(value: str, suffixes: Collection[str], description: str) -> Path:
+    """Return the path of a file to create, with one of the suffixes.
+
+    Raises `click.BadParameter`, whose message has the description of the suffixes, and `click.UsageError`.
     """
     path = Path(value)
-    if path.suffix.lower() not in endings:
-        raise click.BadParameter(f"{value!r} must end in {meaning}")
+    if path.suffix.lower() not in suffixes:
+        raise click.BadParameter(f"{value!r} must end in {description}")
     if path.exists() or path.is_symlink():
         raise click.UsageError(f"{value} exists; nothing was written")
     return path
@@ -181,7 +184,7 @@ def axes(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_zone_name(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """Return the time zone that is the value of an option or argument. Raises `click.BadParameter`."""
+    """Return the time zone in the value of an option or argument. Raises `click.BadParameter`."""
     if value is not None:
         try:
             check_zone(value)
@@ -199,10 +202,12 @@ zone_option = click.option(
 
 
 def read_instant_or_now(ledger: Ledger, at: str | None, zone: str | None) -> int:
-    """Return the instant of --at, by default now; without an offset, in --zone or the home zone. Raises `Refused`."""
+    """Return the instant of --at, or now. A time without an offset is in --zone or the home zone. Raises `Refused`."""
     if at is None:
         return clock.now()
-    from ratings_ledger.ledger.intake.tables.dates import read_typed_time  # only here, as most commands take no time
+    from ratings_ledger.ledger.intake.tables.dates import (
+        read_typed_time,
+    )  # slow to import, and few commands take a time
 
     if zone is None:
         with ledger.reading() as connection:
@@ -211,14 +216,14 @@ def read_instant_or_now(ledger: Ledger, at: str | None, zone: str | None) -> int
 
 
 class CoordinatesType(click.ParamType[CoordinateSpec]):
-    """The type of an argument that holds coordinates."""
+    """The type of an argument with coordinates."""
 
     name = "coordinates"
 
     def convert(
         self, value: object, parameter: click.Parameter | None, context: click.Context | None
     ) -> CoordinateSpec:
-        """Return the coordinates that a text names. Raises `click.BadParameter`."""
+        """Parse coordinates. Raises `click.BadParameter`."""
         try:
             return value if isinstance(value, CoordinateSpec) else parse_coordinates(str(value))
         except BadArgument as problem:

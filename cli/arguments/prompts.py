@@ -1,4 +1,4 @@
-"""Ask at a terminal, before anything is recorded: for one of a few answers, for a line, or for a key."""
+"""Ask questions at a terminal before anything is recorded: for one of a few answers, a line, or a key."""
 
 import os
 import sys
@@ -17,26 +17,27 @@ CTRL_D = "\x04"
 
 
 def can_ask() -> bool:
-    """Tell whether a user types at a terminal and sees the questions there."""
+    """Tell whether questions can be asked: a terminal is the input, and shows stderr."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask(question: str, answers: Sequence[str]) -> str:
-    """Return the answer that the user chooses by its beginning; ask again after anything else, even an empty line.
+    """Return the answer that the user chooses by typing its beginning; ask again after any other line.
 
-    Raises `click.Abort` after Ctrl-C and Ctrl-D; the caller must not have recorded anything before.
+    Raises `click.Abort` after Ctrl-C and Ctrl-D, with a note that nothing was recorded.
     """
-    listed = ", ".join(answers)
+    choices = ", ".join(answers)
     with _aborting_at_end():
-        typed = _read_typed_line(f"{question} [{listed}] ").casefold()
-        while len(matches := _matching_answers(typed, answers)) != 1:
-            typed = _read_typed_line(f"type one of: {listed} ").casefold()
+        typed = _read_typed_line(f"{question} [{choices}] ").casefold()
+        while len(matches := _match_answers(typed, answers)) != 1:
+            typed = _read_typed_line(f"type one of: {choices} ").casefold()
     return matches[0]
 
 
 def ask_line(prompt: str, known: Sequence[str]) -> str:
-    """Return what the user types behind a prompt. If stdout is a terminal, too, the tab key completes known words, also
-    behind =. Raises as `ask` does.
+    """Return the line that the user types after a prompt.
+
+    If stdout is a terminal, too, the tab key completes known words, even after =. Raises as `ask` does.
     """
     with _aborting_at_end():
         if not sys.stdout.isatty():
@@ -47,21 +48,21 @@ def ask_line(prompt: str, known: Sequence[str]) -> str:
 
 
 def ask_key(keys: Mapping[str, str]) -> str:
-    """Return which of some keys the user presses; their meanings are shown. Raises as `ask` does."""
-    listed = "   ".join(f"{key}: {meaning}" for key, meaning in keys.items())
+    """Show the keys with their meanings, and return the key that the user presses. Raises as `ask` does."""
+    choices = "   ".join(f"{key}: {meaning}" for key, meaning in keys.items())
     terminal = sys.stdin.fileno()
     settings = termios.tcgetattr(terminal)
     with _aborting_at_end():
         try:
-            tty.setcbreak(terminal, termios.TCSADRAIN)  # before the question is shown, or an early key would be lost
-            render.echo(f"{listed} ", err=True, nl=False)
-            while (pressed := os.read(terminal, 1).decode(errors="replace").casefold()) not in keys:
-                if pressed in ("", CTRL_D):
+            tty.setcbreak(terminal, termios.TCSADRAIN)  # first, because a key pressed before it is lost
+            render.echo(f"{choices} ", err=True, nl=False)
+            while (key := os.read(terminal, 1).decode(errors="replace").casefold()) not in keys:
+                if key in ("", CTRL_D):
                     raise EOFError
         finally:
             termios.tcsetattr(terminal, termios.TCSADRAIN, settings)
-    render.note(pressed)
-    return pressed
+    render.note(key)
+    return key
 
 
 @contextmanager
@@ -75,7 +76,7 @@ def _aborting_at_end() -> Iterator[None]:
 
 @contextmanager
 def _completing_words(known: Sequence[str]) -> Iterator[None]:
-    """Let the tab key complete known words. Raises `ImportError` where Python has no readline."""
+    """Let the tab key complete known words. Raises `ImportError` if Python lacks readline."""
     import readline
 
     def complete(text: str, number: int) -> str | None:
@@ -94,14 +95,14 @@ def _completing_words(known: Sequence[str]) -> Iterator[None]:
 
 
 def _read_typed_line(prompt: str) -> str:
-    """Return what is typed behind a prompt. Raises `EOFError`."""
+    """Return the line typed after a prompt. Raises `EOFError`."""
     render.echo(prompt, err=True, nl=False)
     if not (line := sys.stdin.buffer.readline(LINE_BYTES_MAX)):
         raise EOFError
     return line.decode(errors="replace").strip()
 
 
-def _matching_answers(typed: str, answers: Sequence[str]) -> list[str]:
-    """Return the answer that was typed in full, or those that begin with what was typed."""
+def _match_answers(typed: str, answers: Sequence[str]) -> list[str]:
+    """Return the answer that was typed in full, or the answers that begin with the typed text."""
     exact = [answer for answer in answers if answer.casefold() == typed]
     return exact or [answer for answer in answers if answer.casefold().startswith(typed)]

@@ -1,4 +1,4 @@
-"""Read what all pages share from options: the title and the names of players."""
+"""Read the options of web pages: the title and the names of players."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from ratings_ledger.ledger.rejections import Refused
 if TYPE_CHECKING:
     from ratings_ledger.web.page import Site
 
-MISSING = "pages need the extra web: pip install 'ratings-ledger[web]'"
+WEB_EXTRA_MISSING = "pages need the extra web: pip install 'ratings-ledger[web]'"
 
 names_option = click.option(
     "--names",
@@ -22,17 +22,17 @@ names_option = click.option(
 )
 
 
-def build_site(title: str, names: Path | None, ending: str) -> "Site":
-    """Return what all pages share. Raises `BadArgument` without the web extra, and for a wrong file of names."""
+def build_site(title: str, names: Path | None, suffix: str) -> "Site":
+    """Return the settings of pages. Raises `BadArgument` without the extra `web`, and for an invalid file of names."""
     try:
         from ratings_ledger.web.page import Site
     except ModuleNotFoundError:
-        raise BadArgument(MISSING) from None
-    return Site(title, {} if names is None else _read_names(names), ending)
+        raise BadArgument(WEB_EXTRA_MISSING) from None
+    return Site(title, {} if names is None else _read_names(names), suffix)
 
 
 def _read_names(path: Path) -> dict[str, str]:
-    """Return names by id. Raises `BadArgument` for a wrong file."""
+    """Return the names by id. Raises `BadArgument` for an invalid file."""
     names: dict[str, str] = {}
     try:
         table = read_simple_table(str(path))
@@ -44,6 +44,6 @@ def _read_names(path: Path) -> dict[str, str]:
             if names.setdefault(cells["id"], cells["name"]) != cells["name"]:
                 raise Refused("player-twice", f"{cells['id']} has two names", line)
     except Refused as problem:
-        where = "" if problem.line is None else f", line {problem.line}"
-        raise BadArgument(f"{path}{where}: {problem.message}", "names") from None
+        line_text = "" if problem.line is None else f", line {problem.line}"
+        raise BadArgument(f"{path}{line_text}: {problem.message}", "names") from None
     return names

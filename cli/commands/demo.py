@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.sites import MISSING
+from ratings_ledger.cli.arguments.sites import WEB_EXTRA_MISSING
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import open_ledger
@@ -157,7 +157,7 @@ def _write_pages(folder: Path) -> int:
     _print_comment("Pages for members: every number with its explanation.")
     render.echo(f"$ ratings site {folder / 'site'}")
     if find_spec("jinja2") is None:
-        render.note(MISSING)
+        render.note(WEB_EXTRA_MISSING)
         return 0
     sys.stdout.flush()
     return invoke(["--db", str(folder / "ratings.db"), "site", str(folder / "site"), "--title", "Demo club"])

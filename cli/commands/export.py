@@ -10,7 +10,7 @@ import click
 from sqlalchemy import Connection
 
 from ratings_ledger.cli.arguments.command import group, print_note
-from ratings_ledger.cli.arguments.options import axes, format_of, known_at_option
+from ratings_ledger.cli.arguments.options import axes, format_options, known_at_option
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.export import CHANGES, STANDINGS, format_change, format_standings
@@ -30,7 +30,7 @@ output_option = click.option(
 )
 
 
-form_option = format_of("json", "csv", meaning="JSON Lines, or one table.")
+form_option = format_options("json", "csv", meaning="JSON Lines, or one table.")
 
 
 @group()

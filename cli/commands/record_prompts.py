@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, NamedTuple
 
-from ratings_ledger.cli.arguments.close_names import Answers, ask_who
+from ratings_ledger.cli.arguments.close_names import Answers, ask_about_close_names
 from ratings_ledger.cli.arguments.prompts import ask, ask_key, ask_line
 from ratings_ledger.cli.arguments.views import decode_for_command
 from ratings_ledger.cli.arguments.writing import WriteContext
@@ -94,7 +94,9 @@ def ask_for_game(
             continue
         proposal = context.propose([event])
         if {rejection.code for rejection in proposal.result.rejected} == {"close-name"}:
-            context, typed = _replace_names(context, typed, ask_who(proposal.result.close.values(), {}), joints)
+            context, typed = _replace_names(
+                context, typed, ask_about_close_names(proposal.result.close.values(), {}), joints
+            )
             proposal.close()
             continue
         if context.dry_run and not proposal.is_refused:

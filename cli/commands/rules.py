@@ -8,8 +8,8 @@ import click
 from ratings_ledger.cli.arguments.command import group
 from ratings_ledger.cli.arguments.engines import rule_seconds_option
 from ratings_ledger.cli.arguments.options import (
-    format_of,
     format_option,
+    format_options,
     known_at_option,
     read_elo_games,
     read_zone_name,
@@ -175,7 +175,7 @@ def _write_package(name: str, folder: str, game: str, zone: str) -> None:
     help="The file of a ruleset that comes with this program; rules list --shipped names them.",
 )
 @known_at_option
-@format_of("table", "json", "csv", "toml", meaning="Output format; toml is a file that says the same.")
+@format_options("table", "json", "csv", "toml", meaning="Output format; toml is a file that says the same.")
 @click.pass_obj
 def show(db: str, name: str, of_program: bool, known_at: str | None, output_format: str) -> None:
     """Show what a version says, and from when until when each version of its ruleset scores.

@@ -6,7 +6,7 @@ from dataclasses import replace
 import click
 
 from ratings_ledger.cli.arguments.command import command
-from ratings_ledger.cli.arguments.options import format_of, read_duration
+from ratings_ledger.cli.arguments.options import format_options, read_duration
 from ratings_ledger.cli.arguments.views import open_for_command
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import emit
@@ -26,7 +26,9 @@ from ratings_ledger.projections.stored.status import HealthProblem, LedgerStatus
     "--max-behind", metavar="N", type=click.IntRange(min=0), help="Exit 1 if they lack more events than that."
 )
 @click.option("--no-failures", is_flag=True, help="Exit 1 if the last run of a job failed, or a night was killed.")
-@format_of("table", "json", "csv", "prometheus", meaning="Output format; prometheus is the text that collectors read.")
+@format_options(
+    "table", "json", "csv", "prometheus", meaning="Output format; prometheus is the text that collectors read."
+)
 @click.pass_obj
 def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bool, output_format: str) -> int:
     """Show the head of the log and the age of the stored standings.

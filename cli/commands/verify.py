@@ -7,8 +7,8 @@ import click
 
 from ratings_ledger.cli.arguments.command import command
 from ratings_ledger.cli.arguments.engines import (
+    check_workers,
     open_work_on_engine,
-    refuse_unfit_engine,
     rule_seconds_option,
     workers_options,
 )
@@ -51,7 +51,7 @@ def verify(
     """
     tell = _print_finding if output_format == "table" else lambda finding: None
     ledger = open_ledger(db)
-    refuse_unfit_engine(ledger, on, segments)
+    check_workers(ledger, on, segments)
     at = open_work_on_engine(ledger, on, segments, rule_seconds)
     verification = verify_all(ledger, expected, rule_seconds, tell, at, since)
     emit(verification, output_format, print_verification)

@@ -319,7 +319,7 @@ def test_name_of_who_records_is_one_line(name: str, db: str, ratings: Callable[.
     result = ratings("record", "--game", "catan", "--game-id", "g-1", "anna", "ben", "--by", name, db=db)
 
     assert (result.exit_code, head(ratings, db).split(":")[0]) == (2, "0")
-    assert f"{name!r} holds a line break or a tab; a name has neither" in result.stderr
+    assert f"{name!r} contains a line break or a tab; leave it out" in result.stderr
 
 
 @pytest.mark.parametrize(("until", "count"), [("0", 0), ("1", 1), ("2", 2)])
