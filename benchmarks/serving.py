@@ -25,7 +25,7 @@ from benchmarks.histories import game_id, player_id
 from benchmarks.ledgers import BY, new_drafts
 from benchmarks.measuring import ROOT, cold_command
 from ratings_ledger import open as open_public
-from ratings_ledger.cli.start import OBJECTS
+from ratings_ledger.cli.start import GC_THRESHOLD
 from ratings_ledger.ledger import clock
 from ratings_ledger.ledger.store.appending import append
 from ratings_ledger.ledger.store.log import head
@@ -86,7 +86,7 @@ def answers(url: str, kind: str, count: int, games: int) -> Found:
 
     `kind` is standings, player or game.
     """
-    gc.set_threshold(OBJECTS)  # as the command does
+    gc.set_threshold(GC_THRESHOLD)  # as the command does
     pages, times = Pages(url, Site(), ["localhost"]), list[float]()
     while asyncio.run(asked(pages, f"/ladders/{CLUB}")) == 503:
         pass  # the first answer decodes the log, for which a server takes its time

@@ -1,4 +1,4 @@
-"""End commands soon after Ctrl-C, even while they wait for something that cannot be interrupted."""
+"""End commands soon after Ctrl-C, even during operations that cannot be interrupted."""
 
 import os
 import signal
@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 INTERRUPTED = 130
-# the time limit of an orderly exit: a wait for a lock of the store lasts up to 30 s and cannot be interrupted, and
-# freeing the memory of a long log takes time, too
+# the time limit of an orderly exit: waiting for a lock of the store can take 30 s, and freeing a long log takes time
 GRACE_SECONDS = 0.8
 SHOW_CURSOR = b"\x1b[?25h"
 
 
 @contextmanager
 def end_soon_after_interrupt(last_words: Callable[[], str]) -> Iterator[None]:
-    """End the process within two seconds after Ctrl-C, with code 130, by force if it does not exit in order.
+    """End the process within two seconds after Ctrl-C with code 130; kill it if it does not exit by itself.
 
     Raises `KeyboardInterrupt` after Ctrl-C, even if a driver turned it into another error.
     """
@@ -44,7 +43,7 @@ def end_soon_after_interrupt(last_words: Callable[[], str]) -> Iterator[None]:
 def _force_exit(
     reading: int, interrupted: threading.Event, has_exited: threading.Event, last_words: Callable[[], str]
 ) -> None:
-    """Read signal numbers until the other end is closed; end the process some time after a Ctrl-C."""
+    """Read signal numbers until the other end is closed; after Ctrl-C, kill the process unless it exits in time."""
     while number := os.read(reading, 1):
         if number[0] == signal.SIGINT:
             interrupted.set()

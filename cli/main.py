@@ -1,4 +1,4 @@
-"""Group all commands of `ratings`, load each when it is called, and report failures and interrupts."""
+"""Define the program `ratings`: load a command's module when it is called, and report failures and interrupts."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ from ratings_ledger.cli.interrupts import INTERRUPTED
 from ratings_ledger.ledger.failures import describe_failure, is_out_of_memory
 from ratings_ledger.ledger.rejections import did_you_mean, escape_unprintable, quote
 
-# by name: the command's place in `cli.commands` and the first sentence of its help, so that listing loads no module
+# by command: its module and attribute in `cli.commands`, and the first sentence of its help, so that a list loads none
 COMMANDS = {
     "init": ("init:init", "Create or upgrade the ledger."),
     "zone": (
@@ -150,28 +150,28 @@ HEADINGS = {
     ),
 }
 
-NO_ROOM = "free some space there, or send the output elsewhere; ratings log lists what is recorded by now"
-WITHOUT_MEMORY = b"ratings: there is not enough memory for this; the interrupted operation changed nothing\n"
+DISK_FULL_REMEDY = "free some space there, or send the output elsewhere; ratings log lists what is recorded by now"
+OUT_OF_MEMORY_MESSAGE = b"ratings: there is not enough memory for this; the interrupted operation changed nothing\n"
 
-# whether a command is running, which an interrupt must not cut off, and whether an interrupt came
+# whether an interrupt may end the process at once or a command is under way, and whether an interrupt came
 _under_way = False
 _interrupted = False
 
 
 def set_under_way(value: bool) -> bool:
-    """Set whether an interrupt must not cut off what is running now; return the previous value."""
+    """Set whether a command is under way, which an interrupt must not cut off; return the previous value."""
     global _under_way
-    before, _under_way = _under_way, value
-    return before
+    previous, _under_way = _under_way, value
+    return previous
 
 
 def is_under_way() -> bool:
-    """Tell whether an interrupt must not cut off what is running now."""
+    """Tell whether a command is under way, which an interrupt must not cut off."""
     return _under_way
 
 
 def note_interrupt() -> None:
-    """Remember that an interrupt came during a command."""
+    """Record that an interrupt came during a command."""
     global _interrupted
     _interrupted = True
 
@@ -182,7 +182,7 @@ def was_interrupted() -> bool:
 
 
 class Commands(click.Group):
-    """A group that imports the module of a command when that command is called, and none to list them."""
+    """A group that imports a command's module only when that command is called."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -219,7 +219,7 @@ class Commands(click.Group):
             result = super().invoke(context)
             sys.stdout.flush()
         except BrokenPipeError:
-            # a reader that stops early is no failure; the interpreter must not report it at exit, either
+            # a reader that stops early is no failure, so the interpreter must not report it at exit, either
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         return result
@@ -228,7 +228,7 @@ class Commands(click.Group):
 def _print_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     if not value:
         return
-    from importlib.metadata import version  # only needed here, and so is the schema
+    from importlib.metadata import version  # slow to import, and needed only here, as is the schema
 
     from ratings_ledger.ledger.store.schema import SCHEMA_REVISION
 
@@ -258,8 +258,10 @@ def ratings(context: click.Context, db: str) -> None:
 
 
 def run_program(arguments: list[str] | None = None) -> None:
-    """Run the program and exit: 0 done, 1 a finding or refusal, 2 usage or configuration, 3 no store or no ledger
-    there, 4 another run of the same job is in progress.
+    """Run the program, and exit with its code.
+
+    0: done. 1: a finding or refusal. 2: a usage or configuration error. 3: the ledger is unavailable or does not exist.
+    4: another run of the same job is in progress.
     """
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
@@ -272,52 +274,55 @@ def run_program(arguments: list[str] | None = None) -> None:
     _silence_memory_errors()
     try:
         exit_code = invoke(arguments)
-    except MemoryError:  # no memory was left to build this message while its consumer was still alive
-        os.write(2, WITHOUT_MEMORY)
+    except MemoryError:  # only now, after the command released its memory, can a message be written
+        os.write(2, OUT_OF_MEMORY_MESSAGE)
         exit_code = 3
     sys.exit(exit_code)
 
 
 def _silence_memory_errors() -> None:
-    """Leave reports of lacking memory to `describe_failure`, also where objects are dropped and threads end."""
-    unraisable, of_thread = sys.unraisablehook, threading.excepthook
-    sys.unraisablehook = lambda event: None if is_out_of_memory(event.exc_value) else unraisable(event)
-    threading.excepthook = lambda event: None if is_out_of_memory(event.exc_value) else of_thread(event)
+    """Do not print `MemoryError`s of finalizers and threads, because `describe_failure` reports the lack of memory."""
+    unraisable_hook, thread_hook = sys.unraisablehook, threading.excepthook
+    sys.unraisablehook = lambda event: None if is_out_of_memory(event.exc_value) else unraisable_hook(event)
+    threading.excepthook = lambda event: None if is_out_of_memory(event.exc_value) else thread_hook(event)
 
 
 def _open_closed_streams() -> None:
-    """Open /dev/null in place of closed standard streams, before a ledger's file can get their numbers."""
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+    """Replace closed standard streams by /dev/null, before the file of a ledger can get their descriptors."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
-    os.close(number)
+    os.close(descriptor)
     sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
 
 def invoke(arguments: list[str] | None = None) -> int:
-    """Run a command and return its exit code; every failure becomes one message on stderr.
+    """Run a command and return its exit code; report every failure in one message on stderr.
 
     With `--format json` the last line on stderr is an object with the members `reason`, `message` and `exit_code`,
-    except for a plain refusal, which is itself printed in the requested format.
+    unless the command printed a refusal in that format.
     """
     words = sys.argv[1:] if arguments is None else arguments
     was_under_way = set_under_way(True)
     try:
         result: Any = ratings.main(arguments, prog_name="ratings", standalone_mode=False)
     except click.ClickException as error:
-        shown_error = StringIO()
-        error.show(shown_error)
-        _print_to_stderr(shown_error.getvalue())
-        usage = error.exit_code == click.UsageError.exit_code
-        return _print_stop(words, "usage", error.format_message(), error.exit_code) if usage else error.exit_code
+        error_text = StringIO()
+        error.show(error_text)
+        _print_to_stderr(error_text.getvalue())
+        if error.exit_code != click.UsageError.exit_code:
+            return error.exit_code
+        return _print_stop(words, "usage", error.format_message(), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     except Exception as error:
         reason, message, exit_code = describe_failure(error)
-        if reason == "no-space" and isinstance(error, OSError) and error.filename is None:  # files name themselves
-            message = f"standard output: {error.strerror}; {NO_ROOM}"
-        # an import within a command, for example, turns an interrupt into another error
+        if (
+            reason == "no-space" and isinstance(error, OSError) and error.filename is None
+        ):  # the message about a file has its name
+            message = f"standard output: {error.strerror}; {DISK_FULL_REMEDY}"
+        # an interrupt during an import statement, for example, becomes another error
         if reason == "bug" and was_interrupted():
             reason, message, exit_code = "interrupted", "interrupted", INTERRUPTED
     else:
@@ -329,9 +334,9 @@ def invoke(arguments: list[str] | None = None) -> int:
 
 
 def _print_stop(arguments: Sequence[str], reason: str, message: str, exit_code: int) -> int:
-    """Print why a command stopped, for readers of JSON; return the exit code."""
+    """Print as JSON why a command stopped, if --format is json; return the exit code."""
     if "--format=json" in arguments or ("--format", "json") in pairwise(arguments):
-        from ratings_ledger.cli.output.render import to_json  # only here: most commands do not stop
+        from ratings_ledger.cli.output.render import to_json  # slow to import, and most commands succeed
 
         _print_to_stderr(to_json({"reason": reason, "message": message, "exit_code": exit_code}) + "\n")
     return exit_code
@@ -342,6 +347,6 @@ def _print_failure(message: str) -> None:
 
 
 def _print_to_stderr(text: str) -> None:
-    """Print lines to stderr; file names, arguments and file contents cannot affect a terminal."""
-    with suppress(OSError):  # without a stderr, the exit code still reports the failure
+    """Print lines to stderr, with control characters of names and file contents escaped."""
+    with suppress(OSError):  # if stderr is closed, the exit code still reports the failure
         click.echo(escape_unprintable(text, kept="\n\t"), err=True, nl=False)

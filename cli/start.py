@@ -1,8 +1,8 @@
-"""Start the program. This module loads first and fast, so that Ctrl-C gives no traceback while the rest is loading.
+"""Start the program. This module loads first and fast, so that Ctrl-C prints no traceback while other modules load.
 
-Outside of commands, while modules load and after the command is done, an interrupt ends the process at once and
-silently, with 130. Within a command it is a `KeyboardInterrupt`, so that the command can clean up. `cli.main` knows
-whether a command is running.
+While modules load and after the command is done, an interrupt ends the process silently and at once with code 130.
+During a command it raises `KeyboardInterrupt`, so that the command can clean up. `cli.main` knows whether a command is
+running.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:  # slow imports come after the handler
     from typing import NoReturn
 
 EXIT_CODE = 128 + signal.SIGINT
-# New objects before Python looks for cycles: loading the program makes many, and they stay alive.
-OBJECTS = 200_000
+# the threshold of the garbage collector: loading the program creates many objects, all of which stay alive
+GC_THRESHOLD = 200_000
 
 
 def run() -> NoReturn:
-    """Run the program, or answer a shell that completes a line."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a background process ignores it instead
+    """Run the program, or answer a completion request of a shell."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a process in the background ignores interrupts
         signal.signal(signal.SIGINT, _handle_interrupt)
     sys.unraisablehook = _exit_on_lost_interrupt
     if request := os.environ.get("_RATINGS_COMPLETE"):
@@ -32,7 +32,7 @@ def run() -> NoReturn:
 
         if is_request(request):
             os._exit(answer(request, sys.argv[1:]))
-    gc.set_threshold(OBJECTS)
+    gc.set_threshold(GC_THRESHOLD)
     from ratings_ledger.cli.main import run_program
 
     try:
@@ -45,7 +45,7 @@ def run() -> NoReturn:
             sys.stderr.flush()
         except OSError:
             raise end from None  # Python reports the failed write
-        # everything is written and closed; freeing the modules would take a tenth of a short command's time
+        # all output is written and closed; freeing the modules would take 10 % of the time of a short command
         os._exit(int(end.code or 0))
     raise AssertionError("the program ends by itself")
 
@@ -60,7 +60,7 @@ def _handle_interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _exit_on_lost_interrupt(problem: sys.UnraisableHookArgs) -> None:
-    """Exit on an interrupt that came while an object was finalized; Python would lose and print it."""
+    """Exit on an interrupt during a finalizer; Python would only print the interrupt and go on."""
     if issubclass(problem.exc_type, KeyboardInterrupt):
         os._exit(EXIT_CODE)
     sys.__unraisablehook__(problem)

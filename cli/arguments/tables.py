@@ -1,4 +1,4 @@
-"""Define the options that describe a table, for what the table itself does not say."""
+"""Define the options that describe a table, for facts that the table itself lacks."""
 
 import os
 from collections.abc import Callable, Collection, Iterable
@@ -41,15 +41,15 @@ from ratings_ledger.ledger.validation.batches import recall_answers
 from ratings_ledger.projections.facts.players import known_players
 
 
-def _read_pair(text: str) -> tuple[str, str]:
+def _parse_pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
         raise click.BadParameter(f"{text!r} is not NAME=VALUE")
     return name.strip(), value.strip()
 
 
-def _read_mapping(text: str) -> tuple[str, str]:
-    name, column = _read_pair(text)
+def _parse_mapping(text: str) -> tuple[str, str]:
+    name, column = _parse_pair(text)
     try:
         return name, read_column(column) if column else ""
     except Refused as problem:
@@ -59,15 +59,15 @@ def _read_mapping(text: str) -> tuple[str, str]:
         raise click.BadParameter(f"{text!r}: right of the =, {problem.message}{hint}") from None
 
 
-def _read_fixed(text: str) -> tuple[str, str]:
-    name, value = _read_pair(text)
+def _parse_fixed(text: str) -> tuple[str, str]:
+    name, value = _parse_pair(text)
     if name not in GAME_COLUMNS and not is_number(name):
         hint = did_you_mean(name, GAME_COLUMNS)
         raise click.BadParameter(f"{name!r} is no column of a game{hint}; the columns are {', '.join(GAME_COLUMNS)}")
     return name, value
 
 
-def _read_encoding(text: str) -> str:
+def _check_encoding(text: str) -> str:
     try:
         check_encoding(text)
     except Refused as problem:
@@ -81,14 +81,14 @@ partners_option = click.option(
     multiple=True,
     help="What joins players of one side in a cell, such as + in anna + ben; may be repeated.",
 )
-# by member of `TableOptions`, for every command that reads a table; other commands have the zone, too
+# by member of `TableOptions`; the zone is missing, because commands without tables have it, too
 OPTIONS = {
     "renamed": click.option(
         "--map",
         "renamed",
         metavar="THEIRS=OURS",
         multiple=True,
-        type=_read_mapping,
+        type=_parse_mapping,
         help="Say what a column holds, such as Wer=player; THEIRS= drops it.",
     ),
     "fixed": click.option(
@@ -96,7 +96,7 @@ OPTIONS = {
         "fixed",
         metavar="MEMBER=VALUE",
         multiple=True,
-        type=_read_fixed,
+        type=_parse_fixed,
         help="The same value for all rows of a table.",
     ),
     "sheet": click.option("--sheet", metavar="NAME", help="Which sheet of a spreadsheet."),
@@ -125,7 +125,7 @@ OPTIONS = {
         help="The places of the players who did not win, where a table names only the winner.",
     ),
     "encoding": click.option(
-        "--encoding", metavar="NAME", type=_read_encoding, help="The encoding of a CSV file that is not UTF-8."
+        "--encoding", metavar="NAME", type=_check_encoding, help="The encoding of a CSV file that is not UTF-8."
     ),
     "alias_file": click.option(
         "--aliases",
@@ -151,14 +151,14 @@ save_option = click.option(
 
 
 class TableFiles(NamedTuple):
-    """The files that describe how to read tables and whom names stand for, and the file to save that to."""
+    """The files with a profile and aliases for reading tables, and the file to save the profile to."""
 
     alias_file: str | None
     profile: str | None
     save_as: str | None
 
     def read(self, typed: TableOptions) -> tuple[TableOptions, list[Rejection]]:
-        """Return the options from these files and from the command line, and what is wrong with the files."""
+        """Return the options from these files and the command line, and the problems of the files."""
         profile, problems = TableProfile(TableOptions(), []), list[Rejection]()
         if self.profile is not None:
             profile, problems = read_profile(self.profile)
@@ -169,7 +169,7 @@ class TableFiles(NamedTuple):
         return options._replace(aliases=aliases), problems + contradictions
 
     def refuse_existing(self, files: Collection[str]) -> None:
-        """Raise `click.UsageError` if the profile to save exists, or would be that of several files."""
+        """Raise `click.UsageError` if the profile to save exists, or would describe several files."""
         if self.save_as is None:
             return
         if len(files) > 1:
@@ -189,7 +189,7 @@ class TableFiles(NamedTuple):
         return exists and os.path.samefile(self.profile or "", self.save_as or "")
 
     def save(self, options: TableOptions) -> None:
-        """Save how a table was read, unless that is not wanted or the file says it already. Raises `OSError`."""
+        """Save how a table was read, if --save-profile names a file with other contents. Raises `OSError`."""
         if self.save_as is None:
             return
         text = format_profile(options, self.save_as)
@@ -204,7 +204,7 @@ class TableFiles(NamedTuple):
 
 
 def refuse_joints(partners: Iterable[str], ties: Iterable[str] = ()) -> None:
-    """Raise `click.UsageError` for a text that cannot join partners: an empty one, or one that joins tied players."""
+    """Raise `click.UsageError` for a text that cannot join partners, because it is empty or joins tied players."""
     for joint in partners:
         if joint.strip() in ("", TIE, *map(str.strip, ties)):
             problem = "is empty" if not joint.strip() else "joins tied players"
@@ -212,7 +212,7 @@ def refuse_joints(partners: Iterable[str], ties: Iterable[str] = ()) -> None:
 
 
 def find_whole_ids(connection: Connection, partners: Collection[str]) -> frozenset[str]:
-    """Return the known ids that contain a text that joins partners, or end in a score; cells keep these whole."""
+    """Return the known ids that contain a text for joining partners, or end in a score; cells are not split there."""
     return frozenset(
         name
         for name in decode_for_command(connection).players
@@ -227,12 +227,12 @@ def find_scored_games(connection: Connection) -> tuple[str, ...]:
 
 
 def find_only_game(connection: Connection) -> str | None:
-    """Return the game that the published rulesets score, if they score only one, so that no question is needed."""
+    """Return the game that the published rulesets score, or None if they score several."""
     return TableOptions(games=find_scored_games(connection)).only_game
 
 
 def add_ledger_facts(connection: Connection, options: TableOptions) -> TableOptions:
-    """Add what the ledger knows to the options of a table: its zone, its games, and ids that are not taken apart."""
+    """Add facts of the ledger to the options of a table: its zone, its games, and the ids that must not be split."""
     whole = find_whole_ids(connection, options.partners or JOINTS)
     return options._replace(
         zone=options.zone or home_zone(connection), whole=whole, games=find_scored_games(connection)
@@ -240,9 +240,9 @@ def add_ledger_facts(connection: Connection, options: TableOptions) -> TableOpti
 
 
 def add_earlier_answers(connection: Connection, options: TableOptions, files: Iterable[str]) -> TableOptions:
-    """Add the answers about names that earlier imports of these files were given.
+    """Add the user's answers about names in earlier imports of these files.
 
-    Other aliases count first, and a name that a player has meanwhile is that player.
+    Other aliases take precedence, and a name that became a player's id since then means this player.
     """
     answers = dict[str, str]()
     for file in files:
@@ -254,7 +254,7 @@ def add_earlier_answers(connection: Connection, options: TableOptions, files: It
 
 
 def table_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of tables to a command, which gets them by the names of `OPTIONS`."""
+    """Add the options of tables to a command, as parameters with the names of `OPTIONS`."""
     for option in reversed(OPTIONS.values()):
         command = option(command)
     return command
@@ -263,14 +263,14 @@ def table_options(command: Callable[..., int]) -> Callable[..., int]:
 def read_table_options(
     values: dict[str, Any], zone: str | None, save_as: str | None = None
 ) -> tuple[TableOptions, TableFiles]:
-    """Return the table options among the values of `table_options`, and the files with further ones."""
+    """Return the table options among the values of `table_options`, and the files with further options."""
     files = TableFiles(values["alias_file"], values["profile"], save_as)
     named = {name: dict(values[name]) for name in ("renamed", "fixed")}
     return TableOptions(zone, **{name: values[name] for name in OPTIONS if name in TableOptions._fields} | named), files
 
 
 def with_table_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of tables to a command, which gets them as `tables`, and their files as `table_files`."""
+    """Add the options of tables to a command, as the parameters `tables` and `table_files`."""
 
     @wraps(command)
     def run_with_tables(*args: Any, zone: str | None, save_as: str | None, **rest: Any) -> int:

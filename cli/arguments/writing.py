@@ -1,4 +1,4 @@
-"""Define what all writing commands share: their options, and the proposal that they check before they append it."""
+"""Define the options and the context of writing commands, which check a proposal before they append it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import click
 
 from ratings_ledger.cli.arguments.command import OneOf
 from ratings_ledger.cli.arguments.options import by_option, ignore_clock_option, result_format
-from ratings_ledger.cli.arguments.views import keep_new_names, newest_ladders, open_for_command
+from ratings_ledger.cli.arguments.views import load_newest_ladders, open_for_command, save_new_names
 from ratings_ledger.cli.output.proposals import print_entered, print_recorded
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.ledger.intake.files import Entry, Item
@@ -21,7 +21,7 @@ from ratings_ledger.projections.admission.outcomes import build_decision_outcome
 from ratings_ledger.projections.admission.proposals import Known, Proposal, propose, propose_files
 from ratings_ledger.projections.diff.impact import Impact
 
-Writing = Callable[..., int]
+CommandFunction = Callable[..., int]
 
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
 new_names_option = click.option(
@@ -44,7 +44,7 @@ allow_uncounted_option = click.option(
 
 @dataclass(frozen=True)
 class WriteContext:
-    """The circumstances of a writing command: its ledger, its policy, whether it only previews, and its format."""
+    """The ledger, import policy and output format of a writing command, and whether it only previews."""
 
     db: str
     policy: ImportPolicy
@@ -57,30 +57,30 @@ class WriteContext:
         return open_for_command(self.db)
 
     def propose(self, events: Iterable[dict[str, Any] | Refused | Item | Rejection], **hooks: Any) -> Proposal:
-        """Check some events, and write nothing yet; the hooks are those of `Intake`."""
+        """Check events without writing; the hooks are those of `Intake`."""
         return propose(self.ledger, events, self.policy, self._known(), **hooks)
 
     def propose_files(self, entries: Iterable[Entry], **hooks: Any) -> Proposal:
-        """Check the entries of files, and write nothing yet; the hooks are those of `FileIntake`."""
+        """Check the entries of files without writing; the hooks are those of `FileIntake`."""
         return propose_files(self.ledger, entries, self.policy, self._known(), **hooks)
 
     def _known(self) -> Known:
-        return Known(self.policy.strict, newest_ladders)
+        return Known(self.policy.strict, load_newest_ladders)
 
     def finish(self, proposal: Proposal, progress: Callable[[int], None] = lambda appended: None) -> IntakeResult:
         """Append a proposal, unless this is a dry run, and return its result."""
         if self.dry_run:
             return proposal.result
         result = proposal.append(progress)
-        # after a larger import, the next command that reads the events saves the names
+        # after a large import, the next command that reads the events saves the names for completion
         if result.appended and result.head is not None and proposal.is_small():
-            keep_new_names(self.db, self.ledger, proposal.known.decoded, result.head)
+            save_new_names(self.db, self.ledger, proposal.known.decoded, result.head)
         return result
 
     def enter(self, type_name: str, proposal: Proposal, unchanged: list[str] | None = None) -> int:
-        """Append a proposal of events of one type unless this is a dry run, and report it with its impact.
+        """Append events of one type unless this is a dry run, and report them with their impact.
 
-        `unchanged` are the games of a file that stay as they are.
+        `unchanged` are the games of a file that need no event.
         """
         first = None if proposal.is_refused else next(proposal.drafts(), None)
         impact = Impact() if first is None else proposal.impact()
@@ -102,31 +102,31 @@ class WriteContext:
         return emit(build_import_outcome(result, self.dry_run, impact, **more), self.output_format, print_recorded)
 
 
-def write_command(command: Writing) -> Writing:
-    """Add the options of all writing commands to a command, which gets them as its first argument."""
+def write_command(command: CommandFunction) -> CommandFunction:
+    """Add the options of all writing commands to a command, whose first parameter is then a `WriteContext`."""
 
     def run_write(db: str, by: str, output_format: str, dry_run: bool, ignore_clock: bool, **rest: Any) -> int:
         return command(WriteContext(db, ImportPolicy(by, ignore_clock), output_format, dry_run), **rest)
 
-    wrapped: Writing = click.pass_obj(wraps(command)(run_write))
+    wrapped: CommandFunction = click.pass_obj(wraps(command)(run_write))
     for option in (result_format, by_option, ignore_clock_option, dry_run_option):
         wrapped = option(wrapped)
     return wrapped
 
 
-def with_game_options(where: Refusing) -> Callable[[Writing], Writing]:
+def with_game_options(scope: Refusing) -> Callable[[CommandFunction], CommandFunction]:
     """Add the options of all commands that record games to a command; they become part of its `WriteContext`.
 
-    `where` says whether new names are refused in all events, or only in tables. Raises `click.UsageError`.
+    `scope` says whether new names are refused in all events, or only in tables. Raises `click.UsageError`.
     """
 
-    def decorate(command: Writing) -> Writing:
+    def decorate(command: CommandFunction) -> CommandFunction:
         def run_with_policy(
             context: WriteContext, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, **rest: Any
         ) -> int:
             if strict and new_names == "accept":
                 raise click.UsageError("--strict refuses new names, --new-names accept takes them; choose one")
-            refusing: Refusing = "all" if strict else where if new_names == "refuse" else ""
+            refusing: Refusing = "all" if strict else scope if new_names == "refuse" else ""
             policy = context.policy._replace(
                 any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict
             )

@@ -1,4 +1,4 @@
-"""Implement `adjust`: change points by decision, for one player or for many in a file, by an amount or to a value."""
+"""Implement `adjust`: add points to one player or to many in a file, by an amount or up to a value."""
 
 import click
 from sqlalchemy import Connection
@@ -58,7 +58,7 @@ def adjust(
     if (player is None) == (file is None) or (file is None and (points is None) == (to is None)) or (file and to):
         raise click.UsageError("name a PLAYER with POINTS or --to VALUE, or many with --file")
     if dates is not None and file is None:
-        raise click.UsageError("--dates says how the dates of a --file are read")
+        raise click.UsageError("--dates describes the dates of a file; add --file, or leave out --dates")
     try:
         template = AdjustmentRow("", 0, str(player), points, to, reason, read_instant_or_now(context.ledger, at, zone))
         rows = [template]
@@ -72,9 +72,9 @@ def adjust(
     except Refused as problem:
         return context.refuse(TYPE, problem)
     if not changes:
-        who = quote(rows[0].player) if file is None else "every player"
+        players = quote(rows[0].player) if file is None else "every player"
         return context.refuse(
-            TYPE, Refused("nothing-to-correct", f"{who} already has these points on {short_name(ladder)}")
+            TYPE, Refused("nothing-to-correct", f"{players} already has these points on {short_name(ladder)}")
         )
     items = [
         Item(

@@ -1,4 +1,4 @@
-"""Implement `backup`: keep the log somewhere else, and prove that it can be restored."""
+"""Implement `backup`: copy the log to another place, and prove that it can be restored."""
 
 from pathlib import Path
 
@@ -49,18 +49,16 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, output_format: str
     deleted, and never the newest one. Exit 1, with nothing deleted, if the ledger does not contain the history of an
     earlier backup (it was changed, or replaced by an older copy), or if a backup is dated after now.
     """
-    done = make_backup(open_ledger(db), folder, clock.now, keep)
-    emit(describe_new_backup(folder, done), output_format, print_backup_made)
-    return int(note_problems(folder, done))
+    result = make_backup(open_ledger(db), folder, clock.now, keep)
+    emit(describe_new_backup(folder, result), output_format, print_backup_made)
+    return int(note_problems(folder, result))
 
 
-def note_problems(folder: Path, done: BackupResult) -> bool:
-    """Note missing or changed backups, and problems that prevent deleting any; return whether there are such
-    problems.
-    """
-    for name, what in done.mismatched:
-        render.note(f"note: {folder / name} {what}; it is ignored, and not deleted")
-    problems = done.problems(folder)
+def note_problems(folder: Path, result: BackupResult) -> bool:
+    """Note missing and changed backups, and problems that prevent deletion; return whether there are such problems."""
+    for name, problem_text in result.mismatched:
+        render.note(f"note: {folder / name} {problem_text}; it is ignored, and not deleted")
+    problems = result.problems(folder)
     for problem in problems:
         render.note(f"ratings: {problem}")
     return bool(problems)

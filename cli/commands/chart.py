@@ -1,4 +1,4 @@
-"""Implement `chart`: the points of players on a ladder, or their ranks, as a picture."""
+"""Implement `chart`: draw the points or ranks of players on a ladder."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -46,7 +46,7 @@ def _read_output(context: click.Context, parameter: click.Parameter, value: str)
     show_default=True,
     help="The horizontal axis: time, or each player's number of games.",
 )
-@click.option("--rank", "is_ranks", is_flag=True, help="Draw ranks instead of points.")
+@click.option("--rank", "shows_ranks", is_flag=True, help="Draw ranks instead of points.")
 @click.option("--output", "-o", metavar="FILE", required=True, callback=_read_output, help="A new file, FILE.svg.")
 @axes
 @click.pass_obj
@@ -54,7 +54,7 @@ def chart(
     db: str,
     names: tuple[str, ...],
     by: By,
-    is_ranks: bool,
+    shows_ranks: bool,
     output: Path,
     as_of: str | None,
     known_at: str | None,
@@ -75,14 +75,14 @@ def chart(
     view = open_view(open_for_command(db), as_of, known_at, rules)
     if len(players) == 1:
         players[0], ladder = view.with_ladder(players[0], ladder)
-    drawn = _draw_ranks(view, ladder, players, by) if is_ranks else _draw_points(view, ladder, players, by)
+    picture = _draw_ranks(view, ladder, players, by) if shows_ranks else _draw_points(view, ladder, players, by)
     with output_file(str(output)) as file:
-        file.write(drawn.encode())
-    render.note(f"{'Ranks' if is_ranks else 'Points'} of {render.count(len(players), 'player')} in {output}")
+        file.write(picture.encode())
+    render.note(f"{'Ranks' if shows_ranks else 'Points'} of {render.count(len(players), 'player')} in {output}")
 
 
 def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
-    """Return the picture of points. Raises as `Snapshot.history` does, and `Unknown` for a player without any."""
+    """Return the chart of points. Raises as `Snapshot.history` does, and `Unknown` for a player without points."""
     histories = {history.player: history for history in (view.history(ladder, player) for player in players)}
     lines, marks = list[Series](), list[VerticalLine]()
     for player, history in histories.items():
@@ -106,7 +106,7 @@ def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: By) ->
 
 
 def _draw_ranks(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> str:
-    """Return the picture of ranks. Raises as `Snapshot.ranks` does, and `Unknown` for a player who never had one."""
+    """Return the chart of ranks. Raises as `Snapshot.ranks` does, and `Unknown` for a player who never had a rank."""
     ranks_by_player = {
         player_ranks.player: player_ranks for player_ranks in (view.ranks(ladder, player) for player in players)
     }
@@ -117,7 +117,7 @@ def _draw_ranks(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> 
         lines.append(rank_line(player, player_ranks.rows, by))
         if not lines[-1].points:
             raise Unknown(None, f"{quote(player)} never had a rank on {short_name(ladder)}")
-    # the axis of ranks extends as far as that of points, even where the ranks changed last before that
+    # the time axis covers the same span as in a chart of points, even if the ranks stayed the same at the end
     spans = [
         span for player in ranks_by_player if (span := course_span(view.history(ladder, player).steps, by)) is not None
     ]
@@ -139,19 +139,19 @@ def _describe_step(times: Times, row: Change) -> str:
     return f"{row.game_id or row.reason}, {times.format_minute(row.occurred_at)}: {change}, {after}"
 
 
-def _build_title(what: str, players: Iterable[str], ladder: str) -> str:
-    return f"{what} of {', '.join(players)} on {short_name(ladder)}"
+def _build_title(quantity: str, players: Iterable[str], ladder: str) -> str:
+    return f"{quantity} of {', '.join(players)} on {short_name(ladder)}"
 
 
 def _describe_spread(players: Mapping[str, History]) -> str:
-    """Describe the band behind the line of a player alone."""
-    courses = [history.steps for history in players.values()]
-    return describe_band(courses[0], render.format_decimal) if len(courses) == 1 else ""
+    """Describe the band behind the line of a single player."""
+    step_lists = [history.steps for history in players.values()]
+    return describe_band(step_lists[0], render.format_decimal) if len(step_lists) == 1 else ""
 
 
-def _describe_ends(answers: Mapping[str, History | Ranks], lines: Sequence[Series], spread: str = "") -> str:
-    """Return the final value of each player, and its coordinates."""
-    first = next(iter(answers.values()))
+def _describe_ends(results: Mapping[str, History | Ranks], lines: Sequence[Series], spread: str = "") -> str:
+    """Describe the final value of each player, and the coordinates."""
+    first = next(iter(results.values()))
     ends = ", ".join(f"{line.label} {render.format_decimal(line.points[-1].value)}" for line in lines)
     played = "" if first.at.as_of is None else f", played up to {first.times.format_with_zone(first.at.as_of)}"
     return f"At the end: {ends}{spread}. Known at position {first.at.known_at}{played}."

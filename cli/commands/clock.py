@@ -1,4 +1,4 @@
-"""Implement `clock`: every timer of a game at any instant, and why a player was removed."""
+"""Implement `clock`: show the timers of a game at an instant, and explain why a player was removed."""
 
 import click
 

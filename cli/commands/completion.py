@@ -1,4 +1,4 @@
-"""Implement `completion`: the script that completes commands, options and names in a shell."""
+"""Implement `completion`: print the script that completes commands, options and names in a shell."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Implement `correct`, `void`, `reinstate`, `player` and `club`: fix mistakes, and show what that changes."""
+"""Implement `correct`, `void`, `reinstate`, `player` and `club`: fix mistakes, and show the effect."""
 
 import shlex
 import sys
@@ -51,7 +51,7 @@ from ratings_ledger.ledger.validation.identities import Identities, identities
 from ratings_ledger.ledger.validation.repeated_games import describe_result, describe_sets, keep_sets, put_sets
 from ratings_ledger.projections.queries.ladders_at import require_player
 
-SHOWN_GAMES = 20
+GAMES_SHOWN_MAX = 20
 
 reason_option = click.option("--reason", metavar="TEXT", required=True, help="Why; it is recorded.")
 expect_option = click.option(
@@ -117,7 +117,7 @@ def correct(  # its parameters are its options, one a line
     labels = {name: label for name, label in options.items() if name not in OPTIONS and label is not None}
     if file is not None:
         if game_id is not None or at is not None or edit or expect is not None or labels or has_result:
-            message = "--file has everything to correct; it goes only with options for reading a table"
+            message = "--file names all corrections; combine it only with options for reading a table"
             raise click.UsageError(f"{message}, such as --map, --profile and --zone")
         return _correct_many(context, file, reason, *read_table_options(options, zone))
     if any(options[name] for name in OPTIONS if name != "partners"):
@@ -128,7 +128,7 @@ def correct(  # its parameters are its options, one a line
         refuse_joints(partners)
     if game_id is None:
         raise click.UsageError("name a GAME, or many with --file")
-    moved = {} if at is None else {"occurred_at": format_instant(read_instant_or_now(context.ledger, at, zone))}
+    new_time = {} if at is None else {"occurred_at": format_instant(read_instant_or_now(context.ledger, at, zone))}
     with context.ledger.reading() as connection:
         game = live_game((log := Log(connection)).about(f"game:{game_id}"))
         hint = log.similar("game", game_id) if game is None else ""
@@ -140,20 +140,20 @@ def correct(  # its parameters are its options, one a line
             raise Refused("game-unknown", f"no game {quote(game_id)} is recorded; see: ratings games{hint}")
         if edit:
             new = restore_recorded_ids(_edit_game(game), game, people)
-        elif players or labels or moved or has_result:
+        elif players or labels or new_time or has_result:
             # an empty label removes it
-            new = {name: value for name, value in {**game.data, **labels, **moved}.items() if value != ""}
-            given = {"--score": score, "--sets": sets}
-            rest = [word for name, text in given.items() if text is not None for word in (name, text)]
-            _refuse_split_teams(game, players, people, syntax, [*rest, "--reason", reason])
-            counted = score if sets is None else count_sets(sets, score)
-            cells = players if counted is None else add_scores(game, players, people, score=counted, syntax=syntax)
+            new = {name: value for name, value in {**game.data, **labels, **new_time}.items() if value != ""}
+            result_options = {"--score": score, "--sets": sets}
+            result_words = [word for name, text in result_options.items() if text is not None for word in (name, text)]
+            _refuse_split_teams(game, players, people, syntax, [*result_words, "--reason", reason])
+            scores = score if sets is None else count_sets(sets, score)
+            cells = players if scores is None else add_scores(game, players, people, score=scores, syntax=syntax)
             new |= {"participants": place_players(game, cells, people, syntax)} if cells else {}
             if sets is not None:
                 new = put_sets(new, format_sets(sets))
             elif "extra" in game.data:
                 new = keep_sets(game.data, new)
-            _note_followers(game.data, new, has_scores=counted is not None, has_sets=sets is not None)
+            _note_adapted_results(game.data, new, has_scores=scores is not None, has_sets=sets is not None)
         else:
             new = restore_recorded_ids(_read_game(), game, people)
     except Refused as problem:
@@ -163,28 +163,32 @@ def correct(  # its parameters are its options, one a line
 
 
 def _refuse_split_teams(
-    game: RevisedGame, players: tuple[str, ...], people: Identities, syntax: CellSyntax, rest: list[str]
+    game: RevisedGame, players: tuple[str, ...], people: Identities, syntax: CellSyntax, options: list[str]
 ) -> None:
-    """Raise `Refused` (side-disagrees) with the right command for PLAYERS that split the teams of a game.
+    """Raise `Refused` (side-disagrees), with the correct command, for PLAYERS that split the teams of a game.
 
-    `rest` are the options that the command has, too.
+    `options` are the other options of the command.
     """
-    joined = None if syntax.partners else join_sides(game, players, people, syntax)
-    if joined is None:
+    joint_and_sides = None if syntax.partners else join_sides(game, players, people, syntax)
+    if joint_and_sides is None:
         return
-    game_id, (joint, sides) = game.data["game_id"], joined
-    corrected = shlex.join(["ratings", "correct", game_id, "--partners", joint, *sides, *rest])
+    game_id, (joint, sides) = game.data["game_id"], joint_and_sides
+    corrected = shlex.join(["ratings", "correct", game_id, "--partners", joint, *sides, *options])
     raise Refused(
         "side-disagrees", f"{quote(game_id)} is a game of teams; name each side with its partners: {corrected}"
     )
 
 
-def _note_followers(old: dict[str, Any], new: dict[str, Any], *, has_scores: bool, has_sets: bool) -> None:
-    """Note which scores and sets follow corrected places, unless the command gives them."""
-    old_scores = {one["player"]: one.get("score") for one in old["participants"]}
-    moved = [one for one in new["participants"] if old_scores.get(one["player"], one.get("score")) != one.get("score")]
-    if moved and not has_scores:
-        scores = ", ".join(f"{one['player']} {one['score']}" for one in moved)
+def _note_adapted_results(old: dict[str, Any], new: dict[str, Any], *, has_scores: bool, has_sets: bool) -> None:
+    """Note which scores and sets were adapted to corrected places, unless the command gives them."""
+    old_scores = {participant["player"]: participant.get("score") for participant in old["participants"]}
+    changed = [
+        participant
+        for participant in new["participants"]
+        if old_scores.get(participant["player"], participant.get("score")) != participant.get("score")
+    ]
+    if changed and not has_scores:
+        scores = ", ".join(f"{participant['player']} {participant['score']}" for participant in changed)
         render.note(render.plain(f"note: the scores go with the places: {scores}"))
     if has_sets or "extra" not in old or not (sets := describe_sets(old)):
         return
@@ -196,7 +200,7 @@ def _note_followers(old: dict[str, Any], new: dict[str, Any], *, has_scores: boo
 
 
 def _correct_many(context: WriteContext, file: str, reason: str, options: TableOptions, table_files: TableFiles) -> int:
-    """Correct the games of a table, which the options and the files with further options describe."""
+    """Correct the games of a table, described by the options and by the files with further options."""
     options, problems = table_files.read(options)
     context = replace(context, policy=context.policy._replace(accepted=read_own_names(options.aliases)))
 
@@ -204,8 +208,10 @@ def _correct_many(context: WriteContext, file: str, reason: str, options: TableO
         if problems:
             return RequestedChanges([*problems], [], {})
         with context.ledger.reading() as connection:
-            known = add_earlier_answers(connection, add_ledger_facts(connection, options), [file])
-            return correct_from_table(Log(connection), identities(connection), file, reason, decided_at, known)
+            complete_options = add_earlier_answers(connection, add_ledger_facts(connection, options), [file])
+            return correct_from_table(
+                Log(connection), identities(connection), file, reason, decided_at, complete_options
+            )
 
     return _enter_many(context, "game.corrected", "recorded like this", read)
 
@@ -223,13 +229,13 @@ def _edit_game(game: RevisedGame) -> dict[str, Any]:
     text = render.to_json({"occurred_at": format_instant(game.occurred_at), **game.data}, indent=2)
     edited = click.edit(text + "\n", extension=".json")
     if edited is None:
-        raise click.ClickException("the editor was left without saving; nothing was recorded")
+        raise click.ClickException("the editor was closed without saving; nothing was recorded")
     return parse_object(edited.encode())
 
 
 def _read_game() -> dict[str, Any]:
     if sys.stdin.isatty():
-        raise click.UsageError("name the PLAYERS, what else to correct, or --edit; or give JSON on standard input")
+        raise click.UsageError("name the PLAYERS, other corrections, or --edit; or give JSON on standard input")
     game = parse_object(sys.stdin.buffer.read(1 << 20))
     # the output of `ratings games GAME` and a whole event are accepted, too
     if isinstance(rows := game.get("rows"), list) and len(rows) == 1 and isinstance(rows[0], dict):
@@ -269,12 +275,12 @@ def void(
     with --event. A withdrawn event is back in force when the event that withdrew it is voided. From a file or a batch,
     all games are voided or none; those already voided stay as they are.
     """
-    many = file is not None or batch is not None
-    if [game_id, event, file, batch].count(None) != 3 or (many and expect is not None):
+    has_many = file is not None or batch is not None
+    if [game_id, event, file, batch].count(None) != 3 or (has_many and expect is not None):
         raise click.UsageError(
             "name a GAME, or another event with --event, or many games with --file or --batch, without --expect"
         )
-    if many:
+    if has_many:
         return _enter_many(context, "game.voided", "voided", partial(_read_voids, context, file, batch, reason))
     if event is None:
         return _enter(context, "game.voided", {"game_id": game_id, "reason": reason}, expect)
@@ -370,7 +376,7 @@ def _enter(
     zone: str | None = None,
     refuse: Callable[[Draft], None] | None = None,
 ) -> int:
-    """Record one event; `seen` is the id or position of the last event about its game or event that the user saw."""
+    """Record one event; `seen` is the id or position of the last event about its subject that the user saw."""
     occurred_at = format_instant(read_instant_or_now(context.ledger, at, zone))
     subject = f"game:{data['game_id']}" if "game_id" in data else f"event:{data.get('id')}"
     proposal = context.propose(
@@ -387,12 +393,12 @@ def _enter(
 
 
 def _enter_many(context: WriteContext, type_name: str, state: str, read: Callable[[int], RequestedChanges]) -> int:
-    """Record the events that a file asks for; games that are already in this `state` stay as they are."""
+    """Record the events that a file requests; games that are already in this `state` stay as they are."""
     try:
         batch = read(clock.now())
     except Refused as problem:
         return context.refuse(type_name, problem)
     if context.output_format == "table" and batch.unchanged:
-        games = render.join_first([*map(render.csv_item, batch.unchanged)], SHOWN_GAMES)
+        games = render.join_first([*map(render.csv_item, batch.unchanged)], GAMES_SHOWN_MAX)
         render.note(render.plain(f"note: {render.count(len(batch.unchanged), 'game')} already {state}: {games}"))
     return context.enter(type_name, context.propose(batch.items, based_on=batch.seen_events), batch.unchanged)

@@ -1,4 +1,4 @@
-"""Implement `diff`: compare a ladder at two coordinates, or a published list with today's."""
+"""Implement `diff`: compare ladders at two coordinates, or published lists with today's standings."""
 
 import click
 

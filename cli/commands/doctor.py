@@ -1,4 +1,4 @@
-"""Implement `doctor`: read back every setting that safety depends on."""
+"""Implement `doctor`: check every setting that safety depends on."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Implement `explain`: why a game changed points as it did, and how a player's place on a list comes about."""
+"""Implement `explain`: explain the points of a game, a player's place on a list, or a change of their points."""
 
 import click
 
@@ -56,7 +56,7 @@ def explain_(
     if change or before is not None or after is not None:
         if not change or before is None or is_player or any((as_of, known_at, rules, close_now)):
             raise click.UsageError("explain --change PLAYER LADDER needs --from and takes --to, and no other axes")
-        # other explanations do not need these modules
+        # slow to import, and only needed for this explanation
         from ratings_ledger.cli.output.attribution import print_attribution, print_attribution_csv
         from ratings_ledger.projections.diff.attribution import attribute_points
 
@@ -65,7 +65,7 @@ def explain_(
         try:
             with view.sides() as loader:
                 attribution = attribute_points(loader, ladder, game, before, after or parse_coordinates("now"))
-        except BadArgument as problem:  # of a part of --from or --to, which are no options here
+        except BadArgument as problem:  # its argument, a part of --from or --to, is not an option of this command
             raise BadArgument(str(problem)) from None
         note_left_out(attribution.left_out)
         for note in attribution.contradictions:
@@ -84,7 +84,7 @@ def explain_(
 def _explain_game_or_player(
     view: Snapshot, ladder: str, name: str, is_player: bool
 ) -> GameExplanation | PlayerExplanation:
-    """Explain a game or, if there is none of this name, a player. Raises `Unknown` (game-unknown, player-unknown)."""
+    """Explain the game or else the player of this name. Raises `Unknown` (game-unknown, player-unknown)."""
     game_problem = None
     if not is_player and view.has_game(name):
         try:

@@ -1,4 +1,4 @@
-"""Implement `export`: the log and the standings for other programs."""
+"""Implement `export`: export the log, the standings and the changes of points for other programs."""
 
 import sys
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ output_option = click.option(
 )
 
 
-form_option = format_options("json", "csv", meaning="JSON Lines, or one table.")
+table_format_option = format_options("json", "csv", meaning="JSON Lines, or one table.")
 
 
 @group()
@@ -60,14 +60,12 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
         with output_file(output, 0o600) as file:
             for lines in export_lines(connection, after, until):
                 file.write(lines)
-    behind = "" if since is None else f" after position {after}"
-    render.note(f"{render.count(until - after, 'event')}{behind} in {output}")
+    after_text = "" if since is None else f" after position {after}"
+    render.note(f"{render.count(until - after, 'event')}{after_text} in {output}")
 
 
 def _read_since(connection: Connection, text: str, until: int) -> int:
-    """Return the position that --since means. Raises `click.BadParameter` if the log up to `until` has no such
-    position.
-    """
+    """Return the position of --since. Raises `click.BadParameter` unless the log up to `until` has this position."""
     place = parse_place(text)
     if place is None and not (text.isascii() and text.isdigit() and len(text) <= 16):
         raise _build_since_error("write a POSITION, such as 52, or POSITION:CHAINHASH as `ratings status` prints it")
@@ -85,7 +83,7 @@ def _build_since_error(message: str) -> click.BadParameter:
 
 @contextmanager
 def output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """Provide a new file that appears once it is complete, compressed if its name says so; or standard output."""
+    """Open a new file, which appears once it is complete, compressed if its name ends in .gz; or standard output."""
     if output == "-":
         yield sys.stdout.buffer
         return
@@ -104,7 +102,7 @@ T = TypeVar("T")
 
 
 def _start_early(results: Iterator[T]) -> Iterator[T]:
-    """Return the same results after computing the first, so that an error comes before a file is created."""
+    """Return the same results with the first already computed, so that its errors come before a file is created."""
     first = [*islice(results, 1)]
     return chain(first, results)
 
@@ -112,7 +110,7 @@ def _start_early(results: Iterator[T]) -> Iterator[T]:
 @export.command(name="standings")
 @click.argument("ladders", metavar="[LADDER]...", nargs=-1, type=to_nfc)
 @axes
-@form_option
+@table_format_option
 @output_option
 @click.pass_obj
 def export_standings(
@@ -150,7 +148,7 @@ def export_standings(
 @export.command(name="changes")
 @click.argument("ladder", type=to_nfc)
 @axes
-@form_option
+@table_format_option
 @output_option
 @click.pass_obj
 def export_changes(

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ratings_ledger.cli.arguments.views import newest_ladders
+from ratings_ledger.cli.arguments.views import load_newest_ladders
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.proposals import note_leagues, note_new, note_unranked
 from ratings_ledger.ledger.errors import LedgerError
@@ -27,7 +27,7 @@ def follow(db: str, policy: ImportPolicy) -> int:
 
     Raises `StoreUnavailable`, `ClockBehind`; unanswered lines can then be sent again.
     """
-    ledger, known, reported = open_ledger(db, keep_open=True), Known(load_newest=newest_ladders), set[str]()
+    ledger, known, reported = open_ledger(db, keep_open=True), Known(load_newest=load_newest_ladders), set[str]()
 
     def import_batch(items: Sequence[Item], reject: Reject, on_stored: OnStored) -> None:
         hooks = {"reject": reject, "on_stored": on_stored}

@@ -1,4 +1,4 @@
-"""Implement `import`: take in files of results, lines from another program, or a backup."""
+"""Implement `import`: read files of results, lines from another program, or a backup."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -105,7 +105,7 @@ def import_(  # its parameters are its options, one a line
     if previewing and (syncing or following or restoring):
         raise click.UsageError("--preview shows an import as it is; --sync --dry-run shows what differs in a sheet")
     if following:
-        for_files = (
+        file_options = (
             tables != TableOptions(),
             any(table_files),
             keep_going,
@@ -113,7 +113,7 @@ def import_(  # its parameters are its options, one a line
             context.policy.strict,
             restoring,
         )
-        return _follow(context, files, any(for_files))
+        return _follow(context, files, any(file_options))
     if restoring:
         if context.dry_run or keep_going or context.policy.strict:
             raise click.UsageError("--restore takes neither --dry-run nor --keep-going nor --strict")
@@ -122,20 +122,24 @@ def import_(  # its parameters are its options, one a line
         raise click.UsageError("--head and --incomplete go with --restore")
     files = tuple(dict.fromkeys(files))
     table_files.refuse_existing(files)
-    described, problems = table_files.read(tables)
+    table_options, problems = table_files.read(tables)
     policy = context.policy._replace(
-        keep_going=keep_going, new_game=new_game, accepted=read_own_names(described.aliases)
+        keep_going=keep_going, new_game=new_game, accepted=read_own_names(table_options.aliases)
     )
     context = replace(context, policy=policy, dry_run=context.dry_run or previewing)
     with context.ledger.reading() as connection:
         if problems:
             return context.report(IntakeResult(rejected=problems, rejected_count=len(problems), head=head(connection)))
-        options = add_ledger_facts(connection, described)._replace(checks_all=not (keep_going or syncing))
+        options = add_ledger_facts(connection, table_options)._replace(checks_all=not (keep_going or syncing))
         options = add_earlier_answers(connection, options, files)
 
-    def save(proposal: Proposal, used: TableOptions) -> None:
+    def save(proposal: Proposal, used_options: TableOptions) -> None:
         if not proposal.is_refused:
-            table_files.save((proposal.result.read_as or used)._replace(aliases=used.aliases, zone=described.zone))
+            table_files.save(
+                (proposal.result.read_as or used_options)._replace(
+                    aliases=used_options.aliases, zone=table_options.zone
+                )
+            )
 
     if previewing:
         from ratings_ledger.cli.commands.preview import preview
@@ -144,10 +148,10 @@ def import_(  # its parameters are its options, one a line
         note_next_steps(result, files, options, is_kept=table_files.is_used, keeps_going=keep_going)
         return code
     if syncing:
-        from ratings_ledger.cli.commands.sync import sync  # it imports more than other commands need
+        from ratings_ledger.cli.commands.sync import sync  # slow to import
 
         return sync(context, files[0], options, save, reason, yes)
-    # a line can also be refused on append, because of what other writers recorded meanwhile
+    # a line can also be refused on append, because of events that other writers recorded meanwhile
     with _reject_files(keep_going and not context.dry_run) as reject:
         proposal, options = propose_with_answers(context, options, files, partial(_propose_files, files, reject=reject))
         save(proposal, options)
@@ -165,41 +169,41 @@ def import_(  # its parameters are its options, one a line
 
 
 def _was_imported(context: WriteContext, file: str) -> bool:
-    """Tell whether a file had been imported before this import, which then printed the advice about profiles."""
+    """Tell whether an earlier import had this file, and printed the advice about profiles."""
     with context.ledger.reading() as connection:
         return len(recorded_batches(connection, batch_name(file))) > 1
 
 
 def _refuse_sync(files: tuple[str, ...], syncing: bool, has_other_mode: bool, has_sync_options: bool) -> None:
-    """Raise `click.UsageError` for options that do not go with --sync, and for options that need it."""
+    """Raise `click.UsageError` for options that cannot be combined with --sync, and for options that need --sync."""
     if syncing and (has_other_mode or len(files) > 1 or STDIN in files):
         raise click.UsageError("--sync compares one whole file with what was imported under its name before")
     if has_sync_options and not syncing:
         raise click.UsageError("--reason and --yes go with --sync")
 
 
-def _follow(context: WriteContext, files: tuple[str, ...], for_files: bool) -> int:
-    """Take lines as they arrive. Raises `click.UsageError` for options that only files take."""
-    if files != (STDIN,) or for_files:
+def _follow(context: WriteContext, files: tuple[str, ...], has_file_options: bool) -> int:
+    """Import lines as they arrive. Raises `click.UsageError` for options that need files."""
+    if files != (STDIN,) or has_file_options:
         raise click.UsageError(
             "--follow takes events from standard input, as in ratings import --follow -, and no options for files"
         )
-    from ratings_ledger.cli.commands.follow import follow  # the only input that handles signals
+    from ratings_ledger.cli.commands.follow import follow  # slow to import
 
     return follow(context.db, context.policy._replace(refusing="", keep_going=True))
 
 
 def _propose_files(files: tuple[str, ...], context: WriteContext, options: TableOptions, **hooks: Any) -> Proposal:
-    """Check what the files hold; the hooks are those of `FileIntake`."""
+    """Check the contents of the files; the hooks are those of `FileIntake`."""
     items = (item for name in files for item in read_items(name, options))
-    bytes_read, last = dict.fromkeys(files, 0), files[0]
+    bytes_read, current_file = dict.fromkeys(files, 0), files[0]
     sizes = [size(name) or 0 for name in files]
     with _progress_bar("checking", sum(sizes)) as completed:
 
         def show_progress(progress: Progress) -> None:
-            nonlocal last
-            last = progress.file
-            bytes_read[last] = progress.read
+            nonlocal current_file
+            current_file = progress.file
+            bytes_read[current_file] = progress.read
             completed(sum(bytes_read.values()))
 
         try:
@@ -207,18 +211,18 @@ def _propose_files(files: tuple[str, ...], context: WriteContext, options: Table
                 items, league_notes=LeagueNotes(), reading=show_progress, cores=available_cores(), batches=True, **hooks
             )
         except MemoryError:
-            raise MemoryError(f"{last}: {TOO_LARGE}") from None
+            raise MemoryError(f"{current_file}: {TOO_LARGE}") from None
 
 
 def _touches_lists(proposal: Proposal) -> bool:
-    """Tell whether published lists may come out differently; False for too many games to work it out."""
+    """Tell whether published lists could change; False if there are too many games to compute that."""
     with proposal.ledger.reading() as connection:
         published = published_lists(connection, head(connection).position)
     return bool(published) and proposal.is_small()
 
 
 def _restore(context: WriteContext, backup: BackupFiles) -> int:
-    """Restore a backup into the ledger, and report its players, who are all new to the ledger."""
+    """Restore a backup into the ledger, and report its players, all of whom are new to the ledger."""
     refuse_unreadable_twice(backup.files, "--restore")
     if backup.head is not None and backup.incomplete:
         raise click.UsageError(
@@ -237,8 +241,9 @@ def _restore(context: WriteContext, backup: BackupFiles) -> int:
 
 @contextmanager
 def _reject_files(is_enabled: bool) -> Iterator[Reject]:
-    """Write refusals with their input to FILE.rejects.jsonl, or to the next free name if that exists; one file for each
-    input with refusals. Existing files stay untouched, because they may be inputs.
+    """Provide a function that writes refused lines to FILE.rejects.jsonl, one file for each input.
+
+    If that file exists, use the next free name: an existing file may be an input.
     """
     files: dict[str, Any] = {}
 
@@ -271,11 +276,11 @@ def _create_reject_file(name: str) -> Any:
 
 
 @contextmanager
-def _progress_bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Show progress on stderr if that is a terminal; the provided function takes how much is done."""
+def _progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show progress if stderr is a terminal; the provided function takes the completed amount."""
     if not sys.stderr.isatty():
         yield lambda completed: None
         return
     with create_bar() as bar:
-        task = bar.add_task(what, total=total or None)
+        task = bar.add_task(title, total=total or None)
         yield lambda completed: bar.update(task, completed=completed)

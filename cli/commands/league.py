@@ -1,4 +1,4 @@
-"""Implement `league`: players subscribe, the last one draws the schedule, and its games are then played."""
+"""Implement `league`: create a league, subscribe players, draw the schedule, and show the results."""
 
 import shlex
 from functools import partial
@@ -39,25 +39,31 @@ def league() -> None:
 @click.argument("name", metavar="LEAGUE", type=to_nfc)
 @click.option("--game", required=True, metavar="NAME", help="Which game is played, such as cartagena.")
 @click.option(
-    "--players-per-game", "size", required=True, type=click.IntRange(2, 8), help="The number of players in each game."
+    "--players-per-game", required=True, type=click.IntRange(2, 8), help="The number of players in each game."
 )
 @click.option("--version", metavar="TEXT", help="The version of the game.")
 @click.option("--at", metavar="TIME", help="When it begins.  [default: now]")
 @zone_option
 @write_command
 def create(
-    context: WriteContext, name: str, game: str, size: int, version: str | None, at: str | None, zone: str | None
+    context: WriteContext,
+    name: str,
+    game: str,
+    players_per_game: int,
+    version: str | None,
+    at: str | None,
+    zone: str | None,
 ) -> int:
     """Create LEAGUE. Eight players can then subscribe."""
-    data = {"league": name, "game": game, "players_per_game": size, "version": version}
+    data = {"league": name, "game": game, "players_per_game": players_per_game, "version": version}
     with context.ledger.reading() as connection:
         newest = head(connection)
         try:
             refuse_unscored_league(connection, game)
         except Refused as problem:
             return context.report(IntakeResult.refused(problem, newest))
-    created = {"type": "league.created", "occurred_at": _format_at(context, at, zone), "data": data}
-    return context.report(_append_steps(context, [created]))
+    event = {"type": "league.created", "occurred_at": _format_at(context, at, zone), "data": data}
+    return context.report(_append_steps(context, [event]))
 
 
 @league.command()
@@ -90,10 +96,10 @@ def join(context: WriteContext, name: str, player: str, seed: str | None, at: st
 def schedule(context: WriteContext, name: str, seed: str | None) -> int:
     """Draw the schedule of a LEAGUE whose players were imported without one."""
     with context.ledger.reading() as connection:
-        known = require_league(Log(connection), name)
-    if len(known.players) != PLAYERS_PER_LEAGUE:
-        raise click.ClickException(f"the league {name} has {len(known.players)} of {PLAYERS_PER_LEAGUE} players")
-    return context.report(_append_steps(context, [schedule_event(known, _format_at(context, None, None), seed)]))
+        state = require_league(Log(connection), name)
+    if len(state.players) != PLAYERS_PER_LEAGUE:
+        raise click.ClickException(f"the league {name} has {len(state.players)} of {PLAYERS_PER_LEAGUE} players")
+    return context.report(_append_steps(context, [schedule_event(state, _format_at(context, None, None), seed)]))
 
 
 def _format_at(context: WriteContext, at: str | None, zone: str | None) -> str:
@@ -103,7 +109,7 @@ def _format_at(context: WriteContext, at: str | None, zone: str | None) -> str:
 def _append_steps(
     context: WriteContext, events: list[dict[str, Any]], precondition: Precondition = lambda connection: None
 ) -> IntakeResult:
-    """Append some steps of a league in one transaction; report only one refusal."""
+    """Append events of a league in one transaction; report only the first refusal."""
     result = context.finish(context.propose(events, precondition=precondition))
     result.rejected = result.rejected[:1]
     return result

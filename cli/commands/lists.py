@@ -1,4 +1,4 @@
-"""`ladders`, `lists`, `statistics`: which ladders and lists there are, and what somebody has done apart from them."""
+"""Implement `ladders`, `lists` and `statistics`: list ladders and lists, and sum up a player's games and gold."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""Implement `log` and `games`: the events as they were recorded, and the games as they stand."""
+"""Implement `log` and `games`: list the recorded events, and the games in their current state."""
 
 import click
 

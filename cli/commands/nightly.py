@@ -1,4 +1,4 @@
-"""`nightly`: one command for the night; each part is done whatever becomes of the others."""
+"""Implement `nightly`: run the jobs of the night; a failed job does not stop the others."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -37,19 +37,19 @@ from ratings_ledger.projections.stored.status import Night, NightPart, find_last
 from ratings_ledger.projections.stored.verification import verify_all
 from ratings_ledger.projections.stored.work import WorkAt
 
-SHOWN_FINDINGS = 20
-# why another try may succeed, and how long to wait before it
-PASSING = ("unreachable", "busy", "server-limit", "already-running", "lock-lost")
+FINDINGS_SHOWN_MAX = 20
+# the reasons of failures that may pass, and the pause before another attempt
+TRANSIENT_REASONS = ("unreachable", "busy", "server-limit", "already-running", "lock-lost")
 RETRY_SECONDS = 60.0
 
 Outcome = tuple[int, str]
 
 
 class Job(NamedTuple):
-    """A part of the night: what must hold before it begins, and what does it."""
+    """A part of the night. `check` raises if the part cannot run, and `run` does the work."""
 
     name: str
-    need: Callable[[], None]
+    check: Callable[[], None]
     run: Callable[[], Outcome]
 
 
@@ -95,32 +95,34 @@ def nightly(
     """
     if keep is not None and folder is None:
         raise click.UsageError("--keep is for the backups that --backup DIR makes")
-    started, began = clock.now(), time.monotonic()
-    until = began + retry
+    started_at, started = clock.now(), time.monotonic()
+    deadline = started + retry
     with end_soon_after_interrupt(lambda: "\nratings: interrupted"):
         kinds = ["nightly", *["publish"] * publish_due, "rebuild", "verify", *["backup"] * (folder is not None)]
-        ledger = _open(db, kinds, until)
+        ledger = _open(db, kinds, deadline)
         with record_run(ledger, "nightly", clock.now, only_one=True) as run:
-            at = cache(partial(open_work_on_engine, ledger, on, segments, rule_seconds))
+            open_work = cache(partial(open_work_on_engine, ledger, on, segments, rule_seconds))
             jobs = []
             if publish_due:
                 context = WriteContext(db, ImportPolicy(by), output_format, dry_run=False)
-                check = partial(_refuse_lacking, ledger, "writer", "published")
+                check = partial(_require_rights, ledger, "writer", "published")
                 jobs.append(Job("publish", check, partial(_publish, context)))
             jobs += [
-                Job("rebuild", partial(_refuse_lacking, ledger), partial(_rebuild, ledger, rule_seconds, at)),
-                Job("verify", lambda: None, partial(_verify, ledger, rule_seconds, at)),
+                Job("rebuild", partial(_require_rights, ledger), partial(_rebuild, ledger, rule_seconds, open_work)),
+                Job("verify", lambda: None, partial(_verify, ledger, rule_seconds, open_work)),
             ]
             if folder is not None:
-                jobs.append(Job("backup", partial(_refuse_unusable, folder), partial(_backup, ledger, folder, keep)))
-            parts = _run_jobs(ledger, jobs, until)
+                jobs.append(
+                    Job("backup", partial(_require_backup_folder, folder), partial(_backup, ledger, folder, keep))
+                )
+            parts = _run_jobs(ledger, jobs, deadline)
             failed = [part.exit_code for part in parts if part.exit_code]
             run.details = {part.part: part.exit_code for part in parts}
             if failed:
                 run.fail("; ".join(f"{part.part}: {part.message}" for part in parts if part.exit_code))
-    seconds = time.monotonic() - began
+    seconds = time.monotonic() - started
     night = Night(
-        format_whole_second(started),
+        format_whole_second(started_at),
         round(seconds, 3),
         min(failed, default=0),
         _read(ledger, lambda _, it: str(head(it))),
@@ -131,122 +133,129 @@ def nightly(
     return night.exit_code
 
 
-def _open(db: str, kinds: Sequence[str], until: float) -> Ledger:
-    """Open the ledger; retry until a monotonic instant, then leave a failed run of each kind in the state folder."""
+def _open(db: str, kinds: Sequence[str], deadline: float) -> Ledger:
+    """Open the ledger; retry until the deadline, then leave a failed run of each kind in the state folder."""
     while True:
-        is_last = time.monotonic() >= until
+        is_last = time.monotonic() >= deadline
         try:
             return open_ledger(db)
         except StoreUnavailable as error:
-            if error.reason not in PASSING:
+            if error.reason not in TRANSIENT_REASONS:
                 raise
             if is_last:
                 for kind in kinds:
                     leave_unreached(connect(db), kind, str(error), clock.now)
                 raise
-        _wait(until)
+        _wait(deadline)
 
 
-def _wait(until: float) -> None:
-    """Wait before another try, at most until a monotonic instant."""
-    time.sleep(max(min(RETRY_SECONDS, until - time.monotonic()), 0))
+def _wait(deadline: float) -> None:
+    """Wait before another attempt, at most until the deadline, a value of the monotonic clock."""
+    time.sleep(max(min(RETRY_SECONDS, deadline - time.monotonic()), 0))
 
 
-def _run_jobs(ledger: Ledger, jobs: Sequence[Job], until: float) -> list[NightPart]:
-    """Do the jobs one after another; retry those that something passing stops, until a monotonic instant.
+def _run_jobs(ledger: Ledger, jobs: Sequence[Job], deadline: float) -> list[NightPart]:
+    """Run the jobs one after another; until the deadline, retry those that fail for a transient reason.
 
-    Everything that already prevents one is named before the first begins. One line says that the store is away.
+    All checks run before the first job, so that the problems that they find are reported first. An unreachable store is
+    reported only once.
     """
     parts: dict[str, NightPart] = {}
     pending, reported = list(jobs), set[str]()
     while True:
-        is_last = time.monotonic() >= until
+        is_last = time.monotonic() >= deadline
 
         def attempt(name: str, run: Callable[[], Outcome | None], is_last: bool = is_last) -> NightPart:
             part = _attempt(name, run)
-            if isinstance(part.reason, str) and part.reason not in reported and (is_last or part.reason not in PASSING):
+            if (
+                isinstance(part.reason, str)
+                and part.reason not in reported
+                and (is_last or part.reason not in TRANSIENT_REASONS)
+            ):
                 render.note(f"ratings: {name}: {part.message}")
                 reported.update({part.reason} & {"unreachable"})
             return part
 
-        needs = {job.name: attempt(job.name, job.need) for job in pending}
+        checks = {job.name: attempt(job.name, job.check) for job in pending}
         for job in pending:
-            parts[job.name] = needs[job.name]
-            if needs[job.name].exit_code == 0:
+            parts[job.name] = checks[job.name]
+            if checks[job.name].exit_code == 0:
                 parts[job.name] = attempt(job.name, job.run)
                 continue
             with record_run(ledger, job.name, clock.now) as run:
-                run.fail(needs[job.name].message)
-        pending = [job for job in jobs if parts[job.name].reason in PASSING]
+                run.fail(checks[job.name].message)
+        pending = [job for job in jobs if parts[job.name].reason in TRANSIENT_REASONS]
         if is_last or not pending:
             return list(parts.values())
-        _wait(until)
+        _wait(deadline)
 
 
 def _attempt(name: str, run: Callable[[], Outcome | None]) -> NightPart:
-    """Do a part and return its outcome."""
-    began = time.monotonic()
+    """Run a part and return its outcome."""
+    started = time.monotonic()
     reason: str | Absent = ABSENT
     try:
         exit_code, message = run() or (0, "")
     except Exception as error:
         reason, message, exit_code = describe_failure(error)
-    return NightPart(name, exit_code, message, round(time.monotonic() - began, 3), reason)
+    return NightPart(name, exit_code, message, round(time.monotonic() - started, 3), reason)
 
 
-def _refuse_lacking(ledger: Ledger, role: str = "rebuilder", done: str = "stored") -> None:
+def _require_rights(ledger: Ledger, role: str = "rebuilder", action: str = "stored") -> None:
     with ledger.reading() as connection:
-        if told := ledger.dialect.describe_missing_rights(connection, role):
-            raise StoreUnavailable(f"nothing can be {done}: {told}", "no-right")
+        if missing_rights := ledger.dialect.describe_missing_rights(connection, role):
+            raise StoreUnavailable(f"nothing can be {action}: {missing_rights}", "no-right")
 
 
-def _refuse_unusable(folder: Path) -> None:
+def _require_backup_folder(folder: Path) -> None:
     backup_folder.make_folder(folder)
     backup_folder.read_list(folder)
 
 
 def _publish(context: WriteContext) -> Outcome:
-    done = publish_due_lists(context)
-    problems, published = describe_failures(done), sum(not row.is_refused for row in done.rows)
+    outcome = publish_due_lists(context)
+    problems, published = describe_failures(outcome), sum(not row.is_refused for row in outcome.rows)
     for problem in problems:
         render.note(f"ratings: publish: {render.plain(problem)}")
-    told = render.count(published, "list")
+    published_text = render.count(published, "list")
     if problems:
-        return 1, f"{len(problems):,} failed, {told} published; {problems[0]}"
-    return 0, told if published else "nothing was due"
+        return 1, f"{len(problems):,} failed, {published_text} published; {problems[0]}"
+    return 0, published_text if published else "nothing was due"
 
 
-def _rebuild(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None]) -> Outcome:
-    done = rebuild(ledger, clock.now, options=RebuildOptions(rule_seconds=rule_seconds), work_at=at())
-    note_left_out(done.why_left_out)
-    note_failures(done)
-    told = f"{render.count(done.ladders, 'ladder')}, generation {done.generation}"
-    failed = f"{len(done.failures):,} failed, of the others " * bool(done.failures)
-    return int(bool(done.failures)), failed + told
+def _rebuild(ledger: Ledger, rule_seconds: float, open_work: Callable[[], WorkAt | None]) -> Outcome:
+    result = rebuild(ledger, clock.now, options=RebuildOptions(rule_seconds=rule_seconds), work_at=open_work())
+    note_left_out(result.why_left_out)
+    note_failures(result)
+    rebuilt_text = f"{render.count(result.ladders, 'ladder')}, generation {result.generation}"
+    failed_text = f"{len(result.failures):,} failed, of the others " * bool(result.failures)
+    return int(bool(result.failures)), failed_text + rebuilt_text
 
 
-def _verify(ledger: Ledger, rule_seconds: float, at: Callable[[], WorkAt | None]) -> Outcome:
-    done = verify_all(ledger, rule_seconds=rule_seconds, work_at=at(), only_new=True)
-    found, checked = done.findings, done.checked
-    for finding in found[:SHOWN_FINDINGS]:
+def _verify(ledger: Ledger, rule_seconds: float, open_work: Callable[[], WorkAt | None]) -> Outcome:
+    verification = verify_all(ledger, rule_seconds=rule_seconds, work_at=open_work(), only_new=True)
+    findings, checked = verification.findings, verification.checked
+    for finding in findings[:FINDINGS_SHOWN_MAX]:
         render.note(f"ratings: verify: {render.plain(str(finding))}")
-    if (more := len(found) - SHOWN_FINDINGS) > 0:
+    if (more := len(findings) - FINDINGS_SHOWN_MAX) > 0:
         render.note(f"ratings: verify: ... and {more:,} more (ratings verify lists them)")
-    if found:
-        return 1, f"{render.count(len(found), 'finding')}; the first is {render.plain(str(found[0]))}"
-    events = render.count(checked.events, "event") + ("" if done.since is None else f" since {done.since.position}")
+    if findings:
+        return 1, f"{render.count(len(findings), 'finding')}; the first is {render.plain(str(findings[0]))}"
+    events = render.count(checked.events, "event") + (
+        "" if verification.since is None else f" since {verification.since.position}"
+    )
     return 0, f"{events}, {render.count(checked.ladders, 'stored ladder')}"
 
 
 def _backup(ledger: Ledger, folder: Path, keep: dict[str, int] | None) -> Outcome:
-    done = backup_folder.make_backup(ledger, folder, clock.now, keep)
-    failed = note_problems(folder, done)
-    return int(failed), "; ".join([*done.problems(folder)[:1], str(folder / done.backup.file)])
+    result = backup_folder.make_backup(ledger, folder, clock.now, keep)
+    failed = note_problems(folder, result)
+    return int(failed), "; ".join([*result.problems(folder)[:1], str(folder / result.backup.file)])
 
 
 def _read(ledger: Ledger, read: Callable[[Ledger, Connection], str | None]) -> str | None:
     try:
         with ledger.reading() as connection:
             return read(ledger, connection)
-    except Exception:  # the parts have said what is wrong
+    except Exception:  # the parts have reported the problem
         return None
