@@ -22,18 +22,18 @@ def end_soon_after_interrupt(last_words: Callable[[], str]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
     interrupted, has_exited = threading.Event(), threading.Event()
-    watch = threading.Thread(target=_force_exit, args=(reading, interrupted, has_exited, last_words), daemon=True)
-    previous_fd = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    watch = threading.Thread(target=_force_exit, args=(read_end, interrupted, has_exited, last_words), daemon=True)
+    previous_fd = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     watch.start()
     try:
         yield
     finally:
         signal.set_wakeup_fd(previous_fd)
         has_exited.set()
-        os.close(writing)
+        os.close(write_end)
         while watch.is_alive() and not interrupted.is_set():
             watch.join(0.01)
         if interrupted.is_set():
@@ -41,14 +41,14 @@ def end_soon_after_interrupt(last_words: Callable[[], str]) -> Iterator[None]:
 
 
 def _force_exit(
-    reading: int, interrupted: threading.Event, has_exited: threading.Event, last_words: Callable[[], str]
+    read_end: int, interrupted: threading.Event, has_exited: threading.Event, last_words: Callable[[], str]
 ) -> None:
     """Read signal numbers until the other end is closed; after Ctrl-C, kill the process unless it exits in time."""
-    while number := os.read(reading, 1):
+    while number := os.read(read_end, 1):
         if number[0] == signal.SIGINT:
             interrupted.set()
             time.sleep(GRACE_SECONDS)
             if not has_exited.is_set():
                 os.write(2, (SHOW_CURSOR if os.isatty(2) else b"") + f"{last_words()}\n".encode())
             os._exit(INTERRUPTED)
-    os.close(reading)
+    os.close(read_end)

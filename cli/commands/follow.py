@@ -1,4 +1,4 @@
-"""Implement `import --follow -`: answer every line from a program that keeps standard input open."""
+"""Implement `import --follow -`: import lines from standard input as they arrive, and answer each."""
 
 import os
 import signal
@@ -21,18 +21,19 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def follow(db: str, policy: ImportPolicy) -> int:
-    """Append events from standard input and answer each line on standard output, until either ends.
+    """Append events from standard input and answer each line on standard output, until either is closed.
 
-    Returns the exit code: 1 if a line was rejected, else 0; also if the reader of the answers closes standard output.
+    Returns the exit code: 1 if a line was rejected, else 0.
 
     Raises `StoreUnavailable`, `ClockBehind`; unanswered lines can then be sent again.
     """
-    ledger, known, reported = open_ledger(db, keep_open=True), Known(load_newest=load_newest_ladders), set[str]()
+    ledger, known = open_ledger(db, keep_open=True), Known(load_newest=load_newest_ladders)
+    reported = set[str]()
 
     def import_batch(items: Sequence[Item], reject: Reject, on_stored: OnStored) -> None:
         hooks = {"reject": reject, "on_stored": on_stored}
         result = propose(ledger, items, policy, known, league_notes=LeagueNotes(), **hooks).append()
-        result.rejected_count = 0  # each line is answered, so the notes need not count the rejected ones again
+        result.rejected_count = 0  # each rejected line has its own answer, so no note is needed
         note_new(result)
         # report each reason once, with its first game: the total is unknown until the input ends
         result.unranked = {
@@ -56,7 +57,7 @@ def follow(db: str, policy: ImportPolicy) -> int:
                 sys.stdout.write("".join(f"{render.to_json(reply)}\n" for reply in replies))
                 sys.stdout.flush()
             except BrokenPipeError:
-                # output that cannot be written must not be tried again when the interpreter exits
+                # the interpreter must not try to write the output again at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 render.note("ratings: the answers cannot be written: standard output was closed")
                 _note_unanswered(batch)
@@ -74,7 +75,7 @@ def _note_unanswered(batch: Sequence[Line]) -> None:
 @contextmanager
 def _stop_signal() -> Iterator[int]:
     """Yield a descriptor that becomes readable on the first SIGTERM or SIGINT; a second signal kills the process."""
-    reading, writing = os.pipe()
+    read_end, write_end = os.pipe()
     previous_handlers = {signal_number: signal.getsignal(signal_number) for signal_number in STOP_SIGNALS}
 
     def restore_handlers() -> None:
@@ -82,14 +83,14 @@ def _stop_signal() -> Iterator[int]:
             signal.signal(signal_number, handler)
 
     def stop(signal_number: int, frame: object) -> None:
-        os.write(writing, b".")
+        os.write(write_end, b".")
         restore_handlers()
 
     for signal_number in STOP_SIGNALS:
         signal.signal(signal_number, stop)
     try:
-        yield reading
+        yield read_end
     finally:
         restore_handlers()
-        os.close(reading)
-        os.close(writing)
+        os.close(read_end)
+        os.close(write_end)

@@ -34,9 +34,9 @@ def _read_system(context: click.Context, parameter: click.Parameter, value: str 
     """Validate `--system`: a rating system that works for any game, on ladders like those of Elo."""
     if value is None or value in systems():
         return value
-    known = shipped_rulesets()
-    if value in known:
-        games = " --game GAME" if known[value].takes_game else ""
+    rulesets = shipped_rulesets()
+    if value in rulesets:
+        games = " --game GAME" if rulesets[value].takes_game else ""
         remedy = f"to publish its own ladders: ratings rules publish --shipped {value}{games}"
         raise click.BadParameter(f"--system does not accept {value}, which has ladders of its own; {remedy}")
     raise click.BadParameter(
@@ -78,7 +78,7 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
     from ratings_ledger.ledger.store.upgrading import upgrade
 
     if games and no_rules:
-        raise click.UsageError("--for publishes rules, --no-rules publishes none; choose one")
+        raise click.UsageError("--for publishes rulesets, --no-rules publishes none; choose one")
     if system is not None and not games:
         raise click.UsageError("--system needs --for GAME, the game that it rates")
     try:
@@ -108,7 +108,7 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
 
 
 def _choose_initial_zone(ledger: Ledger) -> str | None:
-    """Return the home zone of a new ledger, and note it: this machine's at a terminal, otherwise None."""
+    """Choose the home zone of a new ledger and print a note: the zone of this machine at a terminal, else None."""
     with ledger.reading() as connection:
         if head(connection).position:
             return None

@@ -1,4 +1,4 @@
-"""Implement `serve` and `site`: the pages of a ledger, from a server or as files."""
+"""Implement `serve` and `site`: serve the pages of a ledger, or write them as files."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.web.addresses import GAME_PAGES, RULE_SECONDS
 
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 @command()
@@ -47,11 +47,13 @@ def serve(
     open_ledger(db).close()  # refuse a missing ledger before the server starts
     from ratings_ledger.web.server import Pages, serve_pages
 
-    allowed = {*LOOPBACK, host, *hosts}
+    host_names = {*LOOPBACK_NAMES, host, *hosts}
     shown_host = f"[{host}]" if ":" in host else host
-    with_frames = " ".join(frames) or "'none'"
-    pages = Pages(db, site, allowed, with_frames, rule_seconds)
-    serve_pages(pages, host, port, lambda at: render.note(f"Serving pages at http://{shown_host}:{at}/"))
+    frame_sources = " ".join(frames) or "'none'"
+    pages = Pages(db, site, host_names, frame_sources, rule_seconds)
+    serve_pages(
+        pages, host, port, lambda port_number: render.note(f"Serving pages at http://{shown_host}:{port_number}/")
+    )
 
 
 @command(name="site")
@@ -80,11 +82,11 @@ def site_(db: str, folder: Path, title: str | None, names: Path | None, game_pag
 
     site = site._replace(title=title or read_title(folder))
     with open_pages(db) as ledger:
-        done = write_site(ledger, folder, site, game_pages)
+        result = write_site(ledger, folder, site, game_pages)
     render.echo(
-        f"{folder}: {render.count(done.files, 'file')}, {done.written:,} written, {done.removed:,} removed; "
+        f"{folder}: {render.count(result.files, 'file')}, {result.written:,} written, {result.removed:,} removed; "
         f"open {folder / 'index.html'}"
     )
-    for reason in done.failed:
+    for reason in result.failed:
         render.note(f"ratings: {render.plain(reason)}")
-    return int(bool(done.failed))
+    return int(bool(result.failed))

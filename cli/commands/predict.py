@@ -1,4 +1,4 @@
-"""Implement `predict`: the probability of each result of a future game, and the points at stake."""
+"""Implement `predict`: compute the probability of each result of a future game, and the points at stake."""
 
 import re
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from ratings_ledger.ledger.store.opening import Ledger
 
 
 def read_numbers(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> dict[str, int]:
-    """Return the numbers of the game that --set gives, by name."""
+    """Parse the values of --set: numbers of the game by name."""
     numbers: dict[str, int] = {}
     for value in values:
         name, _, number = value.removeprefix("numbers.").partition("=")
@@ -70,11 +70,11 @@ def predict(
     Players have the points that they would bring to a game on the day of the ladder's last game, or of --as-of.
     """
     ledger = open_for_command(db)
-    split = partial(_split_side, partners=partners, whole=_read_whole_ids(ledger, partners))
-    teams, at_home = [*map(split, sides)], None if home is None else split(home)
+    split_side = partial(_split_side, partners=partners, whole_ids=_read_whole_ids(ledger, partners))
+    teams, home_team = [*map(split_side, sides)], None if home is None else split_side(home)
     view = open_view(ledger, as_of, known_at, rules, close_now=close_now)
     emit(
-        view.predict(ladder, teams, home=at_home, numbers=numbers),
+        view.predict(ladder, teams, home=home_team, numbers=numbers),
         output_format,
         print_prediction,
         print_prediction_csv,
@@ -82,17 +82,17 @@ def predict(
 
 
 def _read_whole_ids(ledger: Ledger, partners: tuple[str, ...]) -> frozenset[str]:
-    """Return the known ids that contain what joins partners. Raises `click.UsageError` for a text that cannot."""
+    """Return the known ids that contain a text for joining partners. Raises `click.UsageError` for an unusable text."""
     refuse_joints(partners)
     if not partners:
-        return frozenset()  # without reading which ids there are
+        return frozenset()  # skip the slow read of all ids
     with ledger.reading() as connection:
         return find_whole_ids(connection, partners)
 
 
-def _split_side(side: str, partners: tuple[str, ...], whole: frozenset[str]) -> list[str]:
-    """Return the players of a side. Raises `click.UsageError` for one without a player."""
+def _split_side(side: str, partners: tuple[str, ...], whole_ids: frozenset[str]) -> list[str]:
+    """Return the players of a side. Raises `click.UsageError` for a side without players."""
     try:
-        return split_partners(side, partners, whole)
+        return split_partners(side, partners, whole_ids)
     except Refused as problem:
         raise click.UsageError(problem.message) from None

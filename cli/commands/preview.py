@@ -1,4 +1,4 @@
-"""Implement `import --preview`: show how files are understood and what they would change; record nothing."""
+"""Implement `import --preview`: show how files are read and the changes that they would make; record nothing."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,9 +18,9 @@ def preview(
     propose: Callable[..., Proposal],
     save: Callable[[Proposal, TableOptions], None],
 ) -> tuple[int, IntakeResult]:
-    """Show the preview, and save how the files were read; close names are only reported.
+    """Show the preview, and save how the files were read. Close names are only reported.
 
-    Returns the exit code, and what an import would come to.
+    Returns the exit code, and the result that an import would have.
     """
     context = replace(context, policy=context.policy._replace(report_close=True))
     builder = PreviewBuilder()

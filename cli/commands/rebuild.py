@@ -1,4 +1,4 @@
-"""Implement `rebuild`: store the standings of all ladders, or of some, for other programs."""
+"""Implement `rebuild`: store the standings of all ladders, or of the named ones, for other programs."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ from ratings_ledger.projections.stored.rebuilding import (
 from ratings_ledger.projections.stored.rule_processes import preload_rules
 from ratings_ledger.projections.stored.verification import verify_standings
 
-SHOWN_LADDERS = 20
+LINES_SHOWN_MAX = 20
 
 
 @command(name="rebuild")
@@ -82,7 +82,7 @@ def rebuild_(
         raise click.UsageError("--rollback computes nothing; it takes neither names nor --check, --keep or --history")
     options = RebuildOptions(check=check, keep=keep, keep_history=keep_history, rule_seconds=rule_seconds)
     steps = ProgressLog(log or "plain")
-    wanted_ladders = list(dict.fromkeys(map(to_nfc, names)))
+    ladders = list(dict.fromkeys(map(to_nfc, names)))
 
     def last_words() -> str:
         return steps.line("interrupted", {}) if log == "json" else "\nratings: interrupted"
@@ -92,9 +92,9 @@ def rebuild_(
             ledger = open_ledger(context.obj)
             if rollback:
                 return _verify_and_roll_back(ledger, steps if log else None, output_format, rule_seconds)
-            with progress(steps if log else None) as tell:
-                at = open_work_on_engine(ledger, on, segments, rule_seconds, tell)
-                rebuilt = rebuild(ledger, clock.now, wanted_ladders, options, report_progress=tell, work_at=at)
+            with progress(steps if log else None) as report_progress:
+                work_at = open_work_on_engine(ledger, on, segments, rule_seconds, report_progress)
+                result = rebuild(ledger, clock.now, ladders, options, report_progress=report_progress, work_at=work_at)
     except (UnknownLadder, HistoryMissing) as problem:
         raise click.UsageError(str(problem)) from None
     except LedgerError as problem:
@@ -108,9 +108,9 @@ def rebuild_(
             raise
         render.note(last_words())
         return INTERRUPTED
-    note_left_out(rebuilt.why_left_out)
-    _print_report(rebuilt, steps, log, output_format, check)
-    return int(bool(rebuilt.failures or rebuilt.differing))
+    note_left_out(result.why_left_out)
+    _print_report(result, steps, log, output_format, check)
+    return int(bool(result.failures or result.differing))
 
 
 def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, output_format: str, rule_seconds: float) -> int:
@@ -119,11 +119,11 @@ def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, output_format
         previous = read_previous_generation(connection)
         findings = list(verify_standings(connection, previous, rule_seconds)) if previous is not None else []
     if findings:
-        for finding in findings[:SHOWN_LADDERS]:
+        for finding in findings[:LINES_SHOWN_MAX]:
             render.note(f"ratings: {render.plain(str(finding))}")
         is_unclear = all(finding.code == "rule" for finding in findings)
-        what = "cannot be compared with a replay" if is_unclear else "is not as it was built"
-        render.note(f"ratings: the previous generation {what}; nothing was rolled back")
+        state_text = "cannot be compared with a replay" if is_unclear else "differs from a replay"
+        render.note(f"ratings: the previous generation {state_text}; nothing was rolled back")
         return 1
     rolled_back = roll_back(ledger)
     if log is not None:
@@ -132,55 +132,56 @@ def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, output_format
 
 
 def _print_report(
-    done: RebuildResult, log: ProgressLog, log_format: str | None, output_format: str, checked: bool
+    result: RebuildResult, log: ProgressLog, log_format: str | None, output_format: str, checked: bool
 ) -> None:
     """Print what a rebuild stored to stdout, and its failures to stderr."""
     if output_format == "json":
-        emit(done, output_format)
-    elif done.promoted:
-        render.echo(_summarize(done, log.seconds, checked))
+        emit(result, output_format)
+    elif result.promoted:
+        render.echo(_summarize(result, log.seconds, checked))
     if log_format == "json":
-        for failure in done.failures:
+        for failure in result.failures:
             log.write("failed", failure._asdict())
-        for ladder in done.differing:
+        for ladder in result.differing:
             log.write("differs", {"ladder": ladder})
     else:
-        note_failures(done)
+        note_failures(result)
     if log_format is not None:
-        log.write("done", _loggable(done) | {"failures": len(done.failures), "differing": len(done.differing)})
+        log.write("done", _loggable(result) | {"failures": len(result.failures), "differing": len(result.differing)})
 
 
-def _loggable(done: Result) -> dict[str, Any]:
-    return {name: value for name, value in done.model_dump().items() if name != "chain_hash"}
+def _loggable(result: Result) -> dict[str, Any]:
+    return {name: value for name, value in result.model_dump().items() if name != "chain_hash"}
 
 
-def note_failures(done: RebuildResult) -> None:
-    """Note which ladders failed, at which games, or came out differently."""
-    games = {position: f" (game {render.plain(game_id)})" for position, game_id in done.failed_games.items()}
-    consequences = {failure.ladder: "its previous standings keep serving" for failure in done.failures}
-    consequences |= dict.fromkeys(done.not_stored, "nothing is stored of it yet")
+def note_failures(result: RebuildResult) -> None:
+    """Note the ladders that failed, with the game, and those whose second replay differed."""
+    games = {position: f" (game {render.plain(game_id)})" for position, game_id in result.failed_games.items()}
+    consequences = {failure.ladder: "its previous standings keep serving" for failure in result.failures}
+    consequences |= dict.fromkeys(result.not_stored, "nothing is stored of it yet")
     failed = [
         f"ratings: {failure.ladder}: the rule failed at position {failure.position}"
         f"{games.get(failure.position, '')}: {failure.message}; {consequences[failure.ladder]}"
-        for failure in done.failures
+        for failure in result.failures
     ]
-    differing = [f"ratings: {ladder}: a second replay comes to different standings" for ladder in done.differing]
+    differing = [f"ratings: {ladder}: a second replay comes to different standings" for ladder in result.differing]
     for lines in (failed, differing):
-        for line in lines[:SHOWN_LADDERS]:
+        for line in lines[:LINES_SHOWN_MAX]:
             render.note(line)
-        if (more := len(lines) - SHOWN_LADDERS) > 0:
+        if (more := len(lines) - LINES_SHOWN_MAX) > 0:
             render.note(f"ratings: ... and {render.count(more, 'more ladder')} (--format json lists them)")
     if failed:
         render.note(f"ratings: {NOTHING_LOST}, run: ratings rebuild")
-    if done.differing:
+    if result.differing:
         render.note("ratings: nothing was promoted; the previous generation keeps serving")
 
 
-def _summarize(done: RebuildResult, seconds: float, checked: bool) -> str:
+def _summarize(result: RebuildResult, seconds: float, checked: bool) -> str:
     return (
-        f"generation {done.generation}: {render.count(done.ladders, 'ladder')}, {render.count(done.rows, 'standing')} "
-        f"from {render.count(done.games, 'game')} at position {done.position}, {'checked, ' * checked}"
+        f"generation {result.generation}: {render.count(result.ladders, 'ladder')}, "
+        f"{render.count(result.rows, 'standing')} from {render.count(result.games, 'game')} "
+        f"at position {result.position}, {'checked, ' * checked}"
         f"in {seconds:.1f} s"
-        + (f"; {render.count(done.unchanged, 'ladder')} unchanged" if done.unchanged else "")
-        + (f"; {render.count(done.changes, 'change')} kept for SQL" if done.changes is not ABSENT else "")
+        + (f"; {render.count(result.unchanged, 'ladder')} unchanged" if result.unchanged else "")
+        + (f"; {render.count(result.changes, 'change')} kept for SQL" if result.changes is not ABSENT else "")
     )

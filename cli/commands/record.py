@@ -1,4 +1,4 @@
-"""Implement `record`: one game, from the command line or as JSON."""
+"""Implement `record`: record one game from the command line, from answers at a terminal, or from JSON."""
 
 import sys
 from typing import Any
@@ -62,34 +62,37 @@ def record(
     """
     ledger, was_shown, notes = context.ledger, False, LeagueNotes()
     game = _find_scored_game(ledger) if game is None and (players or can_ask()) else game
-    joints = _read_joints(ledger, partners, players, asks=(asks := not (players and game and game_id) and can_ask()))
+    asks = not (players and game and game_id) and can_ask()
+    syntax = _read_cell_syntax(ledger, partners, players, asks=asks)
     if asks:
-        # most games need no questions
+        # slow to import, and most games need no questions
         from ratings_ledger.cli.commands.record_prompts import NOW, TypedGame, ask_for_game
 
-        def event_of(typed: TypedGame) -> dict[str, Any]:
-            when = None if typed.at == NOW else typed.at
-            event = _build_game(joints.participants(typed.players), typed.game, typed.game_id, labels)
-            return _complete_event(ledger, event, when, zone, notes)[0]
+        def build_event(typed: TypedGame) -> dict[str, Any]:
+            typed_time = None if typed.at == NOW else typed.at
+            event = _build_game(syntax.participants(typed.players), typed.game, typed.game_id, labels)
+            return _complete_event(ledger, event, typed_time, zone, notes)[0]
 
-        if (answered := ask_for_game(context, TypedGame(players, game, game_id, at), zone, event_of, joints)) is None:
+        if (
+            answered := ask_for_game(context, TypedGame(players, game, game_id, at), zone, build_event, syntax)
+        ) is None:
             return 1
         context, (players, game, game_id, at) = answered
         at = None if at == NOW else at
         was_shown = context.output_format == "table" and not context.dry_run
-    undated, league = False, None
+    is_undated, league = False, None
     if players:
-        event = _build_typed_event(joints, players, game, game_id, labels)
+        event = _build_typed_event(syntax, players, game, game_id, labels)
     else:
         event = _read_event(game, game_id, *partners, *labels.values())
     if isinstance(event, dict):
-        undated = at is None and "occurred_at" not in event
+        is_undated = at is None and "occurred_at" not in event
         event, league = _complete_event(ledger, event, at, zone, notes)
     result, impact = _propose_event(context, event, quiet or was_shown, notes)
     if was_shown:
         result.new_players, result.new_ladders, result.unranked = [], [], {}
-    if undated and isinstance(event, dict) and [rejection.code for rejection in result.rejected] == ["id-conflict"]:
-        # without a time of its own, it is the same event if everything else is the same
+    if is_undated and isinstance(event, dict) and [rejection.code for rejection in result.rejected] == ["id-conflict"]:
+        # the command gave no time, so the recorded event is the same if everything else is equal
         event["occurred_at"] = _find_recorded_time(ledger, event)
         result, impact = _propose_event(context, event, quiet, notes)
     _note_result(result, league)
@@ -99,13 +102,13 @@ def record(
 
 
 def _find_scored_game(ledger: Ledger) -> str | None:
-    """Return the game that the rulesets score, if they score only one."""
+    """Return the game that the rulesets score, or None if they score several."""
     with ledger.reading() as connection:
         return find_only_game(connection)
 
 
 def _note_result(result: IntakeResult, league: str | None) -> None:
-    """Note further facts about the recorded game, and the `league` that it was put into."""
+    """Print notes about the recorded game, such as the `league` that it was added to."""
     if league is not None and not result.rejected_count:
         render.note(f"note: this is a game of the league {render.plain(league)}, and is recorded for it")
     note_unranked(result)
@@ -114,25 +117,25 @@ def _note_result(result: IntakeResult, league: str | None) -> None:
         note_voided(result)
 
 
-def _read_joints(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, ...], *, asks: bool) -> CellSyntax:
-    """Return the texts that join players in a cell, both typed now and in answers. Raises `click.UsageError`."""
+def _read_cell_syntax(ledger: Ledger, partners: tuple[str, ...], players: tuple[str, ...], *, asks: bool) -> CellSyntax:
+    """Return the syntax of cells, both on the command line and in answers. Raises `click.UsageError`."""
     refuse_joints(partners)
     if not partners and not asks and not any(":" in cell for cell in players):
-        return CellSyntax()  # without reading which ids there are
+        return CellSyntax()  # skip the slow read of all ids
     with ledger.reading() as connection:
         return CellSyntax(partners, find_whole_ids(connection, partners))
 
 
 def _build_typed_event(
-    joints: CellSyntax,
+    syntax: CellSyntax,
     players: tuple[str, ...],
     game: str | None,
     game_id: str | None,
     labels: dict[str, str | None],
 ) -> dict[str, Any] | Refused:
-    """Return the event of a game that was typed whole, or the error in its players."""
+    """Return the event of a game on the command line, or the error in its players."""
     try:
-        return _build_game(joints.participants(players), game, game_id, labels)
+        return _build_game(syntax.participants(players), game, game_id, labels)
     except Refused as problem:
         return problem
 
@@ -140,9 +143,9 @@ def _build_typed_event(
 def _build_game(
     participants: list[dict[str, Any]], game: str | None, game_id: str | None, labels: dict[str, str | None]
 ) -> dict[str, Any]:
-    """Return the event of a game as it was typed. Raises `click.UsageError`."""
+    """Return the event of a typed game. Raises `click.UsageError` if its name or id is missing."""
     if game is None or game_id is None:
-        option = "--game, such as --game catan" if game is None else f"--game-id, its own name, such as {game}-0042"
+        option = "--game, such as --game catan" if game is None else f"--game-id, a new id such as {game}-0042"
         raise click.UsageError(f"a game needs {option}, too")
     typed_labels = {name: label for name, label in labels.items() if label is not None}
     data = {"game_id": game_id, "game": game, **typed_labels, "participants": participants}
@@ -156,15 +159,16 @@ def _complete_event(
     event = complete_event(event)
     if at is not None:
         event["occurred_at"] = format_instant(read_instant_or_now(ledger, at, zone))
-    return event, _put_into_league(ledger, event, notes)
+    return event, _add_league(ledger, event, notes)
 
 
 def _read_event(*options: str | None) -> dict[str, Any] | Refused:
-    """Return the event on standard input, or the error in it; the data of a game is enough. Raises
-    `click.UsageError`.
+    """Return the event on standard input, or its error. The data of a game can stand alone.
+
+    Raises `click.UsageError` if there are options for a game on the command line.
     """
     if any(option is not None for option in options):
-        raise click.UsageError("these options describe a game with PLAYERS; JSON on standard input has its own")
+        raise click.UsageError("these options describe a game with PLAYERS; leave them out for JSON on standard input")
     if not (content := sys.stdin.buffer.read(1 << 20)).strip():
         message = (
             "there is no event on standard input; name the PLAYERS, with --game and --game-id, or give one as JSON"
@@ -179,7 +183,7 @@ def _read_event(*options: str | None) -> dict[str, Any] | Refused:
 def _propose_event(
     context: WriteContext, event: dict[str, Any] | Refused, quiet: bool, notes: LeagueNotes
 ) -> tuple[IntakeResult, Impact | None]:
-    """Return the result of recording an event, and its impact if that is wanted and quick to work out."""
+    """Return the result of recording an event, and the impact if it is shown and quick to compute."""
     proposal = context.propose([event], league_notes=notes)
     should_compute = context.dry_run or (not quiet and proposal.is_small())
     impact = proposal.impact() if should_compute and not proposal.is_refused else None
@@ -187,15 +191,15 @@ def _propose_event(
 
 
 def _find_recorded_time(ledger: Ledger, event: dict[str, Any]) -> str:
-    """Return when the recorded event with the id of this one occurred."""
+    """Return the time of the recorded event with the same id."""
     draft, _ = read_event(event)
     with ledger.reading() as connection:
         recorded = Log(connection).event(draft.event_id)
     return format_instant(draft.occurred_at if recorded is None else recorded.occurred_at)
 
 
-def _put_into_league(ledger: Ledger, event: dict[str, Any], notes: LeagueNotes) -> str | None:
-    """Put a game that a league has scheduled into that league; return the league."""
+def _add_league(ledger: Ledger, event: dict[str, Any], notes: LeagueNotes) -> str | None:
+    """Add the label of the league to a game that a league scheduled; return the league, if any."""
     data = event.get("data")
     if event.get("type") != "game.recorded" or not isinstance(data, dict) or data.get("league") is not None:
         return None

@@ -1,4 +1,4 @@
-"""Ask at a terminal for what `record` lacks, and show the effect before a key records the game."""
+"""Ask at a terminal for the missing parts of a game, and show the effect before a key records it."""
 
 import sys
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from ratings_ledger.projections.queries.event_texts import describe_outcome
 from ratings_ledger.projections.queries.ledger_names import list_game_names
 
 RECORD, PLAYERS, GAME, TIME, GAME_ID, LEAVE = "rpgtiq"
-CHANGED: dict[str, dict[str, Any]] = {
+CLEARED_FIELDS: dict[str, dict[str, Any]] = {
     PLAYERS: {"players": ()},
     GAME: {"game": None},
     TIME: {"at": None},
@@ -45,12 +45,12 @@ KEYS = {
     LEAVE: "leave",
 }
 NOW = "now"
-# refusals of typed players, after which the players are asked for again
-OF_PLAYERS = ("bad-identifier", "score-missing", "score-contradicts-place")
+# the codes of errors in typed players, after which the user types the players again
+PLAYER_ERRORS = ("bad-identifier", "score-missing", "score-contradicts-place")
 
 
 class TypedGame(NamedTuple):
-    """The parts of a game that were typed so far: players in cells by their places; `at` may be `NOW`."""
+    """A partly typed game. `players` are cells in the order of places; `at` may be `NOW`."""
 
     players: tuple[str, ...] = ()
     game: str | None = None
@@ -59,11 +59,11 @@ class TypedGame(NamedTuple):
 
 
 class Suggestions(NamedTuple):
-    """The names that the ledger knows, the game that was played last, and how to show times."""
+    """The known names of players and games, the game that was played last, and the format of times."""
 
     players: list[str]
     games: list[str]
-    last: str | None
+    last_game: str | None
     times: Times
 
 
@@ -71,23 +71,22 @@ def ask_for_game(
     context: WriteContext,
     typed: TypedGame,
     zone: str | None,
-    event_of: Callable[[TypedGame], dict[str, Any]],
-    joints: CellSyntax,
+    build_event: Callable[[TypedGame], dict[str, Any]],
+    syntax: CellSyntax,
 ) -> tuple[WriteContext, TypedGame] | None:
-    """Return a whole game, once the user has seen its effect and pressed the key to record it, and the context to
-    record it in; None if they leave. Times are read in a zone, by default the ledger's; `joints` join players in a
-    cell.
+    """Ask for the missing parts of a game, show its effect, and wait for the key that records it.
 
-    Raises `click.Abort` after Ctrl-C and Ctrl-D, `Refused`.
+    Returns the context to record the game in, with the accepted names, and the complete game; None if the user leaves.
+    Times are read in the zone, by default that of the ledger. Raises `click.Abort` after Ctrl-C and Ctrl-D, `Refused`.
     """
-    known = _load_suggestions(context)
-    zone = zone or known.times.home
+    suggestions = _load_suggestions(context)
+    zone = zone or suggestions.times.home
     while True:
-        typed = _ask_for_missing(context, typed, known, zone, joints)
+        typed = _ask_for_missing(context, typed, suggestions, zone, syntax)
         try:
-            event = event_of(typed)
+            event = build_event(typed)
         except Refused as problem:
-            if problem.code not in OF_PLAYERS:
+            if problem.code not in PLAYER_ERRORS:
                 raise
             render.note(problem.message)
             typed = typed._replace(players=())
@@ -95,14 +94,14 @@ def ask_for_game(
         proposal = context.propose([event])
         if {rejection.code for rejection in proposal.result.rejected} == {"close-name"}:
             context, typed = _replace_names(
-                context, typed, ask_about_close_names(proposal.result.close.values(), {}), joints
+                context, typed, ask_about_close_names(proposal.result.close.values(), {}), syntax
             )
             proposal.close()
             continue
         if context.dry_run and not proposal.is_refused:
             return context, typed
         with redirect_stdout(sys.stderr):
-            _print_proposal(proposal, event, known.times)
+            _print_proposal(proposal, event, suggestions.times)
         key = ask_key({key: meaning for key, meaning in KEYS.items() if key != RECORD or not proposal.is_refused})
         proposal.close()
         if key == RECORD:
@@ -110,20 +109,20 @@ def ask_for_game(
         if key == LEAVE:
             render.note("nothing was recorded")
             return None
-        typed = typed._replace(**CHANGED[key])
+        typed = typed._replace(**CLEARED_FIELDS[key])
 
 
 def _replace_names(
-    context: WriteContext, typed: TypedGame, answers: Answers | None, joints: CellSyntax
+    context: WriteContext, typed: TypedGame, answers: Answers | None, syntax: CellSyntax
 ) -> tuple[WriteContext, TypedGame]:
-    """Return the game with the players who are meant, or without players if the user wants to type them again."""
+    """Return the game with the answered players, or without players if the user wants to type them again."""
     if answers is None:
         return context, typed._replace(players=())
     aliases = answers.aliases
     players = tuple(
-        joints.join(
+        syntax.join(
             side._replace(players=[aliases.get(name, name) for name in map(to_nfc, side.players)])
-            for side in joints.split(cell)
+            for side in syntax.split(cell)
         )
         for cell in typed.players
     )
@@ -138,46 +137,46 @@ def _load_suggestions(context: WriteContext) -> Suggestions:
         game for versions in facts.rulesets.values() for version in versions for game in version.ruleset.scope.game
     }
     games = sorted(list_game_names(facts) | rated)
-    last = games[0] if len(games) == 1 else None
+    last_game = games[0] if len(games) == 1 else None
     if len(facts.start):
-        last = facts.label("game", len(facts.start) - 1)
-    return Suggestions(sorted(known_players(facts)), games, last, times)
+        last_game = facts.label("game", len(facts.start) - 1)
+    return Suggestions(sorted(known_players(facts)), games, last_game, times)
 
 
 def _ask_for_missing(
-    context: WriteContext, typed: TypedGame, known: Suggestions, zone: str | None, joints: CellSyntax
+    context: WriteContext, typed: TypedGame, suggestions: Suggestions, zone: str | None, syntax: CellSyntax
 ) -> TypedGame:
-    """Return the game with everything that was missing."""
+    """Ask for the missing parts of a game; return the complete game."""
     if typed.game is None:
-        typed = typed._replace(game=_ask_for_game_name(known))
+        typed = typed._replace(game=_ask_for_game_name(suggestions))
     if not typed.players:
-        typed = typed._replace(players=_ask_for_players(known, joints))
+        typed = typed._replace(players=_ask_for_players(suggestions, syntax))
     if typed.at is None:
         typed = typed._replace(at=_ask_for_time(context, zone))
     if typed.game_id is None:
-        typed = typed._replace(game_id=_ask_for_game_id(context, typed.at or NOW, known))
+        typed = typed._replace(game_id=_ask_for_game_id(context, typed.at or NOW, suggestions))
     return typed
 
 
-def _ask_for_game_name(known: Suggestions) -> str:
-    """Return the name of the game."""
-    default = f" [{known.last}]" if known.last is not None else ""
+def _ask_for_game_name(suggestions: Suggestions) -> str:
+    """Ask for the name of the game."""
+    default = f" [{suggestions.last_game}]" if suggestions.last_game is not None else ""
     while True:
-        name = ask_line(f"game{default}: ", known.games) or known.last or ""
+        name = ask_line(f"game{default}: ", suggestions.games) or suggestions.last_game or ""
         if not name:
-            render.note(f"such as {', '.join(known.games[:10]) or 'catan'}")
-        elif (problem := _why_bad_game_name(name)) is not None:
+            render.note(f"such as {', '.join(suggestions.games[:10]) or 'catan'}")
+        elif (problem := _find_name_problem(name)) is not None:
             render.note(problem)
-        elif name in known.games or (meant := find_closest(name, known.games)) is None:
+        elif name in suggestions.games or (similar := find_closest(name, suggestions.games)) is None:
             return name
-        elif ask(f"{quote(name)} was never played: did you mean {quote(meant)}?", ("yes", "new")) == "yes":
-            return meant
+        elif ask(f"{quote(name)} was never played: did you mean {quote(similar)}?", ("yes", "new")) == "yes":
+            return similar
         else:
             return name
 
 
-def _why_bad_game_name(name: str) -> str | None:
-    """Return why a game cannot have this name, or None."""
+def _find_name_problem(name: str) -> str | None:
+    """Return the problem with the name of a game, or None."""
     try:
         read_slug(name)
     except Refused as problem:
@@ -186,7 +185,7 @@ def _why_bad_game_name(name: str) -> str | None:
 
 
 def _ask_for_time(context: WriteContext, zone: str | None) -> str:
-    """Return when the game ended, read as an import reads a cell of its own; `NOW` for an empty line."""
+    """Ask for the time when the game ended; return `NOW` for an empty line."""
     while True:
         text = ask_line(f"when [{NOW}]: ", [])
         if text.casefold() in ("", NOW):
@@ -196,22 +195,22 @@ def _ask_for_time(context: WriteContext, zone: str | None) -> str:
         except Refused as problem:
             render.note(problem.message.removeprefix("occurred_at: "))
             continue
-        why = None if context.policy.any_date else explain_unlikely_date(instant, clock.now())
-        if why is None:
+        problem_text = None if context.policy.any_date else explain_unlikely_date(instant, clock.now())
+        if problem_text is None:
             return format_instant(instant)
-        render.note(why)
+        render.note(problem_text)
 
 
-def _ask_for_players(known: Suggestions, joints: CellSyntax) -> tuple[str, ...]:
-    """Return the players in the order of their places, until an empty line."""
-    partners = f", partners by {' or '.join(joints.partners)}" if joints.partners else ""
+def _ask_for_players(suggestions: Suggestions, syntax: CellSyntax) -> tuple[str, ...]:
+    """Ask for the players in the order of their places, until an empty line."""
+    partners = f", partners by {' or '.join(syntax.partners)}" if syntax.partners else ""
     render.note(f"players by places, tied ones joined by ={partners}, scores as anna:3; an empty line ends")
     cells, placed = list[str](), list[str]()
     while True:
-        remaining = [name for name in known.players if name not in placed]
+        remaining = [name for name in suggestions.players if name not in placed]
         cell = ask_line(f"place {len(placed) + 1}: ", remaining)
         try:
-            sides = [side._replace(players=[*map(to_nfc, side.players)]) for side in joints.split(cell)]
+            sides = [side._replace(players=[*map(to_nfc, side.players)]) for side in syntax.split(cell)]
         except Refused as problem:
             render.note(problem.message)
             continue
@@ -220,32 +219,32 @@ def _ask_for_players(known: Suggestions, joints: CellSyntax) -> tuple[str, ...]:
             return tuple(cells)
         if not all(names):
             render.note("a game has at least two players" if not cell else "a name is missing beside =")
-        elif twice := next((name for name in names if (placed + names).count(name) > 1), None):
-            render.note(f"{quote(twice)} has a place already")
+        elif repeated := next((name for name in names if (placed + names).count(name) > 1), None):
+            render.note(f"{quote(repeated)} has a place already")
         else:
-            cells.append(joints.join(sides))
+            cells.append(syntax.join(sides))
             placed += names
 
 
-def _ask_for_game_id(context: WriteContext, at: str, known: Suggestions) -> str:
-    """Return the id of the game; by default its date and a number of the day, as in a table without ids."""
-    played = clock.now() if at == NOW else read_instant(at, known.times.zone)
-    day = f"{local_time(played, known.times.zone):%Y-%m-%d}"
+def _ask_for_game_id(context: WriteContext, at: str, suggestions: Suggestions) -> str:
+    """Ask for the id of the game. The default is the date and a number, as in a table without ids."""
+    instant = clock.now() if at == NOW else read_instant(at, suggestions.times.zone)
+    day = f"{local_time(instant, suggestions.times.zone):%Y-%m-%d}"
     with context.ledger.reading() as connection:
-        free = next(name for number in count(1) if not first_positions(connection, [name := f"{day}-{number}"]))
-    return ask_line(f"its own id [{free}]: ", []) or free
+        free_id = next(name for number in count(1) if not first_positions(connection, [name := f"{day}-{number}"]))
+    return ask_line(f"its own id [{free_id}]: ", []) or free_id
 
 
 def _print_proposal(proposal: Proposal, event: dict[str, Any], times: Times) -> None:
-    """Print the game and its impact, or why it is refused."""
+    """Print the game and its impact, or why the game is refused."""
     data = event["data"]
     for rejection in proposal.result.rejected:
         render.note(format_rejection(rejection))
     if proposal.is_refused:
         return
-    when = times.format_played_with_zone(moment(parse_instant(event["occurred_at"])))
+    time_text = times.format_played_with_zone(moment(parse_instant(event["occurred_at"])))
     render.echo()
-    render.print_hanging(render.plain(f"{data['game']}, {when}, id {data['game_id']}"), 2)
+    render.print_hanging(render.plain(f"{data['game']}, {time_text}, id {data['game_id']}"), 2)
     render.print_hanging(render.plain(describe_outcome(data)), 2)
     note_new(proposal.result)
     note_unranked(proposal.result)

@@ -1,4 +1,4 @@
-"""Implement `report`: the decisions between two positions, for members; the origin of points, for auditors."""
+"""Implement `report`: write the decisions between two positions for members, or the origin of points for auditors."""
 
 from hashlib import sha256
 from pathlib import Path

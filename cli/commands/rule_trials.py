@@ -1,4 +1,4 @@
-"""Try a ruleset file before it is published: in a process of its own, with a time limit."""
+"""Try a ruleset file before it is published, in a separate process with a time limit."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -27,9 +27,9 @@ columns_option = click.option(
 
 
 class RuleTrial(NamedTuple):
-    """The outcome for a file: the version's name if nothing is wrong with it, its problems, and other remarks.
+    """The outcome for a file: the version's name if it has no problems, its problems, and other remarks.
 
-    `checked`: whether the trial says anything about the rule.
+    `checked` tells whether the rule scored any drawn game.
     """
 
     file: str
@@ -41,7 +41,7 @@ class RuleTrial(NamedTuple):
 
 
 def try_files(files: Sequence[str], seconds: float, seed: int = SEED, columns: Sequence[str] = ()) -> list[RuleTrial]:
-    """Read some files and try their rules on drawn games, in another process, which may take `seconds` for each.
+    """Read files and try their rules on drawn games, in another process, which may take `seconds` for each file.
 
     `columns` restrict the drawn games, such as `seat=1..2`.
     """
@@ -61,8 +61,8 @@ def try_files(files: Sequence[str], seconds: float, seed: int = SEED, columns: S
     return trials
 
 
-def why_failed(work: Callable[[], Any], seconds: float) -> str | None:
-    """Do some work in another process; return why that gave no result, or None."""
+def find_failure(work: Callable[[], Any], seconds: float) -> str | None:
+    """Do some work in another process; return why the process failed, or None."""
 
     def run_work() -> Iterator[bytes]:
         work()
@@ -83,19 +83,19 @@ def _try_file(file: str, seed: int, columns: Sequence[str]) -> RuleTrial:
     version, _ = bind(ruleset)
     assert version is not None
     try:
-        given_columns = parse_column_ranges(columns, version.rule)
+        column_ranges = parse_column_ranges(columns, version.rule)
     except BadArgument as problem:
         return RuleTrial(file, None, [], [RulesetProblem("rule", f"--column: {problem}")], [], False)
-    trial = try_rule(version, seed, ranges=given_columns)
+    trial = try_rule(version, seed, ranges=column_ranges)
     problems = [RulesetProblem("rule", f"{ruleset.rule}: {problem}") for problem in trial.problems]
-    if ruleset.rule in (known := find_contested_rules()):
-        problems.append(RulesetProblem("rule", known[ruleset.rule]))
+    if ruleset.rule in (contested_rules := find_contested_rules()):
+        problems.append(RulesetProblem("rule", contested_rules[ruleset.rule]))
     name = None if problems else ruleset.name
     return RuleTrial(file, name, sorted(ruleset.assumed), problems, [*describe_trial(trial)], not trial.is_empty)
 
 
 def names_package_rule(file: str) -> bool:
-    """Tell whether a file names a rule from a package, even if this program ships one of that name, too."""
+    """Tell whether a file names a rule from a package, even if this program ships a rule of the same name."""
     data, _ = read_tables(file)
     rule_id = None if data is None else data.get("rule")
     return isinstance(rule_id, str) and (rule_id not in BUILT_IN or rule_id in find_contested_rules())

@@ -1,4 +1,4 @@
-"""Implement `rules`: list rulesets, show what they say, check and publish them."""
+"""Implement `rules`: list, show, check and publish rulesets, and write new ones."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,10 +18,10 @@ from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.arguments.writing import WriteContext, write_command
 from ratings_ledger.cli.commands.rule_trials import (
     columns_option,
+    find_failure,
     names_package_rule,
     seed_option,
     try_files,
-    why_failed,
 )
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.proposals import print_rulesets_published
@@ -66,8 +66,8 @@ def rules() -> None:
     """List, show, check and publish rulesets."""
 
 
-# the rule of a new ruleset
-NEW_RULE = "pairwise-elo/1"
+# the default rule of a new ruleset
+DEFAULT_RULE = "pairwise-elo/1"
 
 
 def _read_slug_option(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -79,16 +79,16 @@ def _read_slug_option(context: click.Context, parameter: click.Parameter, value:
 
 @rules.command(name="list")
 @click.option(
-    "--shipped", "of_program", is_flag=True, help="List those that come with this program, templates included."
+    "--shipped", "is_shipped", is_flag=True, help="List those that come with this program, templates included."
 )
 @known_at_option
 @format_option
 @click.pass_obj
-def list_(db: str, of_program: bool, known_at: str | None, output_format: str) -> None:
+def list_(db: str, is_shipped: bool, known_at: str | None, output_format: str) -> None:
     """List the published versions, and which are in force for games that end now."""
-    if of_program and known_at is not None:
+    if is_shipped and known_at is not None:
         raise click.UsageError("--shipped is about this program, --known-at about the ledger; choose one")
-    if of_program:
+    if is_shipped:
         emit(list_shipped(), output_format, print_shipped, print_shipped_csv)
         return
     emit(
@@ -102,7 +102,7 @@ def list_(db: str, of_program: bool, known_at: str | None, output_format: str) -
 @rules.command()
 @click.argument("file", required=False, type=click.Path())
 @click.option(
-    "--rule", "rule_id", metavar="RULE", help=f"The rule that it uses, with its number.  [default: {NEW_RULE}]"
+    "--rule", "rule_id", metavar="RULE", help=f"The rule that it uses, with its number.  [default: {DEFAULT_RULE}]"
 )
 @click.option(
     "--package",
@@ -128,7 +128,7 @@ def new(db: str, file: str | None, rule_id: str | None, package: str | None, gam
             raise click.UsageError("--package writes a rule of its own, --rule names one; choose one")
         _write_package(package, file or package, game, zone)
         return
-    text = _build_template(rule_id or NEW_RULE, game, zone)
+    text = _build_template(rule_id or DEFAULT_RULE, game, zone)
     if file is None:
         render.echo(text, nl=False)
         return
@@ -145,17 +145,17 @@ def _build_template(rule_id: str, game: str, zone: str) -> str:
     from ratings_ledger.projections.rulesets.templates import build_template
 
     try:
-        found_rule = rule(rule_id)
+        template_rule = rule(rule_id)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    if found_rule is None:
+    if template_rule is None:
         hint = did_you_mean(rule_id, rule_names())
         raise click.UsageError(f"no rule is called {quote(rule_id)}; the rules are {', '.join(rule_names())}{hint}")
-    return build_template(found_rule, game, zone)
+    return build_template(template_rule, game, zone)
 
 
 def _write_package(name: str, folder: str, game: str, zone: str) -> None:
-    """Write a package with a rule into a new folder, and say what is in it."""
+    """Write a package with a rule into a new folder, and list its files."""
     from ratings_ledger.projections.rulesets.rule_packages import write_rule_package
 
     try:
@@ -170,20 +170,20 @@ def _write_package(name: str, folder: str, game: str, zone: str) -> None:
 @click.argument("name", metavar="ID[@VERSION]")
 @click.option(
     "--shipped",
-    "of_program",
+    "is_shipped",
     is_flag=True,
     help="The file of a ruleset that comes with this program; rules list --shipped names them.",
 )
 @known_at_option
 @format_options("table", "json", "csv", "toml", meaning="Output format; toml is a file that says the same.")
 @click.pass_obj
-def show(db: str, name: str, of_program: bool, known_at: str | None, output_format: str) -> None:
+def show(db: str, name: str, is_shipped: bool, known_at: str | None, output_format: str) -> None:
     """Show what a version says, and from when until when each version of its ruleset scores.
 
     Every assumed value is marked. Without VERSION, it is the newest in force. In a template, GAME and ZONE are
     placeholders, which `rules publish --shipped` fills in.
     """
-    if of_program:
+    if is_shipped:
         if known_at is not None or output_format not in ("table", "toml"):
             raise click.UsageError("--shipped prints the file, and takes neither --known-at nor --format json or csv")
         render.echo(find_shipped_text(name), nl=False)
@@ -265,8 +265,8 @@ def publish(
         return _propose_rulesets(
             context, *list_missing(context.ledger, _shipped_texts(context, from_shipped, games, zone))
         )
-    if problems_found := _try_first(context.db, files, rule_seconds):
-        for name, problem in problems_found:
+    if file_problems := _try_package_rules(context.db, files, rule_seconds):
+        for name, problem in file_problems:
             render.echo(format_problem(name, problem), err=True)
         return 1
     parsed = [(name, *read_file(name)) for name in files]
@@ -281,7 +281,7 @@ def publish(
 
 
 def _propose_rulesets(context: WriteContext, names: Sequence[str], items: Sequence[Item]) -> int:
-    """Publish rulesets of these names unless it is a dry run, and print what that changes; return the exit code."""
+    """Publish rulesets of these names unless it is a dry run, and print the impact; return the exit code."""
     proposal = context.propose(items)
     impact = Impact() if proposal.is_refused else proposal.impact()
     outcome = build_ruleset_outcome(context.finish(proposal), names, context.dry_run, impact)
@@ -304,17 +304,17 @@ def _shipped_texts(context: WriteContext, name: str, games: tuple[str, ...], zon
         raise click.BadParameter(problem.message, param_hint="--game") from None
 
 
-def _try_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:
-    """Return the problems of files that name rules from packages, tried on drawn games and on the ledger's games."""
-    foreign = [name for name in files if names_package_rule(name)]
-    trials = try_files(foreign, seconds)
-    problems_found = [(trial.file, problem) for trial in trials for problem in trial.problems]
+def _try_package_rules(db: str, files: Sequence[str], seconds: float) -> list[tuple[str, RulesetProblem]]:
+    """Return the problems of files that name rules from packages, after trials on drawn games and on the ledger's."""
+    package_files = [name for name in files if names_package_rule(name)]
+    trials = try_files(package_files, seconds)
+    file_problems = [(trial.file, problem) for trial in trials for problem in trial.problems]
     for trial in trials:
         if not trial.checked and not trial.problems:
             message = f"{trial.file}: the rule was not tried on drawn games: {'; '.join(trial.remarks)}"
             render.note(f"ratings: {render.plain(message)}")
-    if problems_found or not foreign:
-        return problems_found
+    if file_problems or not package_files:
+        return file_problems
 
     def preview() -> None:
         parsed = [(name, read_file(name)[0]) for name in files]
@@ -322,5 +322,5 @@ def _try_first(db: str, files: Sequence[str], seconds: float) -> list[tuple[str,
         items = build_ruleset_items(ledger, [(name, ruleset) for name, ruleset in parsed if ruleset is not None])
         propose(ledger, items, ImportPolicy("preview", ignore_clock=True)).impact()
 
-    reason = why_failed(preview, seconds)
-    return [(foreign[0], RulesetProblem("rule", f"on the games of the ledger {reason}"))] if reason else []
+    reason = find_failure(preview, seconds)
+    return [(package_files[0], RulesetProblem("rule", f"on the games of the ledger {reason}"))] if reason else []

@@ -1,4 +1,4 @@
-"""Implement `seed`: set how players begin on a ladder, one player or many in a file."""
+"""Implement `seed`: set the start of one player on a ladder, or of many players in a file."""
 
 import click
 
@@ -64,22 +64,22 @@ def seed(
             rows = [SeedRow("", 0, str(player), parse_state(values), games or 0, reason)]
         else:
             rows = read_seeds(file, list_seed_columns(view, ladder), reason)
-        new = select_new_seeds(view, ladder, rows)
+        new_seeds = select_new_seeds(view, ladder, rows)
     except Refused as problem:
         return context.refuse(TYPE, problem)
-    if not new:
-        who = quote(rows[0].player) if file is None else "every player"
+    if not new_seeds:
+        players = quote(rows[0].player) if file is None else "every player"
         return context.refuse(
-            TYPE, Refused("nothing-to-correct", f"{who} already starts like that on {short_name(ladder)}")
+            TYPE, Refused("nothing-to-correct", f"{players} already starts like that on {short_name(ladder)}")
         )
     now = format_instant(clock.now())
     items = [
-        Item(row.file, row.line, {"type": TYPE, "occurred_at": now, "data": _seed_data(ladder, row)}, None)
-        for row in new
+        Item(row.file, row.line, {"type": TYPE, "occurred_at": now, "data": _build_seed_data(ladder, row)}, None)
+        for row in new_seeds
     ]
     return context.enter(TYPE, context.propose(items))
 
 
-def _seed_data(ladder: str, row: SeedRow) -> dict[str, object]:
+def _build_seed_data(ladder: str, row: SeedRow) -> dict[str, object]:
     games = {"games": row.games} if row.games else {}
     return {"ladder": ladder, "player": row.player, "state": row.state, "reason": row.reason, **games}

@@ -1,4 +1,4 @@
-"""Implement `segments`: what the workers of an engine read instead of the log."""
+"""Implement `segments`: manage the sealed parts of the log that the workers of an engine read."""
 
 import click
 
@@ -28,9 +28,9 @@ def seal(db: str, on: str | None, segments: str | None, output_format: str) -> i
     """
     from ratings_ledger.projections.cluster.inventory import seal_all
 
-    with progress(None) as tell:
-        done = seal_all(open_ledger(db), on or "processes", segments, tell)
-    return emit(done, output_format, print_segments, print_segments_csv)
+    with progress(None) as report_progress:
+        inventory = seal_all(open_ledger(db), on or "processes", segments, report_progress)
+    return emit(inventory, output_format, print_segments, print_segments_csv)
 
 
 @segments.command(name="list")

@@ -1,4 +1,4 @@
-"""Implement `standings`, `history` and `books`: the points, their changes and the accounts of one ladder."""
+"""Implement `standings`, `history` and `books`: show the points, their changes and the accounts of a ladder."""
 
 import sys
 
@@ -16,8 +16,8 @@ from ratings_ledger.ledger.rejections import quote
 from ratings_ledger.projections.queries.standings import Standings
 from ratings_ledger.projections.snapshot import Snapshot
 
-# with more rows than this, sparklines are left out
-SPARKED_ROWS = 200
+# longer standings have no sparklines
+SPARKLINE_ROWS_MAX = 200
 
 
 @command(name="standings")
@@ -52,8 +52,8 @@ def standings_(
     view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     ladder = ladder or view.only_ladder()
     standings = (view.published if as_published else view.standings)(ladder, players, limit)
-    fits = 0 < len(standings.rows) <= SPARKED_ROWS
-    if output_format == "table" and not as_published and fits and sys.stdout.isatty() and render.shows_sparks():
+    is_short = 0 < len(standings.rows) <= SPARKLINE_ROWS_MAX
+    if output_format == "table" and not as_published and is_short and sys.stdout.isatty() and render.shows_sparks():
         standings = view.overview(ladder, players=[row.player for row in standings.rows])
     emit(standings, output_format, print_standings, print_standings_csv)
     if output_format == "table" and not (as_published or players) and standings.rows and standings.rows[0].rank is None:
@@ -61,11 +61,14 @@ def standings_(
 
 
 def _note_unranked(view: Snapshot, standings: Standings) -> None:
-    """Note why no player on a ladder has a rank, by the example of the player with the most games."""
-    most = max(standings.rows, key=lambda row: row.games).player
-    why = next((term.detail for term in view.account(standings.ladder, most).terms if term.term == "no rank"), None)
-    if why is not None:
-        render.note(f"note: no player has a rank; {render.plain(quote(most))}, who played most: {render.plain(why)}")
+    """Note why no player on a ladder has a rank, with the player who has most games as the example."""
+    player = max(standings.rows, key=lambda row: row.games).player
+    terms = view.account(standings.ladder, player).terms
+    reason = next((term.detail for term in terms if term.term == "no rank"), None)
+    if reason is not None:
+        render.note(
+            f"note: no player has a rank; {render.plain(quote(player))}, who played most: {render.plain(reason)}"
+        )
 
 
 @command(name="history")

@@ -1,4 +1,4 @@
-"""`status`: the head of the log, how old the stored standings are, and how the last runs of the jobs ended."""
+"""Implement `status`: show the head of the log, the age of the stored standings, and the last runs of the jobs."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -40,7 +40,7 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
     ledger = open_for_command(db)
     with ledger.reading() as connection:
         state = read_ledger_status(ledger, connection)
-    problems = tuple(_problems(state, max_age, max_behind, no_failures))
+    problems = tuple(_find_problems(state, max_age, max_behind, no_failures))
     if max_age is not None or max_behind is not None or no_failures:
         state = replace(state, problems=problems)
     emit(state, output_format, print_status, print_status_csv, prometheus=print_status_prometheus)
@@ -49,11 +49,11 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
     return int(bool(problems))
 
 
-def _problems(
+def _find_problems(
     state: LedgerStatus, max_age: int | None, max_behind: int | None, no_failures: bool
 ) -> Iterator[HealthProblem]:
-    """Yield what is wrong, each as a stable reason and a message."""
-    # no date after now can be relied on, so none passes any check
+    """Yield the problems that the checks of the options find."""
+    # an age that is based on a date in the future is not reliable, so such a date fails every check
     if max_age is not None or max_behind is not None or no_failures:
         yield from (HealthProblem("dated-ahead", ahead.message) for ahead in state.dated_ahead)
     age, behind = state.age_seconds, state.behind
@@ -61,21 +61,23 @@ def _problems(
         yield HealthProblem("nothing-stored", "no standings are stored yet; store them with: ratings rebuild")
     if max_age is not None and age is not None and age > max_age:
         oldest = min(
-            (one for one in state.stale if one.built_at is not None), key=lambda one: one.built_at or 0, default=None
+            (ladder for ladder in state.stale if ladder.built_at is not None),
+            key=lambda ladder: ladder.built_at or 0,
+            default=None,
         )
-        what = "the stored standings are" if oldest is None else f"{oldest.ladder}: its stored standings are"
+        subject = "the stored standings are" if oldest is None else f"{oldest.ladder}: its stored standings are"
         yield HealthProblem(
-            "too-old", f"{what} {format_age_exactly(age)} old; --max-age allows {format_age_exactly(max_age)}"
+            "too-old", f"{subject} {format_age_exactly(age)} old; --max-age allows {format_age_exactly(max_age)}"
         )
     if max_behind is not None and behind is not None and behind > max_behind:
-        last = min((one for one in state.stale), key=lambda one: one.position or 0, default=None)
-        what = "the stored standings are" if last is None else f"{last.ladder}: its stored standings are"
+        laggard = min((ladder for ladder in state.stale), key=lambda ladder: ladder.position or 0, default=None)
+        subject = "the stored standings are" if laggard is None else f"{laggard.ladder}: its stored standings are"
         yield HealthProblem(
-            "too-far-behind", f"{what} {render.count(behind, 'event')} behind; --max-behind allows {max_behind:,}"
+            "too-far-behind", f"{subject} {render.count(behind, 'event')} behind; --max-behind allows {max_behind:,}"
         )
-    for kind, known in state.runs.items() if no_failures else ():
-        ended = known.ended
-        # a night leaves the outcome of its parts to them, so that redoing a part by hand ends the alarm
+    for kind, runs in state.runs.items() if no_failures else ():
+        ended = runs.ended
+        # the parts of a night are checked separately, so that a rerun of a failed part ends the alarm
         if ended is not None and ended.has_failed and (kind != "nightly" or ended.result == LOST):
             at = state.times.format_second(ended.finished or ended.started)
             yield HealthProblem("failed", f"the last {kind} failed ({at}): {ended.message}")

@@ -1,4 +1,4 @@
-"""Implement `import --sync`: compare an edited sheet with what it gave before, and record the differences."""
+"""Implement `import --sync`: compare an edited sheet with its recorded games, and record the differences."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,13 +24,13 @@ def sync(
     reason: str | None,
     yes: bool,
 ) -> int:
-    """Bring the ledger to what a sheet says now, once the user agrees; `save` keeps how it is read."""
-    compared: list[Sync] = []
+    """Update the ledger to the contents of a sheet, once the user agrees; `save` stores the profile of the sheet."""
+    comparisons: list[Sync] = []
 
     def propose(context: WriteContext, options: TableOptions) -> Proposal:
         with context.ledger.reading() as connection:
-            compared.append(compare_sheet(connection, file, options, reason, clock.now()))
-        comparison = compared[-1]
+            comparisons.append(compare_sheet(connection, file, options, reason, clock.now()))
+        comparison = comparisons[-1]
         return context.propose_files(
             comparison.entries,
             league_notes=LeagueNotes(),
@@ -42,14 +42,14 @@ def sync(
         )
 
     proposal, options = propose_with_answers(context, options, [file], propose)
-    comparison = compared[-1]
+    comparison = comparisons[-1]
     with context.ledger.reading() as connection:
         differences = describe_differences(connection, comparison)
     save(proposal, options)
     result = proposal.result
     result.existing += comparison.same
-    is_shown = context.dry_run or (result.would_append > 0 and proposal.is_small())
-    impact = proposal.impact() if is_shown and not proposal.is_refused else None
+    shows_impact = context.dry_run or (result.would_append > 0 and proposal.is_small())
+    impact = proposal.impact() if shows_impact and not proposal.is_refused else None
     note_unranked(result)
     note_voided(result)
     needs_consent = comparison.is_decision and not (context.dry_run or proposal.is_refused)

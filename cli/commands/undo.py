@@ -1,4 +1,4 @@
-"""Implement `undo`: take back what was recorded last, after showing it."""
+"""Implement `undo`: show the last recorded change, and undo it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Implement `upgrade`: bring a ledger to a newer schema."""
+"""Implement `upgrade`: upgrade a ledger to the schema of this program."""
 
 import click
 
@@ -26,24 +26,24 @@ def upgrade(db: str, dry_run: bool, output_format: str) -> int:
 
 
 def _print_upgrade(upgrade: LedgerUpgrade) -> None:
-    """Print the steps that are done, or would be."""
-    where, done = f"The ledger {upgrade.ledger}", upgrade.upgraded
+    """Print the steps of an upgrade that was run or is pending."""
+    ledger, is_done = f"The ledger {upgrade.ledger}", upgrade.upgraded
     if not upgrade.is_needed:
-        render.echo(f"{where} has schema {upgrade.from_}, which this program needs: there is nothing to do.")
+        render.echo(f"{ledger} has schema {upgrade.from_}, which this program needs: there is nothing to do.")
         return
     if upgrade.steps:
-        brought = "is brought" if done else "is to be brought"
-        render.echo(f"{where} {brought} from schema {upgrade.from_} to {upgrade.to}:")
+        upgraded_text = "is upgraded" if is_done else "is to be upgraded"
+        render.echo(f"{ledger} {upgraded_text} from schema {upgrade.from_} to {upgrade.to}:")
     for step in upgrade.steps:
         render.print_hanging(f"  {step.revision}  {step.does}", 8)
     for view in upgrade.views:
-        render.echo(f"The view {view} is gone, and {'is' if done else 'is to be'} made anew.")
-    if done:
+        render.echo(f"The view {view} is gone, and {'is' if is_done else 'is to be'} created again.")
+    if is_done:
         if upgrade.has_roles:
             prefix = upgrade.owner.removesuffix("owner")
-            named = f" --prefix {prefix}" if prefix not in (PREFIX, upgrade.owner) else ""
+            prefix_option = f" --prefix {prefix}" if prefix not in (PREFIX, upgrade.owner) else ""
             render.echo(f"First, for the rights of the roles on what is new, the statements that {upgrade.owner} runs:")
-            render.echo(f"  ratings grants --sql --as owner{named}")
+            render.echo(f"  ratings grants --sql --as owner{prefix_option}")
         render.echo("Now: ratings doctor, and ratings verify --head with the head from before.")
         return
     render.echo(f"It must be run by {upgrade.owner}; you are {upgrade.user}{'' if upgrade.may else ', who may not'}.")

@@ -1,4 +1,4 @@
-"""Implement `verify`, for auditors and cron."""
+"""Implement `verify`: recompute every hash, for auditors and cron."""
 
 import os
 import sys
@@ -49,17 +49,17 @@ def verify(
 
     On a terminal it says how much it checked. Exit 3 if something, such as a lock, kept it from checking.
     """
-    tell = _print_finding if output_format == "table" else lambda finding: None
+    report_finding = _print_finding if output_format == "table" else lambda finding: None
     ledger = open_ledger(db)
     check_workers(ledger, on, segments)
-    at = open_work_on_engine(ledger, on, segments, rule_seconds)
-    verification = verify_all(ledger, expected, rule_seconds, tell, at, since)
+    work_at = open_work_on_engine(ledger, on, segments, rule_seconds)
+    verification = verify_all(ledger, expected, rule_seconds, report_finding, work_at, since)
     emit(verification, output_format, print_verification)
     return int(bool(verification.findings))
 
 
 def _print_finding(finding: Finding) -> None:
-    """Print a finding; after the reader has gone, the exit code still reports it."""
+    """Print a finding. If nobody reads standard output any more, the exit code still reports it."""
     try:
         render.echo(render.plain(str(finding)))
         sys.stdout.flush()

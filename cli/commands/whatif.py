@@ -1,4 +1,4 @@
-"""Implement `whatif`: score all games by an unpublished ruleset, and compare with the ledger. Nothing is written."""
+"""Implement `whatif`: score all games by an unpublished ruleset, and compare the result with the ledger."""
 
 import math
 import os.path
@@ -85,12 +85,12 @@ def whatif(
     if on is None:
         simulation = view.simulate(rulesets, ladders)
     else:
-        # only engines need these modules
+        # slow to import, and only engines need them
         from ratings_ledger.projections.cluster.coordinating import open_cluster
         from ratings_ledger.projections.cluster.simulating import simulate_on_cluster
 
-        with progress(None) as tell:
-            workers = open_cluster(ledger, on, segments, tell)
+        with progress(None) as report_progress:
+            workers = open_cluster(ledger, on, segments, report_progress)
             names = [*map(view.full_name, ladders)]
             simulation = simulate_on_cluster(ledger, workers, rulesets, names, as_of, known_at, view.note)
     emit(simulation, output_format, print_simulation, print_simulation_csv)
@@ -100,7 +100,7 @@ def whatif(
 def _load_variants(view: Snapshot, file: str, settings: dict[str, list[str]]) -> list[tuple[dict[str, str], Ruleset]]:
     """Return the ruleset of a file, or a published one, with each combination of other values.
 
-    A `click.ClickException` says what is wrong. Raises as `Snapshot.ruleset` does.
+    Raises `click.ClickException` for a wrong file or setting; otherwise as `Snapshot.ruleset` does.
     """
     if not os.path.isfile(file):
         return _combine_settings(file, _find_published(view, file).data, settings)
@@ -116,7 +116,7 @@ def _load_variants(view: Snapshot, file: str, settings: dict[str, list[str]]) ->
 
 
 def _find_published(view: Snapshot, name: str) -> RulesetState:
-    """Return a published ruleset. Raises `click.UsageError` for a name that was probably meant as a file."""
+    """Return a published ruleset. Raises `click.UsageError` for a name that looks like a file."""
     if os.path.isdir(name) or "/" in name or name.endswith((".toml", ".json")):
         raise click.UsageError(f"{quote(name)} is {'a folder' if os.path.isdir(name) else 'no file'}")
     return view.ruleset(name)
@@ -125,9 +125,11 @@ def _find_published(view: Snapshot, name: str) -> RulesetState:
 def _combine_settings(
     name: str, data: dict[str, Any], settings: dict[str, list[str]]
 ) -> list[tuple[dict[str, str], Ruleset]]:
-    """Return the ruleset in some tables, with each combination of other values."""
+    """Return the ruleset in the tables with each combination of other values."""
     if (count := math.prod(map(len, settings.values()))) > VARIANTS_MAX:
-        raise click.UsageError(f"{count:,} combinations of values; at most {VARIANTS_MAX} are tried at once")
+        raise click.UsageError(
+            f"{count:,} combinations of values exceed the limit of {VARIANTS_MAX}; give fewer values"
+        )
     return [
         (combination, _read_variant(name, combination, tables))
         for combination, tables in build_variants(data, settings)

@@ -1,4 +1,4 @@
-"""Keep the names of a ledger in a file, for a shell that waits for them.
+"""Save the names of a ledger in a file, so that a shell gets them quickly.
 
     ~/.cache/ratings-ledger/names/PLACE
 
@@ -11,8 +11,9 @@
     ladders
     ...
 
-A command that decodes the log writes the file, so it belongs to a location, as the cache of columns does. The chain
-hash tells whether it is up to date. A damaged file means no names, and the next command writes it again.
+Commands that decode the log write the file. There is one file for each location of a ledger, as in the cache of
+columns. The chain hash tells whether the file is up to date. A damaged file counts as empty, and the next command
+writes it again.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-FORM = b"1"
-NAMES_MAX, CHARACTERS_MAX = 20_000, 200  # the last names of a kind; the length of a name
+FORMAT_VERSION = b"1"
+NAMES_MAX, CHARACTERS_MAX = 20_000, 200  # per kind (the newest names are kept), and per name
 BYTES_MAX, HEAD_BYTES_MAX = 16_000_000, 200
-# characters that affect a terminal or end a line: no event has such names
-UNSEEN = {*map(chr, [*range(32), *range(127, 160), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])}
+# control characters and line ends, which no name in an event contains
+CONTROL_CHARACTERS = {
+    *map(chr, [*range(32), *range(127, 160), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+}
 
 
 def default_ledger() -> str:
@@ -39,14 +42,14 @@ def default_ledger() -> str:
 
 
 def is_up_to_date(db: str, chain_hash: bytes) -> bool:
-    """Tell whether the file has the names of a ledger with this history, or no names can be kept."""
-    path = _path(db)
-    return path is None or _read(path, HEAD_BYTES_MAX).startswith(_file_head(chain_hash))
+    """Tell whether the file of a ledger has this chain hash, or no file can be written."""
+    path = _find_path(db)
+    return path is None or _read(path, HEAD_BYTES_MAX).startswith(_format_head(chain_hash))
 
 
 def write_names(db: str, chain_hash: bytes, names: Mapping[str, Iterable[str]]) -> None:
-    """Write the file of a ledger, given its names by kind. Raises `OSError`."""
-    path = _path(db)
+    """Write the names by kind to the file of a ledger. Raises `OSError`."""
+    path = _find_path(db)
     if path is None:
         return
     sections = [
@@ -55,23 +58,23 @@ def write_names(db: str, chain_hash: bytes, names: Mapping[str, Iterable[str]]) 
     ]
     body = "\n\n".join(sections).encode()
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    part = f"{path}.{os.getpid()}.part"
+    part_path = f"{path}.{os.getpid()}.part"
     if not is_own_folder(os.path.dirname(path)) or len(body) > BYTES_MAX:
         return
     try:
-        with open_own(part, "wb") as file:
-            file.write(b"%s%s\n\n%s" % (head := _file_head(chain_hash), _checksum(head, body), body))
-        os.replace(part, path)
+        with open_own(part_path, "wb") as file:
+            file.write(b"%s%s\n\n%s" % (head := _format_head(chain_hash), _checksum(head, body), body))
+        os.replace(part_path, path)
     except BaseException:
-        if os.path.lexists(part):
-            os.unlink(part)
+        if os.path.lexists(part_path):
+            os.unlink(part_path)
         raise
 
 
 def read_names(db: str) -> dict[str, list[str]]:
-    """Return the names of a ledger by kind, none if they are not known."""
-    head, _, body = _read(_path(db) or "", BYTES_MAX + HEAD_BYTES_MAX).partition(b"\n\n")
-    if not head.startswith(FORM + b" ") or head[-8:] != _checksum(head[:-8], body):
+    """Return the names of a ledger by kind; empty without a valid file."""
+    head, _, body = _read(_find_path(db) or "", BYTES_MAX + HEAD_BYTES_MAX).partition(b"\n\n")
+    if not head.startswith(FORMAT_VERSION + b" ") or head[-8:] != _checksum(head[:-8], body):
         return {}
     names_by_kind = {}
     for section in body.decode(errors="replace").split("\n\n"):
@@ -81,7 +84,7 @@ def read_names(db: str) -> dict[str, list[str]]:
 
 
 def match_prefix(words: Iterable[str], start: str) -> list[str]:
-    """Return the words with this prefix, or without any, those that have it in another case.
+    """Return the words with this prefix; if there are none, match without regard to case.
 
     >>> match_prefix(["mira", "Max", "ben"], "m"), match_prefix(["Max", "ben"], "m")
     (['mira'], ['Max'])
@@ -93,28 +96,28 @@ def match_prefix(words: Iterable[str], start: str) -> list[str]:
 
 
 def _is_name(name: str) -> bool:
-    return 0 < len(name) <= CHARACTERS_MAX and (name.isprintable() or UNSEEN.isdisjoint(name))
+    return 0 < len(name) <= CHARACTERS_MAX and (name.isprintable() or CONTROL_CHARACTERS.isdisjoint(name))
 
 
-def _file_head(chain_hash: bytes) -> bytes:
-    """Return the beginning of a file, without its CRC-32."""
-    return b"%s %s " % (FORM, chain_hash.hex().encode())
+def _format_head(chain_hash: bytes) -> bytes:
+    """Return the first line of the file, without its CRC-32."""
+    return b"%s %s " % (FORMAT_VERSION, chain_hash.hex().encode())
 
 
 def _checksum(head: bytes, body: bytes) -> bytes:
     return b"%08x" % zlib.crc32(body, zlib.crc32(head))
 
 
-def _read(path: str, most: int) -> bytes:
+def _read(path: str, bytes_max: int) -> bytes:
     try:
         with open_own(path, "rb") as file:
-            return file.read(most)
+            return file.read(bytes_max)
     except OSError:
         return b""
 
 
-def _path(db: str) -> str | None:
-    """Return the file for the names of a ledger: by its file with all links resolved, or by its URL without secrets."""
+def _find_path(db: str) -> str | None:
+    """Return the path of the file for a ledger, named by a hash of the resolved path or the URL without secrets."""
     import hashlib
 
     folder = cache_folder()
@@ -125,7 +128,7 @@ def _path(db: str) -> str | None:
         location = os.path.realpath(rest.partition("?")[0].removeprefix("/") if url else db)
     else:
         address, _, query = rest.partition("?")
-        user, at, server = address.rpartition("@")
+        user, at_sign, server = address.rpartition("@")
         safe_query = "&".join(part for part in query.split("&") if "pass" not in part.partition("=")[0].lower())
-        location = f"{user.partition(':')[0]}{at}{server}?{safe_query}"
+        location = f"{user.partition(':')[0]}{at_sign}{server}?{safe_query}"
     return os.path.join(folder, "names", hashlib.sha256(location.encode(errors="surrogateescape")).hexdigest()[:16])

@@ -267,7 +267,7 @@ def test_result_can_be_json(one_db: str) -> None:
 
 MISSING = {
     "a game": (["mira", "anouk", "--game-id", "x"], "a game needs --game, such as --game catan, too"),
-    "an id": (["mira", "anouk", "--game", "chess"], "a game needs --game-id, its own name, such as chess-0042, too"),
+    "an id": (["mira", "anouk", "--game", "chess"], "a game needs --game-id, a new id such as chess-0042, too"),
     "players": (["--game", "chess"], "these options describe a game with PLAYERS"),
 }
 

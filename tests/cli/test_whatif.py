@@ -227,7 +227,7 @@ def test_empty_value_drops_the_key(db: str, rules: Rules, ratings: Ratings) -> N
         ("freeze=never", 1, "freeze: this must be 'none' or 'league-start' (it is 'never')"),
         ("k", 2, "'k' is not KEY=VALUE"),
         ("=3", 2, "'=3' is not KEY=VALUE"),
-        ("params.scale=" + ",".join(map(str, range(1, 102))), 2, "101 combinations of values; at most 100"),
+        ("params.scale=" + ",".join(map(str, range(1, 102))), 2, "101 combinations of values exceed the limit of 100"),
     ],
 )
 def test_wrong_key_or_value_is_refused(
