@@ -85,7 +85,7 @@ def rebuild_(
     ladders = list(dict.fromkeys(map(to_nfc, names)))
 
     def last_words() -> str:
-        return steps.line("interrupted", {}) if log == "json" else "\nratings: interrupted"
+        return steps.format_line("interrupted", {}) if log == "json" else "\nratings: interrupted"
 
     try:
         with end_soon_after_interrupt(last_words):

@@ -11,7 +11,7 @@ from ratings_ledger.cli.arguments.sites import build_site, names_option
 from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
 from ratings_ledger.cli.commands.export import output_file
 from ratings_ledger.cli.output import render
-from ratings_ledger.cli.output.decisions import build_decisions_page, count_concerned
+from ratings_ledger.cli.output.decisions import build_decisions_page, count_affected_players
 from ratings_ledger.cli.output.html_pages import page_to_html, page_to_markdown
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.ledger.events.fields import to_nfc
@@ -61,7 +61,7 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
     with output_file(str(output)) as file:
         file.write(page.encode())
     decisions = render.count(len(changes.decisions), "decision")
-    render.note(f"{decisions}, {render.count(count_concerned(changes), 'player')} in {output}")
+    render.note(f"{decisions}, {render.count(count_affected_players(changes), 'player')} in {output}")
     return int(bool(changes.failed))
 
 

@@ -32,17 +32,17 @@ def print_attribution_csv(attribution: PointsAttributed) -> None:
 
 
 def print_attribution(attribution: PointsAttributed) -> None:
-    """Print the points at both ends, the causes and their sum, and who recorded each when and why."""
-    player, ends = render.plain(attribution.player), (attribution.before, attribution.to)
-    if all(end.points is None for end in ends):
+    """Print the points on both sides, the causes and their sum, and the time, author and reason of each cause."""
+    player, sides = render.plain(attribution.player), (attribution.before, attribution.to)
+    if all(side.points is None for side in sides):
         render.note(f"{player} is on {short_name(attribution.ladder)} neither before nor after.")
         return
     render.echo(f"{player} on {short_name(attribution.ladder)}")
-    points = render.format_column([attribution.start if end.points is None else end.points for end in ends], 6)
-    for name, value, end in zip(("from", "to  "), points, ends, strict=True):
-        absent = " (not on it yet: the start)" if end.points is None else ""
+    points = render.format_column([attribution.start if side.points is None else side.points for side in sides], 6)
+    for name, value, side in zip(("from", "to  "), points, sides, strict=True):
+        absent = " (not on it yet: the start)" if side.points is None else ""
         render.print_hanging(
-            f"{name}  {value}{absent}  {ComparedSide(end.at).describe(attribution.times.format_with_zone)}", 6
+            f"{name}  {value}{absent}  {ComparedSide(side.at).describe(attribution.times.format_with_zone)}", 6
         )
     render.echo()
     if not attribution.causes:
@@ -60,6 +60,6 @@ def print_attribution(attribution: PointsAttributed) -> None:
     render.echo()
     for cause in attribution.causes:
         if cause.position is not None and cause.recorded_at is not None:
-            why = f": {cause.reason}" if cause.reason else ""
-            when = attribution.times.format_with_zone(cause.recorded_at)
-            render.print_hanging(render.plain(f"{cause.position:8}  recorded {when} by {cause.by}{why}"), 10)
+            reason = f": {cause.reason}" if cause.reason else ""
+            time_text = attribution.times.format_with_zone(cause.recorded_at)
+            render.print_hanging(render.plain(f"{cause.position:8}  recorded {time_text} by {cause.by}{reason}"), 10)

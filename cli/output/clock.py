@@ -42,7 +42,7 @@ def print_clock_lines_csv(explanation: ClockExplanation) -> None:
 
 
 def print_clock_lines(explanation: ClockExplanation) -> None:
-    """Print a player's time, and how it came about."""
+    """Print a player's remaining time, and each change of it."""
     player, game = render.plain(explanation.player), render.plain(explanation.game_id)
     render.echo(f"{player} in {game}: {_format_seconds(explanation.main_ms)} on the main timer\n")
     lines = [

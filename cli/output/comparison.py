@@ -6,7 +6,7 @@ from ratings_ledger.projections.diff.comparison import Difference, Differences, 
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import distinct_ladders, short_name
 
-# up to so many ladders without a difference are listed by name
+# the maximum number of ladders without a difference that are listed by name
 NAMED_MAX = 5
 HEADER = ("ladder", "as_of", "player", "before", "change", "after", "rank_before", "rank_after")
 
@@ -28,7 +28,7 @@ def print_differences_csv(comparison: Differences) -> None:
 
 
 def print_differences(comparison: Differences) -> None:
-    """Print both coordinates and the differing rows of each ladder; of several ladders, count those without any."""
+    """Print the coordinates and the differing rows of each ladder; among several ladders, count the equal ones."""
     if not comparison.ladders:
         render.echo(f"No ladder differs between {comparison.requested[0]} and {comparison.requested[1]}.")
     unchanged = (
@@ -49,24 +49,26 @@ def print_differences(comparison: Differences) -> None:
             render.print_hanging(f"{name}  {side.describe(comparison.times.format_with_zone)}", 3)
         if difference.rows:
             render.echo()
-            print_effects(sorted(difference.rows, key=_rank_key))
+            print_effects(sorted(difference.rows, key=_build_sort_key))
         render.echo(f"\n{_summarize(difference)}")
     if unchanged:
-        published = any(
+        has_published_lists = any(
             side.published is not ABSENT for difference in comparison.ladders for side in (difference.a, difference.b)
         )
-        what = render.count(len(unchanged), f"{'other ' * bool(shown)}{'list' if published else 'ladder'}")
+        unchanged_count = render.count(
+            len(unchanged), f"{'other ' * bool(shown)}{'list' if has_published_lists else 'ladder'}"
+        )
         ladders = dict.fromkeys(unchanged)
         names = f": {', '.join(map(render.csv_item, ladders))}" if len(ladders) <= NAMED_MAX else "."
         render.echo("\n" * bool(shown), nl=False)
-        render.print_hanging(f"No row differs on {what}{names}", 2)
+        render.print_hanging(f"No row differs on {unchanged_count}{names}", 2)
     if comparison.requested[1] == "now":
-        compared = [(side.ladder, side.a.at) for side in shown if side.rows and side.a.published is not ABSENT]
-        lists = [(ladder, at.until) for ladder, at in compared if at is not ABSENT]
+        compared_lists = [(side.ladder, side.a.at) for side in shown if side.rows and side.a.published is not ABSENT]
+        lists = [(ladder, at.until) for ladder, at in compared_lists if at is not ABSENT]
         print_publish_commands(lists, comparison.times)
 
 
-def _rank_key(row: Effect) -> tuple[int, int, str]:
+def _build_sort_key(row: Effect) -> tuple[int, int, str]:
     old, new = (2**31 if rank is None else rank for rank in row.rank)
     return new, old, row.player
 

@@ -10,17 +10,17 @@ from ratings_ledger.projections.diff.decisions import Decision, Decisions, Share
 from ratings_ledger.projections.queries.coordinates import Times
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 
-# up to so many causes of a player are listed one by one
-CAUSES_TOLD = 4
+# the maximum number of causes that are listed for a player
+CAUSES_LISTED_MAX = 4
 
 
-def count_concerned(decisions: Decisions) -> int:
+def count_affected_players(decisions: Decisions) -> int:
     """Count the players whose points a decision changed."""
     return len({share.player for share in decisions.shares if share.is_decided})
 
 
 def build_decisions_page(decisions: Decisions) -> Page:
-    """Return the page: what was decided, what each decision did, and whose points changed by what."""
+    """Return the page of the decisions, their effects on ladders, and the changes of each player's points."""
     first, last = map(decisions.times.format_with_zone, decisions.recorded)
     ladders = render.count(
         len({share.ladder for share in drop_duplicate_ladders(decisions.shares) if share.is_decided}), "ladder"
@@ -28,10 +28,10 @@ def build_decisions_page(decisions: Decisions) -> Page:
     summary = (
         f"Recorded from {first} to {last}: {render.count(len(decisions.decisions), 'decision')}, and "
         f"{render.count(decisions.games, 'game')}. Decisions changed the points of "
-        f"{render.count(count_concerned(decisions), 'player')} on {ladders}."
+        f"{render.count(count_affected_players(decisions), 'player')} on {ladders}."
     )
     rows = [
-        (f"D{number}", *_decision_cells(decision, decisions.times))
+        (f"D{number}", *_build_decision_cells(decision, decisions.times))
         for number, decision in enumerate(decisions.decisions, 1)
     ]
     parts = [PagePart("What was decided", (), ("", "recorded", "by", "decision", "why"), rows)]
@@ -39,7 +39,7 @@ def build_decisions_page(decisions: Decisions) -> Page:
         parts = [PagePart("What was decided", ["Nothing was decided."])]
     else:
         header = ("", "ladder", "players", "gained most", "lost most")
-        parts.append(PagePart("What each decision did", (), header, list(_effect_rows(decisions)), ("players",)))
+        parts.append(PagePart("What each decision did", (), header, list(_build_effect_rows(decisions)), ("players",)))
     by_ladder: dict[str, list[Share]] = defaultdict(list)
     for share in drop_duplicate_ladders(decisions.shares):
         by_ladder[share.ladder].append(share)
@@ -59,8 +59,8 @@ def build_decisions_page(decisions: Decisions) -> Page:
     return Page(f"Changes from position {decisions.before} to {decisions.to}", [summary], parts, footer)
 
 
-def _decision_cells(decision: Decision, times: Times) -> tuple[str, str, str, str]:
-    """Return when a decision was recorded, by whom, what it was, and why."""
+def _build_decision_cells(decision: Decision, times: Times) -> tuple[str, str, str, str]:
+    """Return the time, author, description and reason of a decision."""
     more = len(decision.positions) - len(decision.descriptions)
     descriptions = "; ".join([*decision.descriptions, *([f"and {more:,} more"] if more else [])])
     count = f"{len(decision.positions):,} " if len(decision.positions) > 1 else ""
@@ -72,18 +72,18 @@ def _decision_cells(decision: Decision, times: Times) -> tuple[str, str, str, st
     )
 
 
-def _effect_rows(decisions: Decisions) -> Iterator[tuple[str, ...]]:
+def _build_effect_rows(decisions: Decisions) -> Iterator[tuple[str, ...]]:
     """Yield a row for each ladder that a decision affects."""
-    reached: dict[tuple[int, str], list[tuple[Fraction, str]]] = defaultdict(list)
+    amounts_by_effect: dict[tuple[int, str], list[tuple[Fraction, str]]] = defaultdict(list)
     for share in drop_duplicate_ladders(decisions.shares):
         for cause, amount in share.amounts.items():
             if cause is not None:
-                reached[cause, share.ladder].append((amount, share.player))
+                amounts_by_effect[cause, share.ladder].append((amount, share.player))
     for number in range(len(decisions.decisions)):
-        ladders = [(ladder, amounts) for (cause, ladder), amounts in reached.items() if cause == number]
+        ladders = [(ladder, amounts) for (cause, ladder), amounts in amounts_by_effect.items() if cause == number]
         for ladder, amounts in ladders or [("no points", [])]:
             players = f"{len(amounts):,}" if amounts else ""
-            gained, lost = (end(amounts, default=None) for end in (max, min))
+            gained, lost = max(amounts, default=None), min(amounts, default=None)
             yield (
                 f"D{number + 1}",
                 short_name(ladder),
@@ -94,7 +94,7 @@ def _effect_rows(decisions: Decisions) -> Iterator[tuple[str, ...]]:
 
 
 def _describe_extreme(share: tuple[Fraction, str] | None, sign: int) -> str:
-    """Return who gained or lost most, if the amount has this sign."""
+    """Return the player and the amount, if it has this sign."""
     return (
         f"{share[1]} {render.format_decimal(share[0], signed=True)}"
         if share is not None and share[0] * sign > 0
@@ -103,10 +103,10 @@ def _describe_extreme(share: tuple[Fraction, str] | None, sign: int) -> str:
 
 
 def _build_ladder_part(name: str, shares: list[Share]) -> PagePart:
-    """Return whose points on a ladder decisions changed, largest gains first."""
+    """Return the part about the players whose points on a ladder a decision changed, largest gains first."""
     decided = sorted((share for share in shares if share.is_decided), key=lambda share: (-share.change, share.player))
-    unlisted = len(shares) - len(decided)
-    by_games = render.count(unlisted, "more player") if unlisted else ""
+    games_only = len(shares) - len(decided)
+    games_only_text = render.count(games_only, "more player") if games_only else ""
     rows = [
         (
             share.player,
@@ -119,8 +119,8 @@ def _build_ladder_part(name: str, shares: list[Share]) -> PagePart:
         for share in decided
     ]
     header = ("player", "before", "change", "after", "rank", "by")
-    more = [f"The points of {by_games} changed by games alone."] if unlisted else []
-    return PagePart(short_name(name), more, header, rows, ("before", "change", "after", "rank"))
+    paragraphs = [f"The points of {games_only_text} changed by games alone."] if games_only else []
+    return PagePart(short_name(name), paragraphs, header, rows, ("before", "change", "after", "rank"))
 
 
 def _format_points(points: Fraction | None) -> str:
@@ -133,14 +133,14 @@ def _format_ranks(share: Share) -> str:
 
 
 def _describe_causes(share: Share) -> str:
-    """Return the causes with the amount of each, largest first, the rest together."""
+    """Return the causes with their amounts, largest first; the smallest ones are added up."""
     ordered = sorted(share.amounts.items(), key=lambda entry: (-abs(entry[1]), entry[0] is None, entry[0] or 0))
-    cut = CAUSES_TOLD if len(ordered) > CAUSES_TOLD + 1 else len(ordered)
+    listed_count = CAUSES_LISTED_MAX if len(ordered) > CAUSES_LISTED_MAX + 1 else len(ordered)
     parts = [
         f"{'games' if cause is None else f'D{cause + 1}'} {render.format_decimal(amount, signed=True)}"
-        for cause, amount in ordered[:cut]
+        for cause, amount in ordered[:listed_count]
     ]
-    if rest := ordered[cut:]:
-        together = render.format_decimal(sum((amount for _, amount in rest), Fraction(0)), signed=True)
-        parts.append(f"{len(rest)} others {together}")
+    if rest := ordered[listed_count:]:
+        rest_amount = render.format_decimal(sum((amount for _, amount in rest), Fraction(0)), signed=True)
+        parts.append(f"{len(rest)} others {rest_amount}")
     return ", ".join(parts)

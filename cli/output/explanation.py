@@ -1,4 +1,4 @@
-"""Print explanations: a game term by term, and how a player's place on a ladder comes about; as tables and CSV."""
+"""Print explanations of a game and of a player's place on a ladder, term by term, as tables and CSV."""
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
@@ -23,10 +23,10 @@ from ratings_ledger.projections.replay.ladders import short_name
 def print_game_csv(explanation: GameExplanation) -> None:
     """Print one line per term of a player."""
     header = ("player", "place", "before", "change", "after", "term", "amount", "detail")
-    print_csv_at(header, list(_term_rows(explanation)), explanation.at)
+    print_csv_at(header, list(_build_term_rows(explanation)), explanation.at)
 
 
-def _term_rows(explanation: GameExplanation) -> Iterator[list[render.Cell]]:
+def _build_term_rows(explanation: GameExplanation) -> Iterator[list[render.Cell]]:
     for player in explanation.players:
         points = [render.format_exact(value) for value in (player.before, player.change, player.after)]
         why_not = "" if player.why_not is ABSENT else player.why_not
@@ -37,10 +37,10 @@ def _term_rows(explanation: GameExplanation) -> Iterator[list[render.Cell]]:
 def print_game(explanation: GameExplanation) -> None:
     """Print a heading, and for each player the points before and after with the terms in between."""
     played = f", played {explanation.times.format_played_with_zone(explanation.occurred_at)}"
-    under = f", under {explanation.ruleset}" if explanation.ruleset else ""
+    ruleset_text = f", under {explanation.ruleset}" if explanation.ruleset else ""
     print_heading(
         f"{render.plain(explanation.game_id)} on {short_name(explanation.ladder)}",
-        played + under,
+        played + ruleset_text,
         explanation.at,
         explanation.times,
     )
@@ -58,13 +58,13 @@ def print_game(explanation: GameExplanation) -> None:
         since, to = (
             explanation.times.format_minute(instant) for instant in (explanation.period.since, explanation.period.to)
         )
-        early = "" if explanation.period.closed_now is ABSENT else ", as if that closed now"
-        render.print_hanging(f"Scored with its rating period, from {since} to {to}{early}.", 2)
-    if sentence := _describe_duel(explanation.players):
-        render.print_hanging(render.plain(sentence), 2)
+        close_now_text = "" if explanation.period.closed_now is ABSENT else ", as if that closed now"
+        render.print_hanging(f"Scored with its rating period, from {since} to {to}{close_now_text}.", 2)
+    if duel_text := _describe_duel(explanation.players):
+        render.print_hanging(render.plain(duel_text), 2)
     for player in explanation.players:
-        _print_explained(player, explanation.game_id)
-    # on summed lists every game creates points
+        _print_participant(player, explanation.game_id)
+    # on lists that sum points every game creates points, so nothing is said
     if explanation.running and any(account.amount for account in explanation.accounts):
         nonzero = [
             f"{account.account} {render.format_decimal(abs(account.amount), 6)}"
@@ -79,7 +79,7 @@ _VERBS = {Fraction(1): "won", Fraction(1, 2): "drew", Fraction(0): "lost"}
 
 
 def _describe_duel(players: Sequence[ExplainedParticipant]) -> str:
-    """Return a game of two under a rule of Elo in one sentence, for members who read no terms; empty for any other.
+    """Describe a game of two players under an Elo rule in one sentence for laymen; return an empty text otherwise.
 
     >>> values = {"k": Fraction(32), "expected": Fraction(1, 2), "scored": Fraction(1)}
     >>> term = ExplainedTerm("vs ben", Fraction(16), "K 32, expected 0.5, scored 1", values=values)
@@ -98,14 +98,14 @@ def _describe_duel(players: Sequence[ExplainedParticipant]) -> str:
     if scored not in _VERBS or k.denominator != 1:
         return ""
     percent = render.format_decimal(expected * 100, 0)
-    won, chance = render.format_decimal(scored), render.format_decimal(expected, 6)
-    gain, other = (render.format_decimal(player.change, signed=True) for player in players)
+    score_text, expected_text = render.format_decimal(scored), render.format_decimal(expected, 6)
+    gain, opponent_gain = (render.format_decimal(player.change, signed=True) for player in players)
     result = f"{first.player} was expected to score {percent} % and {_VERBS[scored]}"
-    return f"{result}: {k} x ({won} - {chance}) = {gain}; {second.player} {other}."
+    return f"{result}: {k} x ({score_text} - {expected_text}) = {gain}; {second.player} {opponent_gain}."
 
 
 def _print_assumed(assumed: dict[str, str] | Absent) -> None:
-    """Print the assumptions that decided a number although the source of the ruleset does not state them."""
+    """Print the assumptions that affected a number, but are not stated in the source of the ruleset."""
     if assumed is ABSENT:
         return
     render.echo()
@@ -113,7 +113,7 @@ def _print_assumed(assumed: dict[str, str] | Absent) -> None:
         render.echo(fill(f"Assumed: {key}: {render.plain(reason)}", 80, subsequent_indent="  "))
 
 
-def _print_explained(player: ExplainedParticipant, game_id: str) -> None:
+def _print_participant(player: ExplainedParticipant, game_id: str) -> None:
     place = f"{player.place}. " if player.place else ""
     before, after = render.format_column([player.before, player.after])
     change = render.format_decimal(player.change, 6, signed=True)
@@ -133,12 +133,12 @@ def _print_explained(player: ExplainedParticipant, game_id: str) -> None:
 
 def print_player_csv(explanation: PlayerExplanation) -> None:
     """Print one line per part."""
-    cells = [(term, render.format_exact(amount), detail) for term, amount, detail in _point_parts(explanation)]
+    cells = [(term, render.format_exact(amount), detail) for term, amount, detail in _list_point_parts(explanation)]
     print_csv_at(("term", "amount", "detail"), cells, explanation.at)
 
 
 def print_player(explanation: PlayerExplanation) -> None:
-    """Print the rank and the points, and the parts that they consist of."""
+    """Print the rank, the points, and the parts that add up to the points."""
     name, command = (
         render.plain(explanation.player),
         f"ratings explain {explanation.player} {short_name(explanation.ladder)}",
@@ -150,50 +150,53 @@ def print_player(explanation: PlayerExplanation) -> None:
     rank = f"rank {explanation.rank}" if explanation.rank else "no rank"
     points = "" if explanation.points is None else f", {render.format_decimal(explanation.points)} points"
     gold = f", {explanation.gold} gold" if explanation.gold is not ABSENT and explanation.gold else ""
-    under = f", under {explanation.ruleset}, times in {explanation.time_zone}"
+    ruleset_text = f", under {explanation.ruleset}, times in {explanation.time_zone}"
     print_heading(
-        f"{name} on {short_name(explanation.ladder)}: {rank}{points}{gold}", under, explanation.at, explanation.times
+        f"{name} on {short_name(explanation.ladder)}: {rank}{points}{gold}",
+        ruleset_text,
+        explanation.at,
+        explanation.times,
     )
     print_waiting(explanation.period, explanation.at, explanation.times, command)
     render.echo()
-    terms, amounts, details = zip(*_point_parts(explanation, has_opponents=True), strict=True)
+    terms, amounts, details = zip(*_list_point_parts(explanation, has_opponents=True), strict=True)
     columns = {"term": terms, "amount": _format_amounts(amounts), "detail": details}
     render.print_columns(columns, right=("amount",))
     _print_assumed(explanation.assumed)
 
 
-def _point_parts(
+def _list_point_parts(
     explanation: PlayerExplanation, has_opponents: bool = False
 ) -> Iterator[tuple[str, Fraction | None, str]]:
-    """Yield the start, the games and the terms of the list, each with its amount and a remark."""
+    """Yield the start, the games and the terms of the list, each with an amount and a remark."""
     if explanation.start:
         yield "start", explanation.start, ""
     for game in explanation.games:
         cause = "adjusted" if game.cause is ABSENT else game.cause
-        when = explanation.times.format_played(game.occurred_at)
+        time_text = explanation.times.format_played(game.occurred_at)
         yield (
             game.game_id or cause,
             game.change,
-            _describe_played(game, when, explanation.player if has_opponents else None),
+            _describe_game(game, time_text, explanation.player if has_opponents else None),
         )
     for term in explanation.terms:
         yield term.term, term.amount, term.detail
 
 
-def _describe_played(game: PlayedGame, when: str, player: str | None) -> str:
-    """Return when a game was played, with and against whom if a player is given, and a remark."""
+def _describe_game(game: PlayedGame, time_text: str, player: str | None) -> str:
+    """Describe the time of a game, the player's partners and opponents if a player is given, and the remark."""
     remark = "" if game.reason is ABSENT else game.reason
     if game.why_not:
         remark = game.why_not if game.change is not None else f"not counted: {game.why_not}"
     if player is not None and game.game is not None:
-        when += f", {describe_played(game.game, player)}"
-    return f"{when}, {remark}" if remark else when
+        time_text += f", {describe_played(game.game, player)}"
+    return f"{time_text}, {remark}" if remark else time_text
 
 
 def _format_amounts(amounts: Sequence[Fraction | None]) -> list[str]:
-    """Return exact amounts, with as many decimal places as the longest has.
+    """Return exact amounts with the same number of decimal places.
 
-    If some are fractions without an exact decimal, each of these is followed by its approximate value.
+    If some amounts have no exact decimal, these are fractions, followed by the rounded value.
     """
     exact = [render.format_exact(amount) for amount in amounts]
     if not any("/" in text for text in exact):

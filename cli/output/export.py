@@ -1,4 +1,4 @@
-"""Format streams of standings and of changes: lines of JSON, or one table of CSV."""
+"""Format streams of standings and changes as JSON Lines or CSV."""
 
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.render import AXES
@@ -39,7 +39,7 @@ CHANGES = (
 
 
 def format_standings(standings: Standings, output_format: str, to_stdout: bool) -> str:
-    """Return the standings of a ladder on one line, or a line for each row."""
+    """Return the standings of a ladder as one line of JSON, or as a line of CSV for each row."""
     if output_format == "json":
         return render.to_json(standings.model_dump()) + "\n"
     axes = standings.at.axes().values()
@@ -65,16 +65,16 @@ def format_standings(standings: Standings, output_format: str, to_stdout: bool) 
 
 
 def _format_state(row: Standing) -> str:
-    """Return the numbers that a rule keeps about a player, as `ratings seed` takes them."""
+    """Return the state of a player in the format that `ratings seed` accepts."""
     return "" if row.state is ABSENT else " ".join(f"{name}={value}" for name, value in row.state.items())
 
 
 def format_change(change: PlayerChange, output_format: str, to_stdout: bool) -> str:
-    """Return a change as a line."""
+    """Return a change as one line of JSON or CSV."""
     members = change.model_dump()
     if output_format == "json":
         return render.to_json(members) + "\n"
     row = change.change
     points = [render.format_decimal(value, 6) for value in (row.before, row.change, row.after)]
-    plain = [members[name] for name in CHANGES[:6]]
-    return render.to_csv([[*plain, *points, row.ruleset, members["change"], members["after"]]], to_stdout)
+    identifying_cells = [members[name] for name in CHANGES[:6]]
+    return render.to_csv([[*identifying_cells, *points, row.ruleset, members["change"], members["after"]]], to_stdout)

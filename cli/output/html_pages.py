@@ -1,4 +1,4 @@
-"""Build pages for people without a terminal: paragraphs and tables, as one file of HTML or Markdown.
+"""Build pages of paragraphs and tables as one file of HTML or Markdown, for readers without a terminal.
 
 The HTML is self-contained: no scripts, fonts or pictures. Every cell is shown as text.
 """
@@ -34,7 +34,7 @@ footer { font-size: .85rem; margin-top: 2rem; overflow-wrap: anywhere; }
 
 
 class PagePart(NamedTuple):
-    """A part of a page: paragraphs, then a table if it has a header; the columns in `right` are numbers."""
+    """A part of a page: paragraphs, and a table if there is a header. Columns in `right` hold numbers."""
 
     heading: str
     paragraphs: Sequence[str] = ()
@@ -44,7 +44,7 @@ class PagePart(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page: its title, what it is about, its parts, and how its content can be checked."""
+    """A page: the title, the introduction, the parts, and a footer on how to check the content."""
 
     title: str
     paragraphs: Sequence[str]
@@ -53,7 +53,7 @@ class Page(NamedTuple):
 
 
 def page_to_html(page: Page) -> str:
-    """Return the page as one file."""
+    """Return the page as a self-contained HTML file."""
     return "\n".join(
         [
             "<!doctype html>",
@@ -82,14 +82,17 @@ def _part_to_html(part: PagePart) -> Iterator[str]:
     yield from (f"<p>{_escape_html(text)}</p>" for text in part.paragraphs)
     if not part.header:
         return
-    kinds = [' class="number"' if name in part.right else "" for name in part.header]
-    heads = (f"<th{kind}>{_escape_html(name)}</th>" for name, kind in zip(part.header, kinds, strict=True))
-    yield f"<table><thead><tr>{''.join(heads)}</tr></thead><tbody>"
+    class_attributes = [' class="number"' if name in part.right else "" for name in part.header]
+    header_cells = (
+        f"<th{class_attribute}>{_escape_html(name)}</th>"
+        for name, class_attribute in zip(part.header, class_attributes, strict=True)
+    )
+    yield f"<table><thead><tr>{''.join(header_cells)}</tr></thead><tbody>"
     for row in part.rows:
-        # a name in a right-to-left script must not reverse the rest of its line
+        # with dir="auto" a name in a right-to-left script does not reverse the line
         cells = (
-            f'<td{kind} dir="auto" data-label="{_escape_html(name)}">{_escape_html(cell)}</td>'
-            for name, kind, cell in zip(part.header, kinds, row, strict=True)
+            f'<td{class_attribute} dir="auto" data-label="{_escape_html(name)}">{_escape_html(cell)}</td>'
+            for name, class_attribute, cell in zip(part.header, class_attributes, row, strict=True)
         )
         yield f"<tr>{''.join(cells)}</tr>"
     yield "</tbody></table>"

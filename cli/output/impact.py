@@ -1,4 +1,4 @@
-"""Print an impact on the ladders: whose points change, how far it reaches, and which lists differ."""
+"""Print an impact on ladders: the changed points, the number of affected players, and the differing lists."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -15,28 +15,28 @@ from ratings_ledger.projections.queries.coordinates import Times, format_end
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, short_name
 
-SHOWN_CHANGES = 40
+CHANGES_SHOWN_MAX = 40
 TODAY = "today"
 EFFECT_NUMBERS = ("before", "change", "after")
 
 
 def print_impact(impact: Impact) -> None:
-    """Print each ladder with its players if they are few, else the reach of the change; then published lists."""
+    """Print the changed players of each ladder, or a summary if there are many; then the differing published lists."""
     changes = drop_duplicate_ladders(impact.changes)
     if not changes:
         render.echo(describe_no_change(impact.failed))
-    elif len(changes) <= SHOWN_CHANGES:
+    elif len(changes) <= CHANGES_SHOWN_MAX:
         swapped = {ladder.ladder: ladder.swapped for ladder in impact.ladders}
-        for ladder, concerned in groupby(changes, key=lambda effect: effect.ladder):
+        for ladder, ladder_changes in groupby(changes, key=lambda effect: effect.ladder):
             render.echo(f"\n{short_name(ladder)}")
-            print_effects([*concerned])
+            print_effects([*ladder_changes])
             if pairs := swapped.get(ladder):
                 render.echo(f"{render.count(pairs, 'pair')} of players in another order")
     else:
         render.echo()
         ladders = drop_duplicate_ladders(impact.ladders)
-        print_impact_summaries(ladders[:SHOWN_CHANGES])
-        if (more := len(ladders) - SHOWN_CHANGES) > 0:
+        print_impact_summaries(ladders[:CHANGES_SHOWN_MAX])
+        if (more := len(ladders) - CHANGES_SHOWN_MAX) > 0:
             render.echo(f"... and {render.count(more, 'more ladder')}")
         render.echo("\nWho is affected: --format json")
     for period in () if impact.periods is ABSENT else drop_duplicate_ladders(impact.periods):
@@ -50,7 +50,7 @@ def print_impact(impact: Impact) -> None:
 
 
 def _describe_periods(period: PeriodImpact, times: Times) -> Iterator[str]:
-    """Yield what happens to the rating periods of a ladder."""
+    """Yield sentences about the rating periods of a ladder."""
     ladder = short_name(period.ladder)
     if period.recomputed:
         yield f"{ladder}: {render.count(period.recomputed, 'closed rating period')} recomputed."
@@ -62,21 +62,21 @@ def _describe_periods(period: PeriodImpact, times: Times) -> Iterator[str]:
 
 
 def describe_no_change(failed: Sequence[str]) -> str:
-    """Return that no points change, at least on the ladders that can be replayed."""
+    """Return a sentence that no points change, limited to the ladders that can be replayed."""
     return "No points change on the ladders that can be replayed." if failed else "No points change."
 
 
 def print_effects(effects: Sequence[Effect]) -> None:
-    """Print what players have on one ladder before and after, all with as many decimal places."""
+    """Print the players' numbers on a ladder before and after, with the same number of decimal places."""
     columns: dict[str, Sequence[render.Cell]] = {"player": [effect.player for effect in effects]}
-    # a new ladder has nothing before
+    # on a new ladder nobody has points before
     names = [name for name in EFFECT_NUMBERS if any(getattr(effect, name) is not None for effect in effects)]
     aligned = iter(align_decimals([number for name in names for number in _format_numbers(effects, name)]))
     columns |= {name: [*islice(aligned, len(effects))] for name in names}
     for name in ("rank", "gold"):
         values = [getattr(effect, name) for effect in effects]
         if any(before != after for before, after in values):
-            columns[name] = [_moved(value) for value in values]
+            columns[name] = [_format_move(value) for value in values]
     render.print_columns(columns, right=[*columns][1:])
 
 
@@ -86,13 +86,13 @@ def _format_numbers(effects: Sequence[Effect], name: str) -> list[str]:
     return ["-" if number is None else render.format_decimal(number, 6, name == "change") for number in numbers]
 
 
-def _moved(values: tuple[int | None, int | None]) -> str:
-    """Return a rank or gold before and after, if it changes."""
+def _format_move(values: tuple[int | None, int | None]) -> str:
+    """Return a rank or gold before and after; empty if both are equal."""
     return "" if values[0] == values[1] else " → ".join("-" if value is None else str(value) for value in values)
 
 
 def print_impact_summaries(summaries: Sequence[ImpactSummary]) -> None:
-    """Print how far a change reaches, ladder by ladder."""
+    """Print a row for each ladder with the numbers of affected players and ranks."""
     rows: list[tuple[render.Cell, ...]] = [
         (short_name(summary.ladder), summary.players, summary.ranks, summary.swapped, _describe_largest(summary))
         for summary in summaries
@@ -102,7 +102,7 @@ def print_impact_summaries(summaries: Sequence[ImpactSummary]) -> None:
 
 
 def _describe_largest(summary: ImpactSummary) -> str:
-    """Return the largest gain or loss among the players who stay on the ladder, and whose it is."""
+    """Return the largest gain or loss among the players who stay on the ladder, with the player."""
     extremes = [effect for effect in (summary.up, summary.down) if effect is not None]
     if not extremes:
         return ""
@@ -113,24 +113,25 @@ def _describe_largest(summary: ImpactSummary) -> str:
 def print_differing_lists(
     lists: Sequence[DifferingList], times: Times, when: str = TODAY, renamed: Sequence[DifferingList] = ()
 ) -> None:
-    """Print the published lists that would come out differently, apart from those that differed before this change.
+    """Print the published lists that would differ, separately from those that already differed before the change.
 
-    Then print those on which only names change, and the commands that publish all of them anew as they are today.
+    Then print the lists on which only names change, and the commands that publish all these lists again.
     """
+    newly_differing = [published for published in lists if not published.already]
+    already_differing = [published for published in lists if published.already]
     groups = [
-        ([published for published in lists if not published.already], f"would come out differently {when}"),
-        ([published for published in lists if published.already],
-         f"would come out differently {when}, as they already did before this change"),
+        (newly_differing, f"would come out differently {when}"),
+        (already_differing, f"would come out differently {when}, as they already did before this change"),
         (renamed, "would come out with another name"),
-    ]  # fmt: skip
+    ]
     for differing, heading in groups:
         if differing:
             render.print_hanging(f"\nPublished, and {heading}:", 2)
-        for published in differing[:SHOWN_CHANGES]:
-            listed = f"  {_name_list(published, times)}, published at position {published.position}"
+        for published in differing[:CHANGES_SHOWN_MAX]:
+            listed = f"  {_format_list_name(published, times)}, published at position {published.position}"
             render.print_hanging(render.plain(listed), 4)
-        if len(differing) > SHOWN_CHANGES:
-            render.echo(f"  ... and {len(differing) - SHOWN_CHANGES:,} more")
+        if len(differing) > CHANGES_SHOWN_MAX:
+            render.echo(f"  ... and {len(differing) - CHANGES_SHOWN_MAX:,} more")
     if when == TODAY:
         print_publish_commands(
             [(published.ladder, published.as_of) for differing, _ in groups for published in differing], times
@@ -138,17 +139,17 @@ def print_differing_lists(
 
 
 def print_publish_commands(lists: Sequence[tuple[str, datetime | None]], times: Times) -> None:
-    """Print the commands that publish some lists anew, given by their ladders and times."""
+    """Print the commands that publish lists again, by their ladders and times."""
     if lists:
         render.echo("\nPublish anew, if people should see that:")
-    for ladder, as_of in lists[:SHOWN_CHANGES]:
+    for ladder, as_of in lists[:CHANGES_SHOWN_MAX]:
         render.echo(f"  {_format_publish_command(ladder, as_of, times)}")
     if len(lists) > SHOWN_CHANGES:
         render.echo(f"  ... and {len(lists) - SHOWN_CHANGES:,} more")
 
 
 def _format_publish_command(ladder: str, as_of: datetime | None, times: Times) -> str:
-    """Return the command that publishes a list; without a home zone, a day ends differently for each ruleset."""
+    """Return the command that publishes a list. Without a home zone its time is exact: days differ between rulesets."""
     command = ["ratings", "publish", short_name(ladder)]
     if as_of is not None:
         instant = to_microseconds(as_of)
@@ -156,7 +157,7 @@ def _format_publish_command(ladder: str, as_of: datetime | None, times: Times) -
     return shlex.join(command)
 
 
-def _name_list(published: DifferingList, times: Times) -> str:
+def _format_list_name(published: DifferingList, times: Times) -> str:
     """Return the name of a published list, with its time."""
     return (
         short_name(published.ladder)

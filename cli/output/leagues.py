@@ -1,4 +1,4 @@
-"""Print leagues of eight: all of them, one with its schedule, and who has not met; as tables and as CSV."""
+"""Print leagues of eight players: a list, a league with its schedule, and unmet opponents; as tables and CSV."""
 
 from dataclasses import fields
 
@@ -58,7 +58,7 @@ def print_unmet_csv(unmet: UnmetOpponents) -> None:
 
 
 def print_unmet(unmet: UnmetOpponents) -> None:
-    """Print how many opponents a player has met, and who is missing."""
+    """Print the number of opponents that a player has met, and the unmet ones."""
     player = render.plain(unmet.player) + (f" (LID {unmet.lid})" if unmet.has_ids else "")
     if not unmet.rows:
         render.echo(f"{player} has met all players of {short_name(unmet.ladder)}.")

@@ -1,4 +1,4 @@
-"""Print what jobs did and found."""
+"""Print the results of maintenance jobs: verification, backups, rollbacks, checks and nights."""
 
 import sys
 
@@ -15,7 +15,7 @@ from ratings_ledger.projections.stored.verification import Verification
 
 
 def print_verification(verification: Verification) -> None:
-    """Print how much was checked, if all is well and stdout is a terminal; findings were printed one by one."""
+    """Print the numbers of checked objects if nothing was found and stdout is a terminal."""
     checked = verification.checked
     if not verification.findings and sys.stdout.isatty():
         render.print_hanging(
@@ -27,14 +27,14 @@ def print_verification(verification: Verification) -> None:
 
 
 def print_rolled_back(result: Rollback) -> None:
-    """Print which generation is live again."""
+    """Print the generation that is live again."""
     render.echo(
         f"generation {result.generation} of position {result.position} is live again; "
         f"generation {result.given_up} is given up"
     )
 
 
-SHOWN_FINDINGS = 20
+FINDINGS_SHOWN_MAX = 20
 
 
 def print_checks_csv(checks: Checks) -> None:
@@ -43,13 +43,13 @@ def print_checks_csv(checks: Checks) -> None:
 
 
 def print_checks(checks: Checks) -> None:
-    """Print the settings, and how to repair what is wrong."""
+    """Print the settings, and the remedies for wrong ones."""
     rows = [(row.state, row.what, row.value, "; ".join(filter(None, (row.note, row.remedy)))) for row in checks.rows]
     render.print_table(("state", "what", "value", "note"), rows)
 
 
 def print_backup_made(backup: NewBackup) -> None:
-    """Print where the backup is, and its head."""
+    """Print the file of the backup, and the head."""
     render.echo(
         f"{render.count(backup.position, 'event')} in {backup.backup['file']}; "
         f"{render.count(backup.kept, 'backup')} kept, {len(backup.dropped):,} deleted"
@@ -58,13 +58,13 @@ def print_backup_made(backup: NewBackup) -> None:
 
 
 def print_backup_checked(check: BackupCheck) -> None:
-    """Print what each file holds and what is wrong; if nothing is, print the head."""
+    """Print the contents of each file and the findings; without findings, the head."""
     for file in check.files:
         render.echo(f"{file.file}: {render.count(file.events, 'event')} up to position {file.position}")
-    for finding in check.findings[:SHOWN_FINDINGS]:
+    for finding in check.findings[:FINDINGS_SHOWN_MAX]:
         render.echo(format_rejection(finding) if isinstance(finding, Rejection) else render.plain(str(finding)))
-    if len(check.findings) > SHOWN_FINDINGS:
-        render.echo(f"... and {len(check.findings) - SHOWN_FINDINGS:,} more (--format json lists them)")
+    if len(check.findings) > FINDINGS_SHOWN_MAX:
+        render.echo(f"... and {len(check.findings) - FINDINGS_SHOWN_MAX:,} more (--format json lists them)")
     if not check.findings:
         unchanged = "" if check.ladders is ABSENT else f"; {render.count(check.ladders, 'ladder')} as in the ledger"
         render.echo(f"It is whole{unchanged}. The head: {check.head}")
@@ -72,10 +72,13 @@ def print_backup_checked(check: BackupCheck) -> None:
 
 def print_night(night: Night) -> None:
     """Print one line with the date."""
-    compared = f" (last compared without the cache: {night.compared_without_cache or 'never; see: ratings verify'})"
+    comparison_note = (
+        f" (last compared without the cache: {night.compared_without_cache or 'never; see: ratings verify'})"
+    )
     lines = [
-        f"{part.part} {'done' if part.exit_code == 0 else 'FAILED'}: {part.message}{compared * (part.part == 'verify')}"
+        f"{part.part} {'FAILED' if part.exit_code else 'done'}: {part.message}"
+        + (comparison_note if part.part == "verify" else "")
         for part in night.parts
     ]
-    ended = f"head {night.head or 'unknown'}, in {night.seconds:.1f} s"
-    render.echo(render.plain(f"{night.started} {'; '.join([*lines, ended])}"))
+    summary = f"head {night.head or 'unknown'}, in {night.seconds:.1f} s"
+    render.echo(render.plain(f"{night.started} {'; '.join([*lines, summary])}"))

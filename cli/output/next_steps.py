@@ -1,4 +1,4 @@
-"""Note what to do next after an import or its preview: options that record the rest, or read the next table alike."""
+"""Note the next steps after an import or preview: options that record the valid games, or help with the next table."""
 
 from collections.abc import Sequence
 
@@ -7,35 +7,46 @@ from ratings_ledger.ledger.intake.files import STDIN
 from ratings_ledger.ledger.intake.intake import REJECTIONS_MAX, IntakeResult
 from ratings_ledger.ledger.intake.tables.columns import TableOptions
 
-# What options say of a table, and have to say again of the next one; --set and --zone say it of games.
-ANSWERS = ("renamed", "sheet", "layout", "dates", "encoding", "ties", "partners", "aliases", "forfeits", "others")
+# the options that describe a table, and are needed again for the next one; --set and --zone describe games
+TABLE_OPTION_NAMES = (
+    "renamed",
+    "sheet",
+    "layout",
+    "dates",
+    "encoding",
+    "ties",
+    "partners",
+    "aliases",
+    "forfeits",
+    "others",
+)
 
 
 def note_next_steps(
     result: IntakeResult, files: Sequence[str], options: TableOptions, *, is_kept: bool, keeps_going: bool
 ) -> None:
-    """Note which option helps next, if one does.
+    """Note the option that helps next, if any.
 
     Args:
-        is_kept: whether a profile has what the options say of the table, or an earlier import advised one.
-        keeps_going: whether the import records what has no fault.
+        is_kept: whether a profile has the options of the table, or an earlier import suggested a profile.
+        keeps_going: whether the import records valid games in spite of others that are refused.
     """
     if result.rejected_count:
         if result.valid and not keeps_going and _is_only_in_rows(result):
-            rest = f"records {'it' if result.valid == 1 else 'them'}, and writes the rest to FILE.rejects.jsonl"
-            render.note(f"note: {render.count(result.valid, 'game')} without a fault; --keep-going {rest}")
+            effect = f"records {'it' if result.valid == 1 else 'them'}, and writes the rest to FILE.rejects.jsonl"
+            render.note(f"note: {render.count(result.valid, 'game')} without a fault; --keep-going {effect}")
         return
     if result.game is not None and not options.games:
         publish = f"ratings rules publish --shipped elo --game {result.game}"
         render.note(render.plain(f"note: no ruleset is published, so nothing rates these games; one does: {publish}"))
     is_table = len(files) == 1 and files[0] != STDIN and files[0] in result.tables
-    if result.appended and is_table and not is_kept and any(getattr(options, name) for name in ANSWERS):
+    if result.appended and is_table and not is_kept and any(getattr(options, name) for name in TABLE_OPTION_NAMES):
         render.note("note: --save-profile club.toml keeps these options, --profile club.toml takes them")
 
 
 def _is_only_in_rows(result: IntakeResult) -> bool:
-    """Tell whether all faults are in rows, so that other rows are not affected."""
+    """Tell whether all rejections are in rows, so that other rows are not affected."""
     if len(result.rejected) >= REJECTIONS_MAX or result.counting:
         return False
     headers = {file: table.header for file, table in result.tables.items()}
-    return all((fault.line or 0) > headers.get(fault.file or "", 0) for fault in result.rejected)
+    return all((rejection.line or 0) > headers.get(rejection.file or "", 0) for rejection in result.rejected)

@@ -1,4 +1,4 @@
-"""What is said of rating periods that are not closed yet: how many games wait, until when, and how to see them."""
+"""Print notes about open rating periods: the waiting games, the end, and the command that scores them now."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,9 +12,7 @@ from ratings_ledger.projections.queries.standings import PeriodState
 
 
 def print_waiting(period: PeriodState | Absent, at: Coordinates, times: Times, command: str) -> None:
-    """Print how many games wait in open rating periods, when the first of these ends, and the command that
-    shows them.
-    """
+    """Print the number of games in open rating periods, when the first period ends, and how to score them now."""
     if period is ABSENT or period.closes_at is None:
         return
     games, end = render.count(period.open_games, "game"), times.format_with_zone(period.closes_at)
@@ -26,12 +24,12 @@ def print_waiting(period: PeriodState | Absent, at: Coordinates, times: Times, c
 
 
 def print_open_period(last: datetime, at: Coordinates, times: Times, command: str) -> None:
-    """Print when an open period ends, and the command that shows it as if it were closed."""
+    """Print the end of an open period, and the command that scores the period as if it were closed."""
     render.print_hanging(f"It ends {times.format_with_zone(last)}. {_describe_command(last, at, times, command)}", 2)
 
 
 def _describe_command(last: datetime, at: Coordinates, times: Times, command: str) -> str:
-    """Return the command that scores the games of a period whose last instant is `last`."""
+    """Describe the command that scores the games of a period whose last instant is `last`."""
     if at.as_of is None and last < moment(clock.now()):
         day = format_end(to_microseconds(last), times.zone)
         message = f"Nothing has been recorded since; scored: {command} --as-of {day}"

@@ -1,4 +1,4 @@
-"""Print predictions: the sides with their chances and the points at stake, as a table and CSV."""
+"""Print predictions: the sides with their chances and the points at stake, as a table and as CSV."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -17,7 +17,7 @@ def print_prediction_csv(prediction: Prediction) -> None:
     header = ("side", "rank", "chance", "draw", "if_win", "if_draw", "if_loss")
     rows = [
         (
-            _join(side.players),
+            _join_players(side.players),
             side.rank,
             *map(render.format_exact, (side.chance, prediction.draw)),
             *map(render.format_exact, (side.stakes.win, side.stakes.draw, side.stakes.loss)),
@@ -28,7 +28,7 @@ def print_prediction_csv(prediction: Prediction) -> None:
 
 
 def print_prediction(prediction: Prediction) -> None:
-    """Print a line per side and per partner; with more than two sides, also each pair."""
+    """Print a line per side and partner; with more than two sides, also each pair."""
     print_heading(short_name(prediction.ladder), f" under {prediction.ruleset}", prediction.at, prediction.times)
     render.echo()
     lines = [*_list_lines(prediction)]
@@ -36,7 +36,7 @@ def print_prediction(prediction: Prediction) -> None:
     columns: dict[str, list[render.Cell]] = {
         "side": [name for name, _, _, _ in lines],
         "rank": [rank for _, rank, _, _ in lines],
-        "chance": ["" if chance is None else _as_percentage(chance) for _, _, chance, _ in lines],
+        "chance": ["" if chance is None else _format_percentage(chance) for _, _, chance, _ in lines],
     }
     for outcome in ("win", "draw", "loss"):
         numbers = [None if stake is None else getattr(stake, outcome) for stake in stakes]
@@ -47,8 +47,8 @@ def print_prediction(prediction: Prediction) -> None:
     if not prediction.draw:
         render.print_hanging("\nThe rule predicts no draws: chance is the expected score.", 2)
     if prediction.period != "game":
-        period = {"event": "an event"}.get(prediction.period, f"a {prediction.period}")
-        render.print_hanging(f"\nPoints assume that this is the only game of {period}.", 2)
+        period_text = {"event": "an event"}.get(prediction.period, f"a {prediction.period}")
+        render.print_hanging(f"\nPoints assume that this is the only game of {period_text}.", 2)
     if prediction.pairs is not ABSENT:
         render.print_hanging(
             "\nWith more than two sides, each pair is predicted separately. Chance is a side's share of the wins "
@@ -59,9 +59,9 @@ def print_prediction(prediction: Prediction) -> None:
 
 
 def _list_lines(prediction: Prediction) -> Iterator[Line]:
-    """Yield the line of each side and its partners, then one for a draw."""
+    """Yield the lines of each side and its partners, then a line for a draw."""
     for side in prediction.sides:
-        yield _join(side.players), side.rank or "-", side.chance, side.stakes
+        yield _join_players(side.players), side.rank or "-", side.chance, side.stakes
         for partner in () if side.partners is ABSENT else side.partners:
             yield f"  {partner.player}", "", None, partner.stakes
     if prediction.draw:
@@ -71,20 +71,20 @@ def _list_lines(prediction: Prediction) -> Iterator[Line]:
 def _print_pairs(pairs: tuple[PredictedPair, ...]) -> None:
     """Print the expected score of each pair of sides."""
     columns: dict[str, list[render.Cell]] = {
-        "side": [_join(pair.players) for pair in pairs],
-        "wins": [_as_percentage(pair.chance) for pair in pairs],
-        "against": [_join(pair.others) for pair in pairs],
-        "loses": [_as_percentage(pair.others_chance) for pair in pairs],
+        "side": [_join_players(pair.players) for pair in pairs],
+        "wins": [_format_percentage(pair.chance) for pair in pairs],
+        "against": [_join_players(pair.others) for pair in pairs],
+        "loses": [_format_percentage(pair.others_chance) for pair in pairs],
     }
     if any(pair.draw for pair in pairs):
-        columns["draw"] = [_as_percentage(pair.draw) for pair in pairs]
+        columns["draw"] = [_format_percentage(pair.draw) for pair in pairs]
     render.print_table([*columns], render.rows_of(columns), right=("wins", "loses", "draw"))
 
 
-def _join(players: tuple[str, ...]) -> str:
+def _join_players(players: tuple[str, ...]) -> str:
     return " + ".join(players)
 
 
-def _as_percentage(chance: Fraction) -> str:
+def _format_percentage(chance: Fraction) -> str:
     text = render.format_decimal(100 * chance, 1)
     return f"{text if '.' in text else f'{text}.0'} %"

@@ -1,6 +1,6 @@
-"""Report the progress of a long command: a bar on a terminal, lines, or JSON. All on stderr; results go to stdout.
+"""Report the progress of a long command on stderr: as a bar on a terminal, as lines, or as JSON.
 
-tell("building", {"ladders_done": 400, "ladders": 10_000})
+report_progress("building", {"ladders_done": 400, "ladders": 10_000})
 """
 
 import sys
@@ -16,8 +16,8 @@ from ratings_ledger.ledger.events.canonical import format_instant
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-# the time between two lines about the same step, and between two drawings of a bar
-LINE_SECONDS, PICTURE_SECONDS = 10.0, 0.1
+# the minimum time between two lines about the same step, and between two updates of a bar
+LINE_INTERVAL_SECONDS, BAR_INTERVAL_SECONDS = 10.0, 0.1
 
 ReportProgress = Callable[[str, dict[str, Any]], None]
 
@@ -34,51 +34,53 @@ class ProgressLog:
         """Return the seconds since the start."""
         return time.monotonic() - self.started
 
-    def write(self, what: str, numbers: dict[str, Any]) -> None:
+    def write(self, step: str, numbers: dict[str, Any]) -> None:
         """Write a line."""
-        render.note(self.line(what, numbers))
+        render.note(self.format_line(step, numbers))
 
-    def line(self, what: str, numbers: dict[str, Any]) -> str:
-        """Return a step as a JSON object, or in words."""
+    def format_line(self, step: str, numbers: dict[str, Any]) -> str:
+        """Return a step as a JSON object, or as text."""
         if self.output_format == "json":
             moment = format_instant(clock.now())
-            step = {"time": moment, "event": what, "seconds": round(self.seconds, 3), **numbers}
-            return render.to_json(step)
+            return render.to_json({"time": moment, "event": step, "seconds": round(self.seconds, 3), **numbers})
         parts = (f"{name.replace('_', ' ')} {value:,}" for name, value in numbers.items() if type(value) is int)
-        return f"{self.seconds:8.1f} s  {', '.join([what, *parts])}"
+        return f"{self.seconds:8.1f} s  {', '.join([step, *parts])}"
 
 
 @contextmanager
 def progress(log: ProgressLog | None) -> Iterator[ReportProgress]:
-    """Provide a function that reports a step and its numbers: as a line of the log, or on a bar if stderr is a
-    terminal. The number `ladders`, or `tasks`, is the total, `ladders_done` counts those that are done.
+    """Provide a function that reports a step and its numbers in the log, or else on a bar if stderr is a terminal.
+
+    The number `ladders` or `tasks` is the total, and `ladders_done` or `tasks_done` the completed part.
     """
     if log is not None:
         yield _limit_rate(log.write)
     elif sys.stderr.isatty():
-        with _show_bar() as tell:
-            yield tell
+        with _show_bar() as report:
+            yield report
     else:
-        yield lambda what, numbers: None
+        yield lambda step, numbers: None
 
 
 def _limit_rate(write: ReportProgress) -> ReportProgress:
-    """Report the start and end of each step, and at most one line per interval in between."""
-    last, when = "", 0.0
+    """Return a function that writes the start and end of each step, and at most one line per interval in between."""
+    last_step, last_time = "", 0.0
 
-    def tell(what: str, numbers: dict[str, Any]) -> None:
-        nonlocal last, when
+    def report(step: str, numbers: dict[str, Any]) -> None:
+        nonlocal last_step, last_time
         now = time.monotonic()
-        ended = any(unit in numbers and numbers[unit] == numbers.get(f"{unit}_done") for unit in ("ladders", "tasks"))
-        if what != last or ended or now - when >= LINE_SECONDS:
-            last, when = what, now
-            write(what, numbers)
+        is_complete = any(
+            unit in numbers and numbers[unit] == numbers.get(f"{unit}_done") for unit in ("ladders", "tasks")
+        )
+        if step != last_step or is_complete or now - last_time >= LINE_INTERVAL_SECONDS:
+            last_step, last_time = step, now
+            write(step, numbers)
 
-    return tell
+    return report
 
 
-def create_bar(by_itself: bool = True) -> "Progress":
-    """Return a bar on standard error that vanishes at the end; a thread draws it, or only calls do."""
+def create_bar(auto_refresh: bool = True) -> "Progress":
+    """Return a bar on stderr that vanishes at the end. With `auto_refresh` a thread draws the bar."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -89,33 +91,33 @@ def create_bar(by_itself: bool = True) -> "Progress":
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
-        auto_refresh=by_itself,
+        auto_refresh=auto_refresh,
     )
 
 
-def _describe_step(what: str, numbers: dict[str, Any]) -> str:
-    """Return a step in words, with the numbers of done and retried tasks of an engine."""
+def _describe_step(step: str, numbers: dict[str, Any]) -> str:
+    """Describe a step with the numbers of completed and retried tasks."""
     if "tasks" not in numbers:
-        return what
-    again = f", {numbers['retried']:,} tried again" if numbers.get("retried") else ""
-    return f"{what} {numbers['tasks_done']:,} of {numbers['tasks']:,}{again}"
+        return step
+    retried_text = f", {numbers['retried']:,} tried again" if numbers.get("retried") else ""
+    return f"{step} {numbers['tasks_done']:,} of {numbers['tasks']:,}{retried_text}"
 
 
 @contextmanager
 def _show_bar() -> Iterator[ReportProgress]:
-    # not drawn by a thread, because processes are forked in the meantime
+    # without a thread, because processes are forked in the meantime
     with create_bar(by_itself=False) as bar:
         task = bar.add_task("", total=None)
-        last, when = "", 0.0
+        last_step, last_time = "", 0.0
 
-        def tell(what: str, numbers: dict[str, Any]) -> None:
-            nonlocal last, when
+        def report(step: str, numbers: dict[str, Any]) -> None:
+            nonlocal last_step, last_time
             now = time.monotonic()
             unit = "tasks" if "tasks" in numbers else "ladders"
             done = numbers.get(f"{unit}_done", 0)
-            bar.update(task, description=_describe_step(what, numbers), total=numbers.get(unit), completed=done)
-            if what != last or now - when >= PICTURE_SECONDS:
-                last, when = what, now
+            bar.update(task, description=_describe_step(step, numbers), total=numbers.get(unit), completed=done)
+            if step != last_step or now - last_time >= BAR_INTERVAL_SECONDS:
+                last_step, last_time = step, now
                 bar.refresh()
 
-        yield tell
+        yield report

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.store.locations import drop_user
 
-# the results of a run: each is a series of its own, 1 for the actual result
+# the possible results of a run; each is a series, which is 1 for the actual result
 RESULTS = ("done", "failed", "lost", "running")
 Samples = list[tuple[dict[str, str], int | None]]
 
 
 class Family(NamedTuple):
-    """One metric's samples, each with its labels."""
+    """A metric with its samples, each of which has labels."""
 
     name: str
     kind: str
@@ -30,10 +30,10 @@ class Family(NamedTuple):
 def format_metrics(state: dict[str, Any]) -> str:
     """Format the JSON of `status` as metrics.
 
-    Each has the label `ledger`: its location without the role, so that every role writes the same series.
+    Each metric has the label `ledger`: the location without the role, so that all roles write the same series.
     """
     lines: list[str] = []
-    for family in _metric_families(state):
+    for family in _list_families(state):
         samples = [(labels, value) for labels, value in family.samples if value is not None]
         if samples:
             lines += [f"# HELP {family.name} {_escape(family.help)}", f"# TYPE {family.name} {family.kind}"]
@@ -44,15 +44,17 @@ def format_metrics(state: dict[str, Any]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-# One long list on purpose: metrics are easiest to compare side by side.
-def _metric_families(state: dict[str, Any]) -> Iterator[Family]:
-    def gauge(name: str, meaning: str, samples: Samples) -> Family:
+# over 60 lines, because a single list of all metrics is easier to compare
+def _list_families(state: dict[str, Any]) -> Iterator[Family]:
+    def create_gauge(name: str, meaning: str, samples: Samples) -> Family:
         return Family(f"ratings_{name}", "gauge", meaning, samples)
 
     generation, runs = state["generation"] or {}, state["runs"]
-    yield gauge("ledger_info", "The ledger's id, as a label; always 1.", [({"ledger_id": state["ledger_id"]}, 1)])
-    yield gauge("head_position", "The position of the last event.", [({}, state["position"])])
-    yield gauge(
+    yield create_gauge(
+        "ledger_info", "The ledger's id, as a label; always 1.", [({"ledger_id": state["ledger_id"]}, 1)]
+    )
+    yield create_gauge("head_position", "The position of the last event.", [({}, state["position"])])
+    yield create_gauge(
         "head_recorded_timestamp_seconds", "When the last event was recorded.", [({}, _timestamp(state["recorded"]))]
     )
     yield Family(
@@ -61,36 +63,40 @@ def _metric_families(state: dict[str, Any]) -> Iterator[Family]:
         "Events in the log, by type.",
         [({"type": name}, number) for name, number in sorted(state["events"].items())],
     )
-    yield gauge("standings_generation", "The number of the live generation.", [({}, generation.get("generation"))])
-    yield gauge(
+    yield create_gauge(
+        "standings_generation", "The number of the live generation.", [({}, generation.get("generation"))]
+    )
+    yield create_gauge(
         "standings_position", "The position that the live generation was built at.", [({}, generation.get("position"))]
     )
-    yield gauge(
+    yield create_gauge(
         "standings_behind_events", "Events that the oldest stored standings do not include.", [({}, state["behind"])]
     )
-    yield gauge(
+    yield create_gauge(
         "standings_age_seconds", "How long ago the oldest stored standings were built.", [({}, state["age_seconds"])]
     )
     built = [text for text in (generation.get("finished"), *(ladder["built"] for ladder in state["stale"])) if text]
-    yield gauge(
+    yield create_gauge(
         "standings_built_timestamp_seconds",
         "When the oldest stored standings were built.",
         [({}, _timestamp(min(built, default=None)))],
     )
     reasons = [ladder["why"] for ladder in state["stale"]]
-    yield gauge(
+    yield create_gauge(
         "stale_ladders",
         "Ladders older than the live generation, by reason.",
         [({"why": why}, reasons.count(why)) for why in ("failed", "not-asked")],
     )
-    yield gauge("missing_rules", "Published rulesets whose rule is not installed.", [({}, len(state["rules_missing"]))])
+    yield create_gauge(
+        "missing_rules", "Published rulesets whose rule is not installed.", [({}, len(state["rules_missing"]))]
+    )
     kinds = [entry["kind"] for entry in state["dated_ahead"]]
-    yield gauge(
+    yield create_gauge(
         "dated_ahead",
         "Runs, generations and stored ladders dated in the future.",
         [({"kind": kind}, kinds.count(kind)) for kind in ("run", "generation", "ladder")],
     )
-    yield gauge(
+    yield create_gauge(
         "run_result",
         "Result of the last run of a kind: 1 for the actual result, 0 for the others.",
         [
@@ -99,7 +105,7 @@ def _metric_families(state: dict[str, Any]) -> Iterator[Family]:
             for result in RESULTS
         ],
     )
-    yield gauge(
+    yield create_gauge(
         "run_position",
         "Position that the last run of a kind reached.",
         [({"kind": kind}, run["last"]["position"]) for kind, run in runs.items()],
@@ -110,12 +116,12 @@ def _metric_families(state: dict[str, Any]) -> Iterator[Family]:
         ("run_last_failure", "The last failure", "last_failure"),
     ):
         known_runs = {kind: run[key] for kind, run in runs.items() if run[key] is not None}
-        yield gauge(
+        yield create_gauge(
             f"{name}_started_timestamp_seconds",
             f"{subject} of a kind: when it started.",
             [({"kind": kind}, _timestamp(run["started"])) for kind, run in known_runs.items()],
         )
-        yield gauge(
+        yield create_gauge(
             f"{name}_age_seconds",
             f"{subject} of a kind: seconds since it ended, or since it started if the end is unknown.",
             [({"kind": kind}, run["age_seconds"]) for kind, run in known_runs.items()],

@@ -27,23 +27,21 @@ EVENTS = ("position", "type", "id", "occurred_at", "recorded_at", "by", "reason"
 def print_games_csv(games: RecordedGames) -> None:
     """Print one line per game."""
     cells = [
-        [row["position"], row["occurred_at"], *_game_cells(game, False)]
+        [row["position"], row["occurred_at"], *_build_game_cells(game, has_scores=False)]
         for game in games.rows
         for row in [game.model_dump()]
     ]
     render.print_csv(GAMES, cells)
 
 
-def _game_cells(game: RecordedGame, has_scores: bool = True) -> list[render.Cell]:
-    """Return the cells that name a game and its result."""
+def _build_game_cells(game: RecordedGame, has_scores: bool = True) -> list[render.Cell]:
+    """Return the cells with the id, name, group and result of a game."""
     result = describe_outcome(game.data, has_scores) + (" (voided)" if game.voided is True else "")
     return [game.data["game_id"], game.data["game"], game.data.get("group"), result]
 
 
 def print_games(games: RecordedGames) -> None:
-    """Print a table without columns that say nothing, such as only one game's name; or all about the one requested
-    game.
-    """
+    """Print the requested game in full, or a table of games without columns that are empty or always the same."""
     if not games.rows:
         render.note(f"No such game is recorded{games.hint or '.'}")
         return
@@ -51,32 +49,35 @@ def print_games(games: RecordedGames) -> None:
         _print_game(games.rows[0], games.times)
         return
     header = ["position", games.times.name_column("played"), *GAMES[2:]]
-    rows = [[game.position, games.times.format_played(game.occurred_at), *_game_cells(game)] for game in games.rows]
-    idle = {"game": 1, "group": 0}
+    rows = [
+        [game.position, games.times.format_played(game.occurred_at), *_build_game_cells(game)] for game in games.rows
+    ]
+    # leave out these columns unless they have more different values than this
+    omitted_up_to = {"game": 1, "group": 0}
     columns = [
         column
         for column, name in enumerate(header)
-        if name not in idle or len({row[column] for row in rows} - {None}) > idle[name]
+        if name not in omitted_up_to or len({row[column] for row in rows} - {None}) > omitted_up_to[name]
     ]
     render.print_table([header[c] for c in columns], [[row[c] for c in columns] for row in rows], right=("position",))
     _note_older(games.older)
 
 
 def _note_older(count: int) -> None:
-    """Note that a list is not complete, unless the user limited it."""
+    """Note that a list is incomplete, unless the user chose the limit."""
     is_limited = click.get_current_context().get_parameter_source("limit") != ParameterSource.DEFAULT
     if count > 0 and not is_limited:
         render.note(f"{count:,} older ones are not shown; all: --limit 0")
 
 
 def _print_game(game: RecordedGame, times: Times) -> None:
-    """Print everything recorded about one game: its own members, then the participants with theirs."""
+    """Print the complete data of a game: its members, then the participants."""
     members = {name: value for name, value in game.data.items() if name not in ("participants", "centres", "extra")}
     if sets := describe_sets(game.data):
         members["sets"] = sets
     if FORFEIT in game.data.get("extra", {}):
         members[FORFEIT] = game.data["extra"][FORFEIT]
-    # by place, so that they stand like the sets and like every other output; without places as recorded
+    # by place, in the same order as the sets and all other output; games without places keep the recorded order
     placed = zip(places(game.data), game.data["participants"], strict=True)
     participants = [participant for _, participant in sorted(placed, key=itemgetter(0))]
     member_names = [name for participant in participants for name in participant]
@@ -87,34 +88,41 @@ def _print_game(game: RecordedGame, times: Times) -> None:
     )
     render.print_table(("what", "value"), [(name, str(value)) for name, value in members.items()])
     render.echo()
-    rows = [[_cell(participant.get(name)) for name in header] for participant in participants]
+    rows = [[_format_cell(participant.get(name)) for name in header] for participant in participants]
     render.print_table(header, rows, right=[name for name in header if name in ("place", "score", "units", "vp")])
     if centres := game.data.get("centres"):
-        powers = sorted({power for held in centres.values() for power in held})
+        powers = sorted({power for centres_by_power in centres.values() for power in centres_by_power})
         render.echo("\ncentres at the end of each year")
-        rows = [[year, *(str(held.get(power, 0)) for power in powers)] for year, held in sorted(centres.items())]
+        rows = [
+            [year, *(str(centres_by_power.get(power, 0)) for power in powers)]
+            for year, centres_by_power in sorted(centres.items())
+        ]
         render.print_table(("year", *powers), rows, right=powers)
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else render.to_json(value)
 
 
 def print_events_csv(events: RecordedEvents) -> None:
     """Print one line per event."""
     cells = [
-        [*(one.event.get(name) for name in EVENTS[:6]), _find_reason(one.event), _describe_event(one, events.times)]
-        for one in events.rows
+        [
+            *(event.event.get(name) for name in EVENTS[:6]),
+            _find_reason(event.event),
+            _describe_event(event, events.times),
+        ]
+        for event in events.rows
     ]
     render.print_csv(EVENTS, cells)
 
 
 def print_events(events: RecordedEvents) -> None:
-    """Print a line per event: where and when it was recorded, by whom, and what it says."""
+    """Print a line per event: position, time, author, type and description."""
     if not events.rows:
         about = f" about {events.subject!r}" if events.subject else ""
-        nothing = f"Nothing is recorded{about}{events.hint or '.'}" if events.subject else "The log is empty."
-        render.note(f"Nothing like that is recorded{about}." if events.narrowed else nothing)
+        message = f"Nothing is recorded{about}{events.hint or '.'}" if events.subject else "The log is empty."
+        render.note(f"Nothing like that is recorded{about}." if events.narrowed else message)
         return
     rows = [
         (
@@ -137,5 +145,5 @@ def _find_reason(event: dict[str, Any]) -> Any:
 
 
 def _describe_event(event: RecordedEvent, times: Times) -> str:
-    """Return what an event says, in a few words."""
+    """Describe an event in a few words."""
     return describe_recorded_event(event, times) + (" (withdrawn)" if event.withdrawn else "")

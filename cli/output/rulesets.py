@@ -17,7 +17,7 @@ def print_rulesets_csv(rulesets: AllRulesets) -> None:
 
 
 def print_rulesets(rulesets: AllRulesets) -> None:
-    """Print the versions; `ratings log` shows who published them, and where."""
+    """Print the versions; `ratings log` shows their authors and positions."""
     rows = [
         (row.version, row.rule, row.effective_from, row.in_force if row.withdrawn is None else "withdrawn", row.assumed)
         for row in rulesets.rows
@@ -26,7 +26,7 @@ def print_rulesets(rulesets: AllRulesets) -> None:
 
 
 def print_shipped(shipped: ShippedRulesets) -> None:
-    """Print one line for each name; the other formats have more."""
+    """Print a line for each name, with fewer columns than the other formats."""
     render.print_table(
         ("id", "published", "teams", "description"),
         [(row.id, row.published, "yes" if row.teams else "", row.description) for row in shipped.rows],
@@ -36,7 +36,7 @@ def print_shipped(shipped: ShippedRulesets) -> None:
 
 
 def print_shipped_csv(shipped: ShippedRulesets) -> None:
-    """Print one line for each name."""
+    """Print a line for each name, with all columns."""
     rows = [
         [", ".join(value) if isinstance(value, list) else value for value in row.values()]
         for row in shipped.model_dump()
@@ -45,7 +45,7 @@ def print_shipped_csv(shipped: ShippedRulesets) -> None:
 
 
 def print_ruleset_toml(ruleset: RulesetState) -> None:
-    """Print a file that says the same."""
+    """Print the version as a ruleset file."""
     from ratings_ledger.projections.rulesets.templates import format_toml
 
     render.echo(format_toml(ruleset.data), nl=False)
@@ -56,19 +56,19 @@ def print_ruleset_csv(ruleset: RulesetState) -> None:
     render.print_csv(KEYS, ruleset.keys)
 
 
-def print_ruleset(found: RulesetState) -> None:
-    """Print what the version says, then the timeline."""
-    ruleset, times = found.ruleset, found.times
-    withdrawn = f"; {found.withdrawn}" if found.withdrawn else ""
+def print_ruleset(state: RulesetState) -> None:
+    """Print the keys and values of the version, then the timeline."""
+    ruleset, times = state.ruleset, state.times
+    withdrawn = f"; {state.withdrawn}" if state.withdrawn else ""
     render.print_hanging(
-        f"{ruleset.name}, published at position {found.position} by {render.plain(found.by)}{withdrawn}", 2
+        f"{ruleset.name}, published at position {state.position} by {render.plain(state.by)}{withdrawn}", 2
     )
     render.echo()
     columns = 3 if ruleset.assumed else 2
-    render.print_table(KEYS[:columns], [row[:columns] for row in found.keys])
-    of_leagues = ruleset.freeze == "league-start"
-    what = "leagues by the day on which they begin" if of_leagues else "games by the day of their end"
-    render.echo(f"\nTimeline of {what} ({ruleset.time_zone})")
+    render.print_table(KEYS[:columns], [row[:columns] for row in state.keys])
+    is_frozen_by_league = ruleset.freeze == "league-start"
+    subject = "leagues by the day on which they begin" if is_frozen_by_league else "games by the day of their end"
+    render.echo(f"\nTimeline of {subject} ({ruleset.time_zone})")
     rows = [
         (
             "never" if version.since is ABSENT else version.since,
@@ -78,14 +78,14 @@ def print_ruleset(found: RulesetState) -> None:
             times.format_minute(version.recorded_at),
             version.by,
         )
-        for version in (*found.timeline, *found.never_in_force)
+        for version in (*state.timeline, *state.never_in_force)
     ]
     header = ("from", "until before", "version", "position", times.name_column("recorded"), "by")
     render.print_table(header, rows, right=("position",))
-    for version in found.never_in_force:
+    for version in state.never_in_force:
         render.print_hanging(f"Version {version.version} is never in force: {version.why}.", 2)
-    if not found.withdrawn:
-        render.print_hanging(found.between or "It does not run here.", 2)
+    if not state.withdrawn:
+        render.print_hanging(state.between or "It does not run here.", 2)
 
 
 def format_problem(name: str, problem: RulesetProblem) -> str:
