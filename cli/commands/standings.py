@@ -53,7 +53,13 @@ def standings_(
     ladder = ladder or view.only_ladder()
     standings = (view.published if as_published else view.standings)(ladder, players, limit)
     is_short = 0 < len(standings.rows) <= SPARKLINE_ROWS_MAX
-    if output_format == "table" and not as_published and is_short and sys.stdout.isatty() and render.shows_sparks():
+    if (
+        output_format == "table"
+        and not as_published
+        and is_short
+        and sys.stdout.isatty()
+        and render.can_show_sparklines()
+    ):
         standings = view.overview(ladder, players=[row.player for row in standings.rows])
     emit(standings, output_format, print_standings, print_standings_csv)
     if output_format == "table" and not (as_published or players) and standings.rows and standings.rows[0].rank is None:

@@ -47,7 +47,7 @@ def print_history(history: History) -> None:
         f"{player} on {short_name(history.ladder)}: {render.count(len(rows), 'change')}", "", history.at, history.times
     )
     print_waiting(history.period, history.at, history.times, command)
-    if len(rows) > 1 and render.shows_sparks():
+    if len(rows) > 1 and render.can_show_sparklines():
         render.echo(render.sparkline([rows[0].before, *(row.after for row in rows)]))
     render.echo()
     columns: dict[str, Sequence[render.Cell]] = {

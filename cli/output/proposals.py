@@ -1,4 +1,4 @@
-"""Print the results of proposed events: what was appended, refused or undone, and how a sheet changed."""
+"""Print the results of proposed events: the appended, refused and undone ones, and the changes of a sheet."""
 
 import re
 import shlex
@@ -24,142 +24,148 @@ from ratings_ledger.projections.admission.outcomes import (
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import short_name
 
-SHOWN_GAMES = 20
-KINDS = ("new", "changed", "vanished", "returned", "reordered")
+GAMES_SHOWN_MAX = 20
+CHANGE_KINDS = ("new", "changed", "vanished", "returned", "reordered")
 
 
 def print_sheet_differences(differences: SheetDifferences) -> None:
-    """Print how many games differ, and how; count those that only follow others later."""
+    """Print the numbers of games by kind of change, and list them except those that only moved to another time."""
     if differences.otherwise:
         games = render.count(len(differences.otherwise), "game")
         message = f"note: {games} changed only in the ledger, and the sheet leaves it so: "
         render.note(
-            render.plain(message + render.join_first([*map(render.csv_item, differences.otherwise)], SHOWN_GAMES))
+            render.plain(message + render.join_first([*map(render.csv_item, differences.otherwise)], GAMES_SHOWN_MAX))
         )
-    counts = [f"{number:,} {kind}" for kind in KINDS if (number := getattr(differences, kind))]
+    counts = [f"{number:,} {kind}" for kind in CHANGE_KINDS if (number := getattr(differences, kind))]
     render.echo(render.plain(f"{differences.name}: {', '.join(counts) or 'nothing new'}"))
     listed_games = [game for game in differences.games if game.what != "reordered"]
     if listed_games:
         rows: list[tuple[render.Cell, ...]] = [
-            (game.what, game.game_id, game.line, game.was, game.now) for game in listed_games[:SHOWN_GAMES]
+            (game.what, game.game_id, game.line, game.was, game.now) for game in listed_games[:GAMES_SHOWN_MAX]
         ]
         render.echo()
         render.print_table(("what", "game", "line", "was", "is"), rows, right=("line",))
-    if (more := sum(getattr(differences, kind) for kind in KINDS[:-1]) - SHOWN_GAMES) > 0:
+    if (more := sum(getattr(differences, kind) for kind in CHANGE_KINDS[:-1]) - GAMES_SHOWN_MAX) > 0:
         render.echo(f"... and {more:,} more (--format json lists them)")
     render.echo()
 
 
-SHOWN_REJECTIONS = 20
-# these depend on how the whole file is written: one cause for all values
-WRITTEN = frozenset(
+REJECTIONS_SHOWN_MAX = 20
+# codes that concern the format of the whole file, so that different values have the same cause
+FORMAT_CODES = frozenset(
     {"bad-utf8", "bad-time", "naive-time", "bad-value", "bad-decimal", "not-an-integer", "result-became-date"}
 )
 
-# the same option reads all of them, or the same rule refuses all: from these words on, the cause is the same
-_SAME_FROM = {"tied-players": " pass --", "no-teams": " are partners"}
+# by code: messages that are equal from these words on have the same cause, an option or a rule
+_CAUSE_STARTS = {"tied-players": " pass --", "no-teams": " are partners"}
 
-_WITHOUT_VALUES = re.compile(r"'[^']*'|\d+")
-# the place in a sheet, a cell or a line, before the problem
-_PLACE = re.compile(r"(?:.+?!)?(?P<cell>[A-Z]{1,3}[1-9]\d*|(?<=!)[1-9]\d*)(?: \([^)]*\))?: ", re.DOTALL)
-LISTED_CELLS = 3
+_VALUE_PATTERN = re.compile(r"'[^']*'|\d+")
+# the cell or the line in a sheet at the beginning of a message
+_LOCATION_PATTERN = re.compile(r"(?:.+?!)?(?P<cell>[A-Z]{1,3}[1-9]\d*|(?<=!)[1-9]\d*)(?: \([^)]*\))?: ", re.DOTALL)
+CELLS_LISTED_MAX = 3
 
 
 def note_unranked(result: IntakeResult) -> None:
-    """Note games that are on no ladder, one for each reason with their number, unless something was refused."""
+    """Note games that are on no ladder, one example for each reason, unless something was refused."""
     reasons = [] if result.rejected_count else [*result.unranked.items()]
-    for reason, games in reasons[:SHOWN_REJECTIONS]:
+    for reason, games in reasons[:REJECTIONS_SHOWN_MAX]:
         number = f" ({games.number:,} games)" if games.number > 1 else ""
         render.note(f"note: on no ladder, such as {render.plain(games.first)}{number}: {reason}")
-    if more := sum(games.number for _, games in reasons[SHOWN_REJECTIONS:]):
-        are = "is" if more == 1 else "are"
+    if more := sum(games.number for _, games in reasons[REJECTIONS_SHOWN_MAX:]):
+        verb = "is" if more == 1 else "are"
         render.note(
-            f"note: {render.count(more, 'more game')} {are} on no ladder, for other reasons; see: ratings games"
+            f"note: {render.count(more, 'more game')} {verb} on no ladder, for other reasons; see: ratings games"
         )
 
 
 def note_voided(result: IntakeResult) -> None:
-    """Note recorded games that do not count, unless something was refused."""
+    """Note recorded games that are voided, unless something was refused."""
     for note in result.voided_notes if not result.rejected_count else ():
         render.note(f"note: {render.plain(note)}")
 
 
 def note_leagues(result: IntakeResult) -> None:
-    """Note open and wrong games of leagues, unless something was refused."""
+    """Note unfinished leagues and games that do not fit their schedule, unless something was refused."""
     for note in result.leagues if not result.rejected_count else ():
         render.note(f"note: {render.plain(note)}")
 
 
 def note_games(result: IntakeResult) -> None:
-    """Report what is odd about games that are taken: no ladder has them, their league, or a void."""
+    """Print notes about accepted games: without a ladder, of leagues, and voided."""
     note_unranked(result)
     note_leagues(result)
     note_voided(result)
 
 
 def print_recorded(outcome: ImportOutcome) -> None:
-    """Print what was appended and refused, who is new, and the impact, if it was worked out."""
+    """Print the numbers of appended and refused events, the new names, and the impact if it was computed."""
     result, dry_run = outcome.imported, outcome.dry_run is True
-    about_files: tuple[str, ...] = ()
+    file_prefixes: tuple[str, ...] = ()
     if outcome.preview is not ABSENT:
         print_preview(outcome.preview, outcome)
-        about_files = tuple(f"{file.file}: " for file in outcome.preview.files)
+        file_prefixes = tuple(f"{file.file}: " for file in outcome.preview.files)
     for note in (*result.notes, *result.accepted_defects):
-        if not note.startswith(about_files):
+        if not note.startswith(file_prefixes):
             render.note(f"note: {render.plain(note)}")
     if outcome.sync is not ABSENT and not (result.rejected and not outcome.sync.games):
         print_sheet_differences(outcome.sync)
     causes = _group_by_cause(result.rejected)
-    for rejections in causes[:SHOWN_REJECTIONS]:
+    for rejections in causes[:REJECTIONS_SHOWN_MAX]:
         render.note(format_rejection(rejections[0]) + _describe_repeats(rejections))
-    _note_untold(result.rejected_count - sum(map(len, causes[:SHOWN_REJECTIONS])))
+    _note_omitted(result.rejected_count - sum(map(len, causes[:REJECTIONS_SHOWN_MAX])))
     if outcome.preview is ABSENT:
         note_new(result)
-    did = f"{result.would_append:,} would be appended" if dry_run else f"{result.appended:,} appended"
+    appended_text = f"{result.would_append:,} would be appended" if dry_run else f"{result.appended:,} appended"
     if outcome.preview is not ABSENT and not result.rejected_count and (names := outcome.preview.undecided):
-        did += f" once {render.count(len(names), 'close name')} is decided (--aliases FILE, --new-names accept)"
+        appended_text += (
+            f" once {render.count(len(names), 'close name')} is decided (--aliases FILE, --new-names accept)"
+        )
     existing = f", {result.existing:,} already there" if result.existing else ""
     refused = f", {result.rejected_count:,} refused" if result.rejected_count else ""
-    nothing = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""
-    render.echo(f"{did}{existing}{refused}{nothing}; the head is {outcome.head}.")
+    nothing_text = "; nothing was appended" if result.rejected_count and not result.appended and not dry_run else ""
+    render.echo(f"{appended_text}{existing}{refused}{nothing_text}; the head is {outcome.head}.")
     if outcome.impact is not ABSENT and (result.would_append if dry_run else result.appended):
         print_impact(outcome.impact)
     if outcome.published is not ABSENT:
         print_differing_lists(outcome.published, outcome.times)
 
 
-def _note_untold(count: int) -> None:
+def _note_omitted(count: int) -> None:
     if count > 0:
         render.note(f"... and {count:,} more (--format json lists them)")
 
 
 def _group_by_cause(rejected: list[Rejection]) -> list[list[Rejection]]:
-    """Group refusals by cause, because a file often repeats the same one on many lines."""
+    """Group refusals by cause, because a file often repeats a mistake on many lines."""
     groups: dict[tuple[str | None, str, str], list[Rejection]] = {}
     for rejection in rejected:
-        message = _PLACE.sub("", rejection.message, count=1) if _PLACE.match(rejection.message) else rejection.message
-        if rejection.code in WRITTEN:
-            message = _WITHOUT_VALUES.sub("", message)
-        elif (mark := _SAME_FROM.get(rejection.code, "")) in message:
-            message = message[message.index(mark) :]
+        message = (
+            _LOCATION_PATTERN.sub("", rejection.message, count=1)
+            if _LOCATION_PATTERN.match(rejection.message)
+            else rejection.message
+        )
+        if rejection.code in FORMAT_CODES:
+            message = _VALUE_PATTERN.sub("", message)
+        elif (cause_start := _CAUSE_STARTS.get(rejection.code, "")) in message:
+            message = message[message.index(cause_start) :]
         groups.setdefault((rejection.file, rejection.code, message), []).append(rejection)
     return list(groups.values())
 
 
 def _describe_repeats(rejections: list[Rejection]) -> str:
-    """Return how often a cause recurs, with the first cells or the last line where it does."""
-    again = len(rejections) - 1
+    """Describe how often a cause recurs, with the first cells or the last line."""
+    repeat_count = len(rejections) - 1
     if rejections[0].code == "result-became-date":
         return ""  # its message counts the cells of all columns
-    cells = [place["cell"] for one in rejections if (place := _PLACE.match(one.message))]
-    if again and len(cells) == len(rejections):
-        what = "cells" if cells[0][0].isalpha() else "lines"
-        return f" ({len(cells):,} {what}: {render.join_first(cells, LISTED_CELLS)})"
-    return f" ({again:,} more like this, the last in line {rejections[-1].line})" if again else ""
+    cells = [location["cell"] for rejection in rejections if (location := _LOCATION_PATTERN.match(rejection.message))]
+    if repeat_count and len(cells) == len(rejections):
+        unit = "cells" if cells[0][0].isalpha() else "lines"
+        return f" ({len(cells):,} {unit}: {render.join_first(cells, CELLS_LISTED_MAX)})"
+    return f" ({repeat_count:,} more like this, the last in line {rejections[-1].line})" if repeat_count else ""
 
 
 def note_new(result: IntakeResult) -> None:
-    """Note new ladders, new players unless nothing was taken, and names that are close to others."""
+    """Note new ladders, new players unless nothing was accepted, and names that are close to others."""
     if result.new_ladders and not result.rejected_count:
         _note_names("new ladder", [*map(short_name, result.new_ladders)], result.close_ladders)
     if result.rejected_count and not result.would_append:
@@ -168,23 +174,23 @@ def note_new(result: IntakeResult) -> None:
         return
     if result.new_players:
         _note_names("new player", result.new_players, {name: others[0] for name, others in result.alike.items()})
-    for close in list(result.close.values())[:TOLD_MAX]:
-        render.note(f"note: {close.question()}")
+    for close_name in list(result.close.values())[:TOLD_MAX]:
+        render.note(f"note: {close_name.question()}")
 
 
-def _note_names(what: str, names: Sequence[str], like: Mapping[str, str]) -> None:
-    """Note how many names are new, and the first of them."""
-    render.note(render.plain(f"note: {describe_new(what, names, like)}"))
+def _note_names(kind: str, names: Sequence[str], similar: Mapping[str, str]) -> None:
+    """Note the number of new names, and the first of them."""
+    render.note(render.plain(f"note: {describe_new(kind, names, similar)}"))
 
 
 def format_rejection(rejection: Rejection) -> str:
     """Return `FILE:LINE: code: message`, on one line."""
-    where = "".join(f"{part}:" for part in (rejection.file, rejection.line) if part is not None)
-    return render.plain(f"{where}{' ' if where else ''}{rejection.code}: {rejection.message}")
+    location = "".join(f"{part}:" for part in (rejection.file, rejection.line) if part is not None)
+    return render.plain(f"{location}{' ' if location else ''}{rejection.code}: {rejection.message}")
 
 
 def print_entered(outcome: DecisionOutcome) -> None:
-    """Print what became of events of one type, and their impact."""
+    """Print the result for events of one type, and the impact."""
     result = outcome.imported
     if outcome.is_refused:
         print_refused(result)
@@ -207,14 +213,14 @@ def print_entered(outcome: DecisionOutcome) -> None:
 
 def print_refused(result: IntakeResult) -> None:
     """Print why nothing was recorded."""
-    for rejection in result.rejected[:SHOWN_REJECTIONS]:
+    for rejection in result.rejected[:REJECTIONS_SHOWN_MAX]:
         render.note(format_rejection(rejection))
-    _note_untold(result.rejected_count - SHOWN_REJECTIONS)
+    _note_omitted(result.rejected_count - REJECTIONS_SHOWN_MAX)
     render.echo("Nothing was recorded.")
 
 
 def print_rulesets_published(outcome: RulesetOutcome) -> None:
-    """Print which versions are published where, and their impact."""
+    """Print the published versions with their positions, and the impact."""
     result, names = outcome.imported, ", ".join(outcome.rulesets)
     for rejection in result.rejected:
         render.note(format_rejection(rejection._replace(line=None)))
@@ -234,7 +240,7 @@ def print_rulesets_published(outcome: RulesetOutcome) -> None:
 
 
 def print_list_published(outcome: ListOutcome) -> None:
-    """Print where a list is published, or why it is not."""
+    """Print the position of a published list, or why the list was refused."""
     _print_publication(outcome)
     if outcome.is_refused:
         render.echo("Nothing was published.")
@@ -246,7 +252,7 @@ def print_list_published(outcome: ListOutcome) -> None:
 
 
 def print_due_published(lists: DueListsOutcome) -> None:
-    """Print the same for each list that was due."""
+    """Print the result for each due list, or how to publish other lists."""
     for outcome in lists.rows:
         _print_publication(outcome)
     if not lists.rows and not lists.failed:
@@ -261,17 +267,17 @@ def _print_publication(outcome: ListOutcome) -> None:
     if outcome.is_refused:
         render.note(format_rejection(outcome.imported.rejected[-1]))
         return
-    did = "would be published" if outcome.dry_run else f"is published at position {outcome.position}"
+    state_text = "would be published" if outcome.dry_run else f"is published at position {outcome.position}"
     as_of = f", played up to {outcome.times.format_with_zone(outcome.at.as_of)}" if outcome.at.as_of is not None else ""
     count = 0 if outcome.row_count is ABSENT else outcome.row_count
     rows = render.count(count, "row")
     if outcome.ranked < count:
         rows += f", {outcome.ranked:,} ranked" + f" (min_games {outcome.min_games})" * bool(outcome.min_games) + ","
-    render.print_hanging(f"{short_name(outcome.ladder)} {did}: {rows} under {outcome.ruleset}{as_of}.", 2)
+    render.print_hanging(f"{short_name(outcome.ladder)} {state_text}: {rows} under {outcome.ruleset}{as_of}.", 2)
 
 
 def print_undone(outcome: UndoOutcome) -> None:
-    """Print what is undone, or why it is not, and the impact."""
+    """Print the undone events and the impact, or why the undo was refused."""
     events = ", ".join(f"{number:,} {name}" for name, number in outcome.types.items())
     render.echo(
         f"recorded by {render.plain(outcome.by)}, {outcome.times.format_with_zone(outcome.recorded_at)}: {events}"
@@ -290,11 +296,11 @@ def print_undone(outcome: UndoOutcome) -> None:
 
 
 def print_undo_result(outcome: UndoOutcome) -> None:
-    """Print where something is undone, or why it is not after all."""
+    """Print the positions of an undo, or why it was refused."""
     if outcome.is_refused or outcome.position is None:
         print_refused(outcome.imported)
         return
     first = outcome.position - outcome.appended + 1
-    where = f"{first} to {outcome.position}" if outcome.appended > 1 else f"{outcome.position}"
-    positions = "positions" if outcome.appended > 1 else "position"
-    render.echo(f"\nUndone at {positions} {where}; ratings undo takes it back.")
+    positions_text = f"{first} to {outcome.position}" if outcome.appended > 1 else f"{outcome.position}"
+    position_word = "positions" if outcome.appended > 1 else "position"
+    render.echo(f"\nUndone at {position_word} {positions_text}; ratings undo takes it back.")

@@ -1,8 +1,8 @@
-"""Print results: tables for people, exact values as JSON or CSV. Only this module writes to stdout.
+"""Print results as tables for people, or with exact values as JSON or CSV. Only this module writes to stdout.
 
-`emit` prints a result in an output format: JSON comes from the result, any other format from a function for it. Text
-from outside goes through `ledger.rejections.escape_unprintable`, except in the log itself and in CSV that goes to no
-terminal.
+`emit` prints a result in an output format: every result has JSON, and a function prints each other format. Text from
+outside is escaped with `ledger.rejections.escape_unprintable`, except in exports of the log and in CSV for a file or a
+pipe.
 """
 
 import csv
@@ -27,11 +27,11 @@ from ratings_ledger.projections.queries.results import Result
 
 # the minimum width of a folded column
 FOLDED_MIN = 20
-SPARKS = "▁▂▃▄▅▆▇█"
-# narrower terminals have no room for sparklines
-SPARKED_MIN = 60
+SPARKLINE_CHARACTERS = "▁▂▃▄▅▆▇█"
+# narrower terminals show no sparklines
+SPARKLINE_TERMINAL_MIN = 60
 NOTE_INDENT = 2
-SAFELY = "write CSV safely"
+CSV_SAFE_KEY = "write CSV safely"
 
 Cell = str | int | bool | None
 # the cells of a table by the header of their column
@@ -39,12 +39,12 @@ Columns = Mapping[str, Sequence[Cell]]
 
 
 def echo(text: str = "", err: bool = False, nl: bool = True) -> None:
-    """Print lines to stdout or stderr, in which text from outside cannot affect a terminal."""
+    """Print lines to stdout or stderr, with control characters escaped."""
     click.echo(escape_unprintable(text, kept="\n\t"), err=err, nl=nl)
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """Return a value as JSON: letters as they are, anything a terminal may act on escaped, which parses to the same."""
+    """Return a value as JSON, with letters of all languages readable and control characters escaped."""
     return escape_unprintable(json.dumps(value, ensure_ascii=False, indent=indent), kept="\n", halves=True)
 
 
@@ -54,31 +54,29 @@ def print_json(value: Any) -> None:
 
 
 def print_csv(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    """Print rows for a spreadsheet or a script, values unchanged except after `write_csv_safely` or on a terminal."""
+    """Print rows as CSV, with unchanged values except after `write_csv_safely` or on a terminal."""
     click.echo(to_csv([header, *rows], to_stdout=True), nl=False)
 
 
 def write_csv_safely() -> None:
-    """Make the running command write CSV that is safe to open in a spreadsheet, but not meant to be read back."""
-    click.get_current_context().meta[SAFELY] = True
+    """Let the running command write CSV that is safe to open in a spreadsheet, but cannot be read back exactly."""
+    click.get_current_context().meta[CSV_SAFE_KEY] = True
 
 
 def to_csv(rows: Iterable[Sequence[Cell]], to_stdout: bool = False) -> str:
-    """Return rows as lines of CSV; a terminal gets them escaped, a pipe or a file as they are."""
+    """Return rows as lines of CSV, with control characters escaped for a terminal."""
     context = click.get_current_context(silent=True)
-    safely = context is not None and context.meta.get(SAFELY, False)
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(
-        [["" if cell is None else formula_safe(cell) if safely else cell for cell in row] for row in rows]
+    is_safe = context is not None and context.meta.get(CSV_SAFE_KEY, False)
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(
+        [["" if cell is None else formula_safe(cell) if is_safe else cell for cell in row] for row in rows]
     )
-    text = out.getvalue()
+    text = buffer.getvalue()
     return escape_unprintable(text, kept="\n") if to_stdout and sys.stdout.isatty() else text
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Sequence[str] = ()) -> None:
-    """Print an aligned table; columns in `right` are flush right. A terminal folds long cells, a pipe gets
-    whole lines.
-    """
+    """Print an aligned table, with the columns in `right` flush right. Long cells are folded only on a terminal."""
     texts = [[plain(cell) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _print_folded(header, texts, right)
@@ -97,12 +95,12 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[Cell]], right: Se
 
 
 def print_columns(columns: Columns, right: Sequence[str] = ()) -> None:
-    """Print a table that is given by its columns."""
+    """Print a table from its columns."""
     print_table([*columns], rows_of(columns), right)
 
 
 def rows_of(columns: Columns) -> list[tuple[Cell, ...]]:
-    """Return the rows of a table that is given by its columns."""
+    """Return the rows of a table from its columns."""
     return list(zip(*columns.values(), strict=True))
 
 
@@ -124,39 +122,45 @@ def _print_folded(header: Sequence[str], rows: Sequence[Sequence[str]], right: S
     columns = [(*title, *cells) for title, (_, *cells) in zip(titles, columns, strict=True)]
     widths = [max(map(cell_len, column)) for column in columns]
     words = [max(cell_len(word) for text in column for word in text.split() or [""]) for column in columns]
-    whole = _choose_unfolded(widths, words, [name in right for name in header], console.width)
+    unfolded = _choose_unfolded(widths, words, [name in right for name in header], console.width)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name, title, width, keep in zip(header, titles, widths, whole, strict=True):
+    for name, title, width, is_unfolded in zip(header, titles, widths, unfolded, strict=True):
         table.add_column(
             "\n".join(title),
             justify="right" if name in right else "left",
             overflow="fold",
-            no_wrap=keep,
-            min_width=width if keep else None,
+            no_wrap=is_unfolded,
+            min_width=width if is_unfolded else None,
         )
     for row in rows:
         table.add_row(*map(Text, row))
     console.print(table)
 
 
-def _choose_unfolded(widths: Sequence[int], words: Sequence[int], numbers: Sequence[bool], width: int) -> list[bool]:
-    """Return which columns are not folded: those with numbers, then the narrowest while the rest has room for words.
+def _choose_unfolded(
+    widths: Sequence[int], word_widths: Sequence[int], number_flags: Sequence[bool], width: int
+) -> list[bool]:
+    """Choose the columns that are not folded: all numbers, and narrow texts while wider texts have room for words.
 
-    `words` has the width of the longest word in each column.
+    `word_widths` has the width of the longest word in each column.
     """
-    unfolded = list(numbers)
-    room = width - 2 * (len(widths) - 1) - sum(w for w, number in zip(widths, numbers, strict=True) if number)
-    needed = [FOLDED_MIN if own_width > FOLDED_MIN else word for own_width, word in zip(widths, words, strict=True)]
-    folded = sorted((w, index) for index, (w, number) in enumerate(zip(widths, numbers, strict=True)) if not number)
-    for rank, (own_width, index) in enumerate(folded, 1):
-        if room - own_width < sum(needed[wider] for _, wider in folded[rank:]):
+    unfolded = list(number_flags)
+    columns = [*zip(widths, number_flags, range(len(widths)), strict=True)]
+    room = width - 2 * (len(widths) - 1) - sum(column_width for column_width, is_number, _ in columns if is_number)
+    needed = [
+        FOLDED_MIN if column_width > FOLDED_MIN else word_width
+        for column_width, word_width in zip(widths, word_widths, strict=True)
+    ]
+    texts_by_width = sorted((column_width, index) for column_width, is_number, index in columns if not is_number)
+    for wider_start, (column_width, index) in enumerate(texts_by_width, 1):
+        if room - column_width < sum(needed[wider] for _, wider in texts_by_width[wider_start:]):
             break
-        unfolded[index], room = True, room - own_width
+        unfolded[index], room = True, room - column_width
     return unfolded
 
 
 def plain(cell: Cell) -> str:
-    """Return a cell as text on one line, without characters that could move a terminal's cursor."""
+    """Return a cell as text on one line, without control characters."""
     text = "" if cell is None else str(cell)
     if text.isprintable():
         return text
@@ -164,14 +168,14 @@ def plain(cell: Cell) -> str:
 
 
 def print_hanging(text: str, indent: int) -> None:
-    """Print a long line to stdout; a terminal wraps it between words, with the following lines indented."""
+    """Print a long line to stdout. On a terminal, wrap it between words and indent the following lines."""
     if sys.stdout.isatty():
         text = "\n".join(_wrap(text, indent, shutil.get_terminal_size().columns))
     echo(text)
 
 
 def _wrap(text: str, indent: int, width: int) -> list[str]:
-    """Return the lines of a text in a terminal of so many columns, some of whose characters may take two of them."""
+    """Wrap a text to the width of a terminal, on which some characters take two columns."""
     from rich.cells import cell_len
 
     lines = [""]
@@ -184,7 +188,7 @@ def _wrap(text: str, indent: int, width: int) -> list[str]:
 
 
 def format_decimal(points: Fraction | str, places: int = 2, signed: bool = False) -> str:
-    """Return an exact number for people: a decimal rounded half away from zero, to at most so many places.
+    """Return a number as a decimal with at most `places` decimal places, rounded half away from zero.
 
     >>> format_decimal("20/3"), format_decimal(Fraction(-3, 2), signed=True), format_decimal("8", signed=True)
     ('6.67', '-1.5', '+8')
@@ -196,8 +200,7 @@ def format_decimal(points: Fraction | str, places: int = 2, signed: bool = False
 
 
 def format_column(points: Sequence[Fraction | str | None], places: int = 2, signed: bool = False) -> list[str]:
-    """Format the numbers of one column with as many decimal places as the longest needs, so that they align flush
-    right.
+    """Format the numbers of a column with the same number of decimal places, so that they align flush right.
 
     >>> format_column(["1", "3/2", None, "20/3"])
     ['1.00', '1.50', '-', '6.67']
@@ -206,7 +209,7 @@ def format_column(points: Sequence[Fraction | str | None], places: int = 2, sign
 
 
 def format_exact(points: Fraction | str | None) -> str:
-    """Return an exact number as a decimal number if that is exact, else as a fraction; a missing one as an empty cell.
+    """Return a number as a decimal if the decimal is exact, otherwise as a fraction; None as an empty text.
 
     >>> format_exact("3/8"), format_exact("20/3"), format_exact(None)
     ('0.375', '20/3', '')
@@ -214,24 +217,24 @@ def format_exact(points: Fraction | str | None) -> str:
     if points is None:
         return ""
     value = Fraction(points)
-    places = value.denominator.bit_length()  # as many as a power of two can need
+    places = value.denominator.bit_length()  # enough for any power of two
     if 10**places % value.denominator:
         return str(value)
     return decimal(value.numerator, value.denominator, places)
 
 
-def join_first(names: Sequence[str], shown: int) -> str:
-    """Return the first names of a list, and how many more there are.
+def join_first(names: Sequence[str], shown_count: int) -> str:
+    """Join the first `shown_count` names, and count the rest.
 
     >>> join_first(["anna", "ben", "cleo"], 2)
     'anna, ben and 1 more'
     """
-    more = f" and {len(names) - shown:,} more" if len(names) > shown else ""
-    return ", ".join(names[:shown]) + more
+    more = f" and {len(names) - shown_count:,} more" if len(names) > shown_count else ""
+    return ", ".join(names[:shown_count]) + more
 
 
 def remaining_width(header: Sequence[str], rows: Sequence[Sequence[Cell]]) -> int:
-    """Return the width that a table leaves for one more column, of the terminal's or of 80."""
+    """Return the width that a table leaves for another column on the terminal, which is 80 wide by default."""
     from rich.cells import cell_len
 
     widths = [max(cell_len(plain(cell)) for cell in cells) for cells in zip(header, *rows, strict=True)]
@@ -244,44 +247,45 @@ def is_folded(columns: Columns) -> bool:
 
 
 def fit_names(names: Sequence[str], width: int, players: int) -> str:
-    """Join as many names as fit into a width, and count the rest; a single player is never left out.
+    """Join as many names as fit into a width, and count the rest. A single player is always named.
 
-    A name may be that of several partners; `players` counts them all.
+    A name can stand for several partners; `players` is the number of all players.
 
     >>> [fit_names(["anna", "ben", "cleodora"], width, 3) for width in (19, 15, 14)]
     ['anna, ben, cleodora', 'anna and 2 more', '3 players']
     """
     from rich.cells import cell_len
 
-    texts = (join_first(names, shown) for shown in range(len(names), 0, -1))
+    texts = (join_first(names, shown_count) for shown_count in range(len(names), 0, -1))
     shortest = join_first(names, 1) if players < 2 else count(players, "player")
     return next((text for text in texts if cell_len(plain(text)) <= width), shortest)
 
 
-def print_title(subject: str, more: str) -> None:
-    """Print what a result is about, and how it was computed: on one line, or on two if that is too long for a
-    terminal.
-    """
-    echo(f"{subject}{more}" if len(subject + more) <= 80 else f"{subject}\n{more.lstrip(', ')}")
+def print_title(subject: str, details: str) -> None:
+    """Print the subject of a result and how it was computed: on one line if that fits a terminal, otherwise on two."""
+    echo(f"{subject}{details}" if len(subject + details) <= 80 else f"{subject}\n{details.lstrip(', ')}")
 
 
-def shows_sparks() -> bool:
-    """Tell whether stdout is a terminal that can show sparklines: UTF-8, and not narrow."""
+def can_show_sparklines() -> bool:
+    """Tell whether stdout is a terminal that can show sparklines: wide, and with UTF-8."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    return sys.stdout.isatty() and encoding == "utf8" and shutil.get_terminal_size().columns >= SPARKED_MIN
+    return sys.stdout.isatty() and encoding == "utf8" and shutil.get_terminal_size().columns >= SPARKLINE_TERMINAL_MIN
 
 
 def sparkline(values: Sequence[Fraction], width: int = 60) -> str:
-    """Return a line of at most `width` characters that shows how some numbers develop."""
+    """Return a line of at most `width` characters that shows the course of the numbers."""
     if len(values) > width:
         values = [values[index * (len(values) - 1) // (width - 1)] for index in range(width)]
     low, high = min(values), max(values)
     span = high - low
-    return "".join(SPARKS[int((value - low) * (len(SPARKS) - 1) / span) if span else 3] for value in values)
+    return "".join(
+        SPARKLINE_CHARACTERS[int((value - low) * (len(SPARKLINE_CHARACTERS) - 1) / span) if span else 3]
+        for value in values
+    )
 
 
 def note(text: str) -> None:
-    """Print a line on stderr, alongside the result; a terminal wraps it between words."""
+    """Print a line on stderr, beside the result. On a terminal, wrap it between words."""
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         lines = escape_unprintable(text, kept="\n\t").split("\n")
@@ -295,22 +299,20 @@ AXES = ("as_of", "known_at", "rules")
 def print_csv_at(
     header: Sequence[str], rows: Sequence[Sequence[Cell]], at: Coordinates | Sequence[Coordinates]
 ) -> None:
-    """Print rows for a spreadsheet, each ending with its coordinates, which are either the same for all or
-    one per row.
-    """
-    places = [at] * len(rows) if isinstance(at, Coordinates) else at
-    extended = [[*row, *place.axes().values()] for row, place in zip(rows, places, strict=True)]
+    """Print rows as CSV, each followed by its coordinates: the same for all rows, or one for each."""
+    row_coordinates = [at] * len(rows) if isinstance(at, Coordinates) else at
+    extended = [[*row, *coordinates.axes().values()] for row, coordinates in zip(rows, row_coordinates, strict=True)]
     print_csv((*header, *AXES), extended)
 
 
-def print_heading(subject: str, more: str, at: Coordinates, times: Times, played: str | None = None) -> None:
-    """Print what a table is about, and in words its coordinates; `played` replaces the words of --as-of."""
+def print_heading(subject: str, details: str, at: Coordinates, times: Times, played: str | None = None) -> None:
+    """Print the subject and the coordinates of a table; the text `played` replaces that of --as-of."""
     known = f"known at position {at.known_at}"
-    if len(f"{more}, {known}".lstrip(", ")) > 80:
-        print_title(subject, more)
+    if len(f"{details}, {known}".lstrip(", ")) > 80:
+        print_title(subject, details)
         echo(known)
     else:
-        print_title(subject, f"{more}, {known}")
+        print_title(subject, f"{details}, {known}")
     if played or at.as_of is not None:
         print_hanging(played or f"played up to {times.format_second(at.as_of or 0)}", 2)
     if at.rules is not None:
@@ -325,9 +327,9 @@ def _print_as_json(result: Result) -> None:
     print_json(result.model_dump())
 
 
-def print_records_csv(kind: type[Result], records: Iterable[Result]) -> None:
-    """Print a line of CSV for each record, with the members of its kind as columns."""
-    header = [member.name for member in fields(kind)]
+def print_records_csv(record_class: type[Result], records: Iterable[Result]) -> None:
+    """Print a line of CSV for each record, with the fields of its class as columns."""
+    header = [member.name for member in fields(record_class)]
     print_csv(header, [[*record.model_dump().values()] for record in records])
 
 
@@ -336,21 +338,21 @@ GENERAL_FORMATS: dict[str, Print] = {"json": _print_as_json}
 
 
 def emit(
-    result: Result, output_format: str, table: Print | None = None, csv: Print | None = None, **others: Print
+    result: Result, output_format: str, table: Print | None = None, csv: Print | None = None, **other_formats: Print
 ) -> int:
-    """Print a result in a format, after what failed.
+    """Print a result in a format, after its failures.
 
     Args:
         output_format: One of `GENERAL_FORMATS`, or one for which there is a function here.
-        table, csv, others: The functions that print such a result in the formats of their names.
+        table, csv, other_formats: The functions that print such a result, by format.
 
     Returns:
-        The exit code: 1 if a part was refused or, where nothing is recorded, could not be computed, else 0.
+        The exit code: 1 if a part was refused or could not be computed, else 0.
     """
     failed: tuple[str, ...] = getattr(result, "failed", ())
     for reason in (*getattr(result, "unusable", ()), *failed):
         note(f"ratings: {reason}")
-    printers = {**others, "table": table, "csv": csv, **GENERAL_FORMATS}
+    printers = {**other_formats, "table": table, "csv": csv, **GENERAL_FORMATS}
     print_result = printers[output_format]
     assert print_result is not None, f"{type(result).__name__} has no format {output_format}"
     print_result(result)

@@ -1,4 +1,4 @@
-"""Print sealed segments, and what was deleted beside them."""
+"""Print sealed segments, and the deleted objects of the segment store."""
 
 from collections import Counter
 
@@ -18,7 +18,7 @@ from ratings_ledger.projections.cluster.segments import parse_segment_name, to_s
 
 
 def print_segments(segments: AllSegments) -> None:
-    """Print a line for each segment, and how far the log is sealed."""
+    """Print a line for each segment, and how much of the log is sealed."""
     rows = [
         (f"{row.first + 1:,}", f"{row.last:,}", row.state, f"{row.games:,}", f"{row.bytes / 1e6:,.1f}")
         for row in segments.rows
@@ -42,7 +42,7 @@ def print_segments_csv(segments: AllSegments) -> None:
 
 
 def print_pruned(pruned: PruneResult) -> None:
-    """Print a line for each range of events, and one for each kind of remains; then how many objects these are."""
+    """Print a line for each range of events and each kind of leftover, and then the number of objects."""
     objects, size = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
     for row in pruned.rows:
         name = parse_segment_name(to_segment_name(row.name))
@@ -54,8 +54,8 @@ def print_pruned(pruned: PruneResult) -> None:
         rows = [(*line, f"{number:,}", f"{size[line] / 1e6:,.1f}") for line, number in objects.items()]
         right = ["from", "to", "objects", "MB"]
         render.print_table(["what", "from", "to", "why", "objects", "MB"], rows, right=right)
-    did = "would be deleted" if pruned.dry_run else "deleted"
-    summary = f"{render.count(len(pruned.rows), 'object')} {did}" if pruned.rows else "nothing to delete"
+    deleted_text = "would be deleted" if pruned.dry_run else "deleted"
+    summary = f"{render.count(len(pruned.rows), 'object')} {deleted_text}" if pruned.rows else "nothing to delete"
     young = f"; kept, as younger than a day: {pruned.young:,}" if pruned.young else ""
     render.print_hanging(f"{summary} in {render.plain(pruned.segments)}{young}", 2)
 

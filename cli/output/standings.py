@@ -11,11 +11,11 @@ from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.queries.standings import Balance, Standing, Standings, format_ratings
 from ratings_ledger.projections.replay.ladders import short_name
 
-SPARK_WIDTH = 16
+SPARKLINE_WIDTH = 16
 
 
 def print_standings_csv(standings: Standings) -> None:
-    """Print one line per row, with the columns that the kind of list has."""
+    """Print one line per row, with the columns of this kind of list."""
     rows = standings.rows
     points = [render.format_exact(row.points) for row in rows]
     columns: dict[str, Sequence[render.Cell]] = {
@@ -26,7 +26,7 @@ def print_standings_csv(standings: Standings) -> None:
         "qualified": [row.qualified for row in rows],
     }
     if any("/" in text for text in points):
-        # a spreadsheet mistakes 7/4 for a date
+        # a spreadsheet would read 7/4 as a date
         columns |= {
             "points": [render.format_decimal(row.points, 6) for row in rows],
             "points_exact": [str(row.points) for row in rows],
@@ -37,7 +37,7 @@ def print_standings_csv(standings: Standings) -> None:
 
 
 def _list_columns(rows: Sequence[Standing], no_gold: render.Cell = 0) -> dict[str, Sequence[render.Cell]]:
-    """Return the columns that only some kinds of lists have; `no_gold` stands for a payment of nothing."""
+    """Return the columns of certain kinds of lists; `no_gold` is the cell for a payment of 0."""
     columns: dict[str, Sequence[render.Cell]] = {}
     if any(row.gold is not ABSENT for row in rows):
         columns["gold"] = ["" if row.gold is ABSENT else row.gold or no_gold for row in rows]
@@ -47,7 +47,7 @@ def _list_columns(rows: Sequence[Standing], no_gold: render.Cell = 0) -> dict[st
 
 
 def format_places(row: Standing) -> str:
-    """Return the places that an annual list added up."""
+    """Return the places that add up to the points of an annual list."""
     return " ".join(map(str, () if row.places is ABSENT else row.places))
 
 
@@ -67,13 +67,14 @@ def print_standings(standings: Standings) -> None:
         render.note(f"No player is on {short_name(standings.ladder)} before its first rating period closes.")
         return
     if not standings.rows:
-        until = (
+        played_text = (
             ""
             if standings.at.as_of is None
             else f" played up to {standings.times.format_with_zone(standings.at.as_of)}"
         )
-        why = f": no game{until} counts on it (why one does not: ratings explain GAME {short_name(standings.ladder)})"
-        render.note(render.plain(f"No player is on this ladder{'' if standings.games else why}."))
+        command = f"ratings explain GAME {short_name(standings.ladder)}"
+        reason = f": no game{played_text} counts on it (why one does not: {command})"
+        render.note(render.plain(f"No player is on this ladder{'' if standings.games else reason}."))
         return
     print_rows(standings.rows)
     if standings.legend:
@@ -97,10 +98,10 @@ def print_rows(rows: Sequence[Standing]) -> None:
     if any(row.state is not ABSENT for row in rows):
         columns["points"] = [rating or "" for rating in format_ratings(rows)]
         columns |= list_extra_columns(rows)
-    # only the rows of an overview have last points
+    # only the rows of an overview have the last points
     courses: list[Sequence[Fraction]] = [getattr(row, "last_points", ()) for row in rows]
     if any(len(course) > 1 for course in courses):
-        columns["course"] = [render.sparkline(course, SPARK_WIDTH) if course else "" for course in courses]
+        columns["course"] = [render.sparkline(course, SPARKLINE_WIDTH) if course else "" for course in courses]
     render.print_columns(columns, right=("rank", "points", "games", "gold"))
 
 
@@ -120,7 +121,7 @@ def print_balance_csv(balance: Balance) -> None:
 
 
 def print_balance(balance: Balance) -> None:
-    """Print the accounts with what each means, and their sum."""
+    """Print the accounts with their meanings, and the sum."""
     counts = f"{render.count(balance.games, 'game')} of {render.count(balance.players, 'player')}"
     subject = f"{short_name(balance.ladder)}: {counts}"
     print_heading(subject, f" under {balance.ruleset}", balance.at, balance.times)

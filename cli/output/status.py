@@ -11,11 +11,11 @@ from ratings_ledger.projections.stored.generations import Generation
 from ratings_ledger.projections.stored.status import LedgerStatus
 
 SECOND, MINUTE, HOUR, DAY = 1, 60, 3_600, 86_400
-SHOWN_LADDERS = 20
+LADDERS_SHOWN_MAX = 20
 
 
 def print_status_prometheus(state: LedgerStatus) -> None:
-    """Print the metrics that collectors read."""
+    """Print the metrics for Prometheus."""
     from ratings_ledger.cli.output.prometheus import format_metrics
 
     render.echo(format_metrics(state.model_dump()), nl=False)
@@ -23,12 +23,12 @@ def print_status_prometheus(state: LedgerStatus) -> None:
 
 def print_status_csv(state: LedgerStatus) -> None:
     """Print one line per number, with exact times."""
-    render.print_csv(("what", "value"), list(_status_rows(state, csv=True)))
+    render.print_csv(("what", "value"), list(_build_status_rows(state, csv=True)))
 
 
 def print_status(state: LedgerStatus) -> None:
-    """Print the same for people, then the head."""
-    render.print_table(("what", "value"), list(_status_rows(state, csv=False)))
+    """Print a table with rounded numbers, and then the head."""
+    render.print_table(("what", "value"), list(_build_status_rows(state, csv=False)))
     render.echo(f"\nThe head, with the hash of everything before it; keep it to prove the log:\n{state.head}")
 
 
@@ -38,18 +38,18 @@ def format_age(seconds: int) -> str:
     >>> format_age(7), format_age(60), format_age(95_000), format_age(400_000)
     ('less than a minute', '1 minute', '26 hours', '4 days')
     """
-    for unit, size, from_ in (("day", DAY, 3 * DAY), ("hour", HOUR, 2 * HOUR), ("minute", MINUTE, MINUTE)):
-        if seconds >= from_:
+    for unit, size, seconds_min in (("day", DAY, 3 * DAY), ("hour", HOUR, 2 * HOUR), ("minute", MINUTE, MINUTE)):
+        if seconds >= seconds_min:
             return render.count(seconds // size, unit)
     return "less than a minute"
 
 
 def format_age_exactly(seconds: int) -> str:
-    """Return the same, but to the second below two minutes."""
+    """Return an age in words, in seconds if it is below two minutes."""
     return format_age(seconds) if seconds >= 2 * MINUTE else render.count(seconds, "second")
 
 
-def _status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | int]]:
+def _build_status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | int]]:
     times, live = state.times, state.generation
     recorded: str | None = None
     if state.recorded_at is not None:
@@ -72,34 +72,34 @@ def _status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, str | in
         yield "scheduled", f"{short_name(schedule.ladder)} every {schedule.every}, {due}{remedy}"
     if state.age_seconds is not None:
         yield "age", format_age(state.age_seconds)
-    for kind, known in state.runs.items():
-        yield f"last {kind}", ": ".join(filter(None, known.last.describe(times)))
-        if known.last_failure is not None and not known.last.has_failed:
-            yield f"last failed {kind}", ": ".join(filter(None, known.last_failure.describe(times)))
+    for kind, runs in state.runs.items():
+        yield f"last {kind}", ": ".join(filter(None, runs.last.describe(times)))
+        if runs.last_failure is not None and not runs.last.has_failed:
+            yield f"last failed {kind}", ": ".join(filter(None, runs.last_failure.describe(times)))
     for ahead in state.dated_ahead:
         yield "dated after now", f"{ahead.name}: {times.format_second(ahead.dated)}; {ahead.remedy}"
     for missing in state.rules_missing:
         yield "rule missing", f"{missing.ruleset} needs the rule {missing.rule}, which is not installed"
-    yield from _stale_rows(state)
+    yield from _build_stale_rows(state)
     for generation in state.generations:
         yield f"generation {generation.generation}", _describe_generation(generation, times)
 
 
-def _stale_rows(state: LedgerStatus) -> Iterator[tuple[str, str]]:
-    whys = {"failed": "its rule failed", "not-asked": "not asked for"}
-    for ladder in state.stale[:SHOWN_LADDERS]:
-        why = whys[ladder.why] + (f": {ladder.message}" if ladder.message else "")
+def _build_stale_rows(state: LedgerStatus) -> Iterator[tuple[str, str]]:
+    reasons = {"failed": "its rule failed", "not-asked": "not asked for"}
+    for ladder in state.stale[:LADDERS_SHOWN_MAX]:
+        reason = reasons[ladder.why] + (f": {ladder.message}" if ladder.message else "")
         behind = render.count(ladder.behind, "event")
         yield (
             "stale",
             f"{short_name(ladder.ladder)}: "
             + (
-                f"never built, {why}"
+                f"never built, {reason}"
                 if ladder.position is None
-                else f"position {ladder.position}, {behind} behind, {why}"
+                else f"position {ladder.position}, {behind} behind, {reason}"
             ),
         )
-    if (more := len(state.stale) - SHOWN_LADDERS) > 0:
+    if (more := len(state.stale) - LADDERS_SHOWN_MAX) > 0:
         yield "stale", f"... and {render.count(more, 'more ladder')} (--format json lists them)"
 
 
