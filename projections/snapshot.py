@@ -45,9 +45,9 @@ from ratings_ledger.projections.queries.standings import (
     Balance,
     Standings,
     build_balance,
+    build_period_state,
     build_standings,
     describe_open_period,
-    period_state,
     select_rows,
 )
 from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, parse_name
@@ -166,7 +166,7 @@ class Snapshot(SnapshotReader):
             candidates, of_game = list_candidate_ladders(survey, name, is_player)
         if of_game and (ladder := pick_common_ladder(self.explain(ladder_name, name) for ladder_name in of_game)):
             return name, ladder
-        return name, choose_only_ladder(candidates, f" that {quote(name)} is on", self.as_of, listed=LADDERS_OF_PLAYER)
+        return name, choose_only_ladder(candidates, f" that {quote(name)} is on", self.as_of, limit=LADDERS_OF_PLAYER)
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | ReplayFailure]:
         """Yield the standings of the named ladders or of all, with a `ReplayFailure` in place of failed ones.
@@ -335,7 +335,7 @@ class Snapshot(SnapshotReader):
                 ladder,
                 query.ladders.coordinates,
                 steps,
-                period_state(query.ladders.describe_periods(ladder)),
+                build_period_state(query.ladders.describe_periods(ladder)),
                 running=ranking.running,
                 sums_lists=ranking.sums_lists,
                 times=query.times,
@@ -524,16 +524,16 @@ class Snapshot(SnapshotReader):
             return find_decisions(connection, begin, end, self._times_of(connection))
 
     @retry_on_damaged_cache
-    def telling_positions(self) -> frozenset[int]:
-        """Return the positions of the events that may have changed the points of players who did not play.
+    def retroactive_positions(self) -> frozenset[int]:
+        """Return the positions of retroactive events, which may have changed the points of players who did not play.
 
-        These are decisions, and games that ended before a list that had been published by then.
+        These are all decisions, and the games recorded after the publication of a list that should have counted them.
         """
-        from ratings_ledger.projections.diff.telling_events import find_telling_positions
+        from ratings_ledger.projections.diff.retroactive_events import find_retroactive_positions
 
         with self.log() as log:
             ladders = self._load_ladders(log.connection, log.position, lazily=True).at(None)
-            return find_telling_positions(log.connection, ladders)
+            return find_retroactive_positions(log.connection, ladders)
 
     # -- recorded events
 
@@ -576,9 +576,9 @@ class Snapshot(SnapshotReader):
 
         Only `known_at` counts. Raises `Unknown` for a game without a clock, or one that had not been started.
         """
-        from ratings_ledger.projections.queries.clocks import show_clock
+        from ratings_ledger.projections.queries.clocks import build_clock_state
 
-        return show_clock(self._clock_events(game_id)[0], at)
+        return build_clock_state(self._clock_events(game_id)[0], at)
 
     def clock_of(self, game_id: str, player: str, at: int | None = None) -> ClockExplanation:
         """Explain a player's main timer, line by line. Raises as `clock` does."""
@@ -739,14 +739,14 @@ class Snapshot(SnapshotReader):
 
         A player's rank and gold are ignored, because they depend on every other player.
         """
-        from ratings_ledger.projections.queries.last_events import last_event, last_event_at
+        from ratings_ledger.projections.queries.last_events import find_last_event, load_last_event
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             if player is not None:
                 require_player(query.ladders.facts, player)
-            position = last_event(query.connection, query.ladders, ladder, player)
-            return last_event_at(query.connection, position)
+            position = find_last_event(query.connection, query.ladders, ladder, player)
+            return load_last_event(query.connection, position)
 
     @retry_on_damaged_cache
     def last_event_of_ranks(self, ranks: Ranks) -> LastEvent:
@@ -754,35 +754,35 @@ class Snapshot(SnapshotReader):
 
         Games of other players that did not change the rank are ignored.
         """
-        from ratings_ledger.projections.queries.last_events import last_event, last_event_at
+        from ratings_ledger.projections.queries.last_events import find_last_event, load_last_event
 
         with self.query(ranks.ladder, lazily=True) as query:
             moved = [row.position for row in ranks.rows or () if row.position is not None]
             player = ranks.player if ranks.every == "step" and ranks.rows is not None else None
-            position = last_event(query.connection, query.ladders, ranks.ladder, player, max(moved, default=0))
-            return last_event_at(query.connection, position)
+            position = find_last_event(query.connection, query.ladders, ranks.ladder, player, max(moved, default=0))
+            return load_last_event(query.connection, position)
 
     def last_positions(self, ladder: str, players: Collection[str]) -> dict[str, int]:
         """Return, by player, the position of the last event that a player on a ladder depends on."""
-        from ratings_ledger.projections.queries.last_events import last_event
+        from ratings_ledger.projections.queries.last_events import find_last_event
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             current = current_ids(query.ladders.facts, players)
-            return {player: last_event(query.connection, query.ladders, ladder, player) for player in current}
+            return {player: find_last_event(query.connection, query.ladders, ladder, player) for player in current}
 
     @retry_on_damaged_cache
     def last_event_of_game(self, game_id: str) -> LastEvent:
         """Return the last event that a game and its explanations on its ladders depend on; `as_of` is ignored."""
         from ratings_ledger.projections.queries.explain import find_game_row
-        from ratings_ledger.projections.queries.last_events import last_event_at, last_event_of_game
+        from ratings_ledger.projections.queries.last_events import find_last_event_of_game, load_last_event
 
         with self.log() as log:
             ladders = self._load_ladders(log.connection, log.position, lazily=True)
             check_version(ladders.facts, self.rules)
             row = find_game_row(log.connection, ladders.facts, game_id)
-            position = last_event_of_game(log.connection, ladders, row)
-            return last_event_at(log.connection, position)
+            position = find_last_event_of_game(log.connection, ladders, row)
+            return load_last_event(log.connection, position)
 
     def last_positions_of_games(self) -> dict[str, int]:
         """Return, by game id, the position of the last event that a game depends on, in the order of first records."""

@@ -24,7 +24,7 @@ from ratings_ledger.projections.admission.publishing_lists import build_list_eve
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
 from ratings_ledger.projections.queries.results import ABSENT
-from ratings_ledger.projections.queries.survey import find_missed_months, list_due, list_timed_rulesets
+from ratings_ledger.projections.queries.survey import find_missed_months, list_due_streams, list_timed_rulesets
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.versions import find_period
 
@@ -128,7 +128,7 @@ def _publish_due(context: WriteContext) -> DueListsOutcome:
     with view.survey() as survey:
         scheduled = scheduled_ladders(survey.connection, survey.facts.position)
         months = find_missed_months(survey, scheduled, now)
-        lists = [(ladders, stream.ladder, None) for ladders, stream in list_due(survey, now)]
+        lists = [(ladders, stream.ladder, None) for ladders, stream in list_due_streams(survey, now)]
         for ladders, ladder, end in [*lists, *((ladders, ladder, end) for end, ladders, ladder in months)]:
             with survey.collect_failure():
                 ranking = ladders.standings(ladder)

@@ -96,9 +96,8 @@ def record(
         event["occurred_at"] = _find_recorded_time(ledger, event)
         result, impact = _propose_event(context, event, quiet, notes)
     _note_result(result, league)
-    if quiet and context.output_format == "table" and not result.rejected_count:
-        return 0
-    return context.report(result, impact)
+    is_silent = quiet and context.output_format == "table" and not result.rejected_count
+    return 0 if is_silent else context.report(result, impact)
 
 
 def _find_scored_game(ledger: Ledger) -> str | None:

@@ -33,7 +33,7 @@ def read_entries(connection: Connection, after: int, until: int) -> Iterator[Log
 
 
 def find_affected(facts: Facts, type_name: str, data: dict[str, Any]) -> set[str]:
-    """Return what an event may affect at these facts, which must hold the row of the event's game, if any."""
+    """Return the names of everything that an event may affect; the facts must hold the row of the event's game."""
     return describe_affected(type_name, data, _list_game_names(facts, data) if type_name in GAME_EVENTS else ())
 
 
@@ -46,7 +46,7 @@ def _list_game_names(facts: Facts, data: dict[str, Any]) -> Iterator[str]:
 
 
 def describe_affected(type_name: str, data: dict[str, Any], games: Iterable[str]) -> set[str]:
-    """Return what an event may affect: `game:NAME`, `ruleset:ID`, or `all`; an empty set if it affects no ladder.
+    """Return the names of everything that an event may affect: `game:NAME`, `ruleset:ID`, or `all`; or an empty set.
 
     Args:
         games: the names of the event's game, before and after the event.
@@ -61,7 +61,7 @@ def describe_affected(type_name: str, data: dict[str, Any], games: Iterable[str]
 
 
 def find_affected_between(connection: Connection, before: Facts, after: Facts, event: KnownEvent) -> set[str]:
-    """Return what an event may affect that is in the facts `after` but not in `before`."""
+    """Return the names of everything that an event may affect, which is in the facts `after` but not in `before`."""
     games = set[str]()
     for facts in (before, after) if event.type in GAME_EVENTS else ():
         with suppress(Unknown):  # before its first record
@@ -70,7 +70,7 @@ def find_affected_between(connection: Connection, before: Facts, after: Facts, e
 
 
 class AppliedDrafts(NamedTuple):
-    """The ladders after some drafts, what these may affect (see `describe_affected`), and their renames (old, new)."""
+    """The ladders after some drafts, the names of everything affected, and the renames (old id, new id) among them."""
 
     ladders: Ladders
     affected: set[str]
@@ -101,9 +101,9 @@ def apply_drafts(
         if draft.type == "player.renamed":
             renames.append((data["player"], data["new_player"]))
 
-    before_drafts = len(facts.cell)
+    game_count = len(facts.cell)
     take_drafts(facts, drafts, take)
-    games = {facts.cells[cell].game for cell in arrays.distinct(facts.cell[before_drafts:])}
+    games = {facts.cells[cell].game for cell in arrays.distinct(facts.cell[game_count:])}
     affected |= {f"game:{facts.texts[game]}" for game in games}
     settle_facts(facts)
     if recorded_at is not None:
@@ -119,14 +119,14 @@ def is_affected(version: Version, affected: Collection[str]) -> bool:
 
 
 def load_affected_streams(ladders: Ladders, affected: Collection[str]) -> dict[str, Stream]:
-    """Load the streams of all ladders that may be affected, by ladder name; they only serve to replay them."""
+    """Load the streams of all ladders that may be affected, by ladder name. They can only be replayed."""
     rulesets = ladders.facts.rulesets
     streams: dict[str, Stream] = {}
     for ruleset_id, versions in rulesets.items():
         if ruleset_id in ladders.facts.unusable or not any(is_affected(version, affected) for version in versions):
             continue
-        for summed in {str(getattr(version.params, "of", "")) for version in versions} & rulesets.keys():
-            ladders.streams(summed)
+        for source_id in {str(getattr(version.params, "of", "")) for version in versions} & rulesets.keys():
+            ladders.streams(source_id)
         streams |= ladders.streams(ruleset_id, light=True)
     return streams
 
@@ -141,7 +141,7 @@ def pair_affected_streams(
 
 
 def have_same_points(left: Stream | None, right: Stream | None) -> bool:
-    """Tell whether two streams are certain to give the same points, so that neither needs a replay."""
+    """Tell whether two streams certainly give the same points, so that neither needs a replay."""
     if left is None or right is None:
         return left is right
     if left.ranking.sums_lists:

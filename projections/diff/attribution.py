@@ -18,8 +18,8 @@ from ratings_ledger.ledger.store.log import Log, head, read_known_event, read_re
 from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.published_lists import published_lists
 from ratings_ledger.projections.contract import decimal
+from ratings_ledger.projections.diff.causes import Attribution, Cause, attribute_difference
 from ratings_ledger.projections.diff.comparison import SideLoader
-from ratings_ledger.projections.diff.path import Attribution, Cause, attribute
 from ratings_ledger.projections.exact_numbers import as_exact
 from ratings_ledger.projections.queries.coordinates import Coordinates, CoordinateSpec, load_times, moment
 from ratings_ledger.projections.queries.ladders_at import require_player
@@ -62,7 +62,7 @@ class PointsAttributed(Answer, RowSequence[AttributedCause]):
     """The causes of the change in a player's points between two coordinates; they add up exactly.
 
     `start` replaces the points of a player who is not on the ladder. `contradictions` describes published lists that
-    show other points than a replay. `left_out` maps the position of each event that does not count to the reason.
+    show other points than a replay. `left_out` maps the position of each ignored event to the reason.
     """
 
     _rows_member: ClassVar[str] = "causes"
@@ -87,7 +87,7 @@ def attribute_points(
     connection = loader.connection
     try:
         coordinates = _resolve_ends(loader, ladder, before, after)
-        attribution = attribute(connection, ladder, player, *coordinates)
+        attribution = attribute_difference(connection, ladder, player, *coordinates)
     except RuleFailure as problem:
         message = f"{problem.ladder}: the rule failed between the two coordinates: {problem}"
         raise RuleFailed(message, problem.ladder) from None
@@ -123,22 +123,22 @@ def attribute_points(
 
 
 def _resolve_ends(loader: SideLoader, ladder: str, before: CoordinateSpec, after: CoordinateSpec) -> list[Coordinates]:
-    """Resolve both coordinates; if only one side is a published list, the other side takes over its `as_of`."""
-    ends = []
+    """Resolve both coordinates. If only one of them is a published list, the other one gets the same `as_of`."""
+    coordinates = []
     for spec in (before, after):
         if not spec.published:
-            ends.append(loader.resolve(spec, ladder))
+            coordinates.append(loader.resolve(spec, ladder))
             continue
         lists = spec.lists(loader.connection, loader.note, ladder)
         if not lists:
             raise Unknown(None, f"no list of {ladder} has been published ({spec.text})")
-        last = max(lists, key=lambda entry: entry.position)
-        ends.append(Coordinates(loader.find_as_of(last), last.known_at, None))
+        newest_list = max(lists, key=lambda entry: entry.position)
+        coordinates.append(Coordinates(loader.find_as_of(newest_list), newest_list.known_at, None))
     for published, computed in ((0, 1), (1, 0)):
         specs = before, after
         if specs[published].published and not specs[computed].published and specs[computed].as_of is None:
-            ends[computed] = ends[computed]._replace(as_of=ends[published].as_of)
-    return ends
+            coordinates[computed] = coordinates[computed]._replace(as_of=coordinates[published].as_of)
+    return coordinates
 
 
 def _find_contradictions(loader: SideLoader, ladder: str, player: str, end: AttributedEnd) -> Iterator[str]:
@@ -154,7 +154,7 @@ def _find_contradictions(loader: SideLoader, ladder: str, player: str, end: Attr
 
 
 def describe_causes(connection: Connection, attribution: Attribution) -> tuple[AttributedCause, ...]:
-    """Return the causes with the details of their events; a withdrawal has the subject of the event it withdraws."""
+    """Return the causes with the details of their events. A withdrawal has the subject of the withdrawn event."""
     records = read_records_at(
         connection, [cause.position for cause in attribution.causes if cause.position is not None]
     )
@@ -164,7 +164,7 @@ def describe_causes(connection: Connection, attribution: Attribution) -> tuple[A
 
 
 def _describe_cause(log: Log, cause: Cause, record: str | None) -> AttributedCause:
-    named = AttributedCause(
+    details = AttributedCause(
         cause=cause.kind,
         position=cause.position,
         own=as_exact(cause.own),
@@ -172,10 +172,10 @@ def _describe_cause(log: Log, cause: Cause, record: str | None) -> AttributedCau
         amount=as_exact(cause.amount),
     )
     if record is None:
-        return named
+        return details
     event, known = json.loads(record), read_known_event(cause.position or 0, record)
     return replace(
-        named,
+        details,
         event_id=event["id"],
         game_id=event["data"].get("game_id"),
         occurred_at=moment(parse_record_instant(event["occurred_at"])),

@@ -1,4 +1,4 @@
-"""Compare two states of a ladder: which players differ in points, rank or gold, and a summary of the impact."""
+"""Compare two states of a ladder: list the players who differ in points, rank or gold, and summarize the impact."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class ImpactSummary(Result):
 
 @dataclass(frozen=True, slots=True)
 class DifferingList(Result):
-    """A published list that would come out differently today: its ladder, its `as_of`, its position in the log.
+    """A published list that would differ today: its ladder, its `as_of`, and its position in the log.
 
     `already` tells whether the list differed even before this change.
     """
@@ -140,7 +140,7 @@ class ComparedSide(Result):
 class Difference(RowSequence[DifferingRow]):
     """A ladder at two coordinates: the rows that differ, largest gain first, and the impact summary.
 
-    `quality`, if requested, says how well the points at A (`before`) and at B (`after`) predicted results.
+    `quality`, if requested, is the quality of predictions from the points at A (`before`) and at B (`after`).
     """
 
     ladder: str
@@ -155,7 +155,7 @@ class Difference(RowSequence[DifferingRow]):
 class Differences(Answer, RowSequence[Difference]):
     """The requested ladders, or all that differ; `failed` explains which could not be replayed.
 
-    `requested` holds both coordinates as typed.
+    `requested` has both coordinates as typed.
     """
 
     _rows_member: ClassVar[str] = "ladders"
@@ -246,7 +246,7 @@ def rekey_by_current_id(old: Mapping[str, T], new: Mapping[str, T], before: Fact
     return {new_ids.get(key, key): value for key, value in old.items()}
 
 
-# a published list, the coordinates of a computed one, or None where nothing was published
+# a published list, the coordinates of a computed list, or None if no list was published
 SideSource = PublishedList | Coordinates | None
 
 
@@ -290,7 +290,7 @@ class SideLoader:
         }
 
     def resolve(self, spec: CoordinateSpec, ladder: str, is_named: bool = True) -> Coordinates:
-        """Resolve coordinates for a ladder, which the caller named or which is one of all. Raises `BadArgument`."""
+        """Resolve coordinates for a ladder; `is_named` tells whether the caller named it. Raises `BadArgument`."""
         return (spec.resolve if is_named else spec.resolve_among)(self.connection, ladder, self.note)
 
     def load_computed(self, ladder: str, at: Coordinates) -> Side:
@@ -328,10 +328,9 @@ class SideLoader:
         return self.load_published(source) if isinstance(source, PublishedList) else self.load_computed(ladder, source)
 
     def quality(self, ladder: str, source: SideSource) -> Quality | None:
-        """Return how well the points of a side predicted results; None for a published list or a rule that predicts
-        nothing.
+        """Return the quality of predictions from the points of a side.
 
-        Raises the errors of `load_computed`.
+        Return None for a published list, and for a rule that cannot predict. Raises the errors of `load_computed`.
         """
         if (
             not isinstance(source, Coordinates)
@@ -347,17 +346,17 @@ class SideLoader:
 def compare_ladders(
     loader: SideLoader, a: CoordinateSpec, b: CoordinateSpec, ladders: Collection[str], predictions: bool = False
 ) -> Differences:
-    """Return how the named ladders differ, or all that do; ladders that cannot be replayed are listed in `failed`.
+    """Return the differences of the named ladders, or of all that differ; `failed` lists failed replays.
 
     With `predictions`, include the prediction quality of both sides.
 
     Raises `BadArgument`, `Unknown` if a requested list is not published, `RulesetUnusable` for a named ladder.
     """
     differences, failures = list[Difference](), list[RuleFailure | RulesetUnusable]()
-    for name, *both in _pair_ladders(loader, a, b, ladders):
+    for name, *sources in _pair_ladders(loader, a, b, ladders):
         try:
-            left, right = (loader.load_side(name, source) for source in both)
-            predicted = QualityPair(*(loader.quality(name, source) for source in both)) if predictions else ABSENT
+            left, right = (loader.load_side(name, source) for source in sources)
+            predicted = QualityPair(*(loader.quality(name, source) for source in sources)) if predictions else ABSENT
         except (RuleFailure, RulesetUnusable) as problem:
             if ladders and isinstance(problem, RulesetUnusable):
                 raise
@@ -480,7 +479,7 @@ def _sort_key(effect: Effect) -> tuple[float, Fraction, str]:
 
 
 class PairedPoints(NamedTuple):
-    """The points to compare in two states, how many further players have another rank, and how many pairs swapped."""
+    """The points to compare in two states, the number of other players whose rank moved, and of swapped pairs."""
 
     old: dict[str, RankedPoints]
     new: dict[str, RankedPoints]
@@ -489,10 +488,10 @@ class PairedPoints(NamedTuple):
 
 
 def _pair_points(before: RankedState, after: RankedState, ranks: bool) -> PairedPoints:
-    """Return each player's points in both states.
+    """Return the points of each player in both states.
 
-    For long ladders, return only players who join, leave, or differ in points or (with `ranks`) in rank, and those who
-    move within, into or out of the top; count the rest of the moves.
+    For long ladders, return only players who join or leave, whose points or (with `ranks`) rank differ, or who move
+    within, into or out of the top; count the other moves.
     """
     old, new = before.ranking, after.ranking
     if (

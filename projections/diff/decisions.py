@@ -2,7 +2,7 @@
 
 Each decision accounts for the difference between the ladders before and after it; the games recorded in between
 account for the rest. A player's amounts therefore sum exactly to the difference between their points at both ends.
-(`projections.diff.path` does the same for a single player, event by event.)
+(`projections.diff.causes` does the same for a single player, event by event.)
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from ratings_ledger.projections.rulesets.versions import newest
 
 @dataclass(frozen=True, slots=True)
 class Decision(Result):
-    """Consecutive events of one type that one person recorded for one reason; `recorded_at` is the first one's time.
+    """Consecutive events of one type that one person recorded for one reason, from `recorded_at` on.
 
-    `verb` says what they do, such as corrected. `descriptions` has a text per event, limited to the first ones.
+    `verb` is a participle such as corrected. `descriptions` describe the first events.
     """
 
     type: str
@@ -92,7 +92,7 @@ class Decisions(Answer, RowSequence[Decision]):
 
     `head` is the head at the later position, and `recorded` the time of the first and the last event. `failures` maps
     each ladder that cannot be replayed to the reason, and `failed` says where it fails. `left_out` maps the position of
-    each event that does not count to the reason.
+    each ignored event to the reason.
     """
 
     _rows_member: ClassVar[str] = "decisions"
@@ -123,7 +123,7 @@ def find_decisions(
     facts, end = decode(connection, before, ahead=after), decode(connection, after)
     path = _Path(connection, Ladders(facts.snapshot(), as_of), end, ladder)
     decisions, games = list[Decision](), 0
-    for key, run in groupby(read_entries(connection, before, after), _decision_key):
+    for key, run in groupby(read_entries(connection, before, after), _find_decision_key):
         entries, affected = list(run), set[str]()
         for position, record, event in entries:
             if event is not None:
@@ -135,7 +135,7 @@ def find_decisions(
         else:
             decisions.append(_build_decision(connection, key, entries, end, times))
         path.advance(facts.snapshot(), affected, None if key is None else len(decisions) - 1)
-    if by_period := {name for name, known in facts.rulesets.items() if known[0].ruleset.period != "game"}:
+    if by_period := {name for name, versions in facts.rulesets.items() if versions[0].ruleset.period != "game"}:
         # a rating period closes because time passes, so its effect counts as that of games, not of a decision
         facts.position = after
         note_time(facts, connection)
@@ -155,7 +155,7 @@ def find_decisions(
     )
 
 
-def _decision_key(entry: LogEntry) -> DecisionKey | None:
+def _find_decision_key(entry: LogEntry) -> DecisionKey | None:
     """Return the type, author and reason of a decision; None if the entry is not a decision."""
     _, record, event = entry
     if event is None or not TYPES[event.type].decided:
@@ -202,9 +202,9 @@ class _Tally:
     def list_shares(self, ladder: str) -> Iterator[Share]:
         """Yield the share of each player whose points changed."""
         for player, amounts in sorted(self.amounts.items()):
-            ends = self.first.get(player), self.current.get(player)
-            before, after = (row and row.points for row in ends)
-            ranks = (ends[0] and ends[0].rank, ends[1] and ends[1].rank)
+            rows = self.first.get(player), self.current.get(player)
+            before, after = (row and row.points for row in rows)
+            ranks = (rows[0] and rows[0].rank, rows[1] and rows[1].rank)
             nonzero = {cause: amount for cause, amount in amounts.items() if amount}
             yield Share(ladder, player, self.start, before, after, ranks, nonzero)
 
@@ -224,7 +224,7 @@ class _Path:
         """Advance to these facts, and attribute the difference between the ladders to a cause."""
         before, self._ladders = self._ladders, Ladders(facts, self._ladders.as_of)
         end = self._end.facts
-        # a rename can move points between ids even if no game changes
+        # a rename can move points from one id to another even if no game changes
         is_renamed = before.facts.clubs != facts.clubs
         is_renamed |= _list_ids(before.facts, end) != _list_ids(facts, end)
         for name, (old, new) in pair_affected_streams(before, self._ladders, affected, self._only).items():
@@ -280,5 +280,5 @@ def _list_ids(facts: Facts, end: Facts) -> dict[str, list[str]]:
     ids: dict[str, list[str]] = defaultdict(list)
     for name in sorted(end.players):
         ids[end.current(name)].append(name)
-    names = {player: [facts.current(name) for name in [player, *own]] for player, own in ids.items()}
-    return {player: own for player, own in names.items() if {*own} != {player}}
+    names = {player: [facts.current(name) for name in [player, *ids_at_end]] for player, ids_at_end in ids.items()}
+    return {player: ids_at_end for player, ids_at_end in names.items() if {*ids_at_end} != {player}}

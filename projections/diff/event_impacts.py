@@ -92,7 +92,7 @@ def _count_players(ladders: Ladders, ladder: str) -> int:
 
 
 def _summarize_ladder(ladder: str, effects: Sequence[Effect], rank_changes: int, players: int) -> LadderImpact:
-    """Summarize the effects on a ladder of `players` players, `rank_changes` of whom have another rank."""
+    """Summarize the effects on a ladder with `players` players, of whom `rank_changes` have another rank."""
     gains = tuple(effect for effect in effects if effect.gain > 0)
     losses = tuple(effect for effect in reversed(effects) if effect.gain < 0)
     joined_or_left = tuple(effect for effect in effects if effect.change is None)

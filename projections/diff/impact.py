@@ -40,9 +40,9 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_f
 class Impact(RowSequence[Effect]):
     """The changes in players' points, a summary per ladder, and the published lists that would come out differently.
 
-    `renamed` has the other published lists on which somebody's name is another one then. `reasons` explains unexpected
-    changes, and `failed` which ladders could not be replayed. `periods` has the ladders
-    whose rating periods are affected. `times` formats times if a list differs or games wait for a period to close.
+    `renamed` has the other published lists, on which only names change. `reasons` explains unexpected changes, and
+    `failed` the failed replays. `periods` has the ladders whose rating periods are affected. `times` formats times if a
+    list differs or games wait for a period to close.
     """
 
     _rows_member: ClassVar[str] = "changes"
@@ -83,7 +83,7 @@ def _explain_rename(before: Facts, impact: Impact, player: str, new_player: str)
 
 
 class LogLookups(NamedTuple):
-    """Functions that look up what facts do not hold: the published lists, a list's rows, and the text of a failure."""
+    """Functions that read from the log: the published lists, the rows of a list, and the description of a failure."""
 
     load_lists: Callable[[], list[PublishedList]]
     load_rows: Callable[[PublishedList], Ranking]
@@ -124,12 +124,12 @@ def compute_impact_between(
         try:
             old_ladder, new_ladder = ReplayedLadder(before, old), ReplayedLadder(after, new)
             differing, summary = compare_states(Effect, name, old_ladder.at(), new_ladder.at(), with_ranks)
-            differing_here = [*_compare_lists(lookups, old_ladder, new_ladder, lists.get(name, ()))]
-            differing_lists += differing_here
+            ladder_lists = [*_compare_lists(lookups, old_ladder, new_ladder, lists.get(name, ()))]
+            differing_lists += ladder_lists
             if name in lists:
-                positions = {differing.position for differing in differing_here}
-                others = [published for published in lists[name] if published.position not in positions]
-                renamed += _find_renamed_lists(lookups, old_ladder.facts, new_ladder.facts, others)
+                positions = {differing.position for differing in ladder_lists}
+                equal_lists = [published for published in lists[name] if published.position not in positions]
+                renamed += _find_renamed_lists(lookups, old_ladder.facts, new_ladder.facts, equal_lists)
         except RuleFailure as failure:
             # a game that is not recorded yet has no position, so the message cannot say where the rule fails
             failed.append(
@@ -184,7 +184,7 @@ def _compare_lists(
 def _find_renamed_lists(
     lookups: LogLookups, before: Facts, after: Facts, lists: Iterable[PublishedList]
 ) -> Iterator[DifferingList]:
-    """Yield the published lists that name somebody by another id than after the change, which is what changes it."""
+    """Yield the published lists on which a player has another id after the change, because of the change."""
     if not (before.renamed or after.renamed):
         return
     for published in lists:
@@ -195,6 +195,6 @@ def _find_renamed_lists(
 
 
 def _map_rows(ranking: Ranking | None) -> dict[str, tuple[Any, ...]]:
-    """Return a ranking's rows by player, with exact points, so that they compare equal whatever the scale."""
+    """Return a ranking's rows by player, with exact points, which compare equal at any scale."""
     rows, scale = ((), 1) if ranking is None else (ranking.rows, ranking.scale)
     return {row.player: (row.rank, row.value(scale), row.games, row.qualified, row.gold, row.places) for row in rows}

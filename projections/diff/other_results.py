@@ -78,7 +78,7 @@ def compute_other_result(survey: Survey, game_id: str, places: Sequence[int]) ->
 def has_other_results(data: dict[str, Any]) -> bool:
     """Tell whether a game's participants could have had other places.
 
-    They could not where places follow from scores, or where a substitute took over a seat.
+    They could not if places follow from scores, or if a substitute took over a seat.
     """
     return all("place" in seat and not seat.keys() & {"score", "replaces"} for seat in data["participants"])
 

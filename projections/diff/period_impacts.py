@@ -1,4 +1,4 @@
-"""Compute the impact of events on a ladder's rating periods: periods recomputed and closed, and games that wait."""
+"""Compute the impact of events on rating periods: the recomputed and closed periods, and the waiting games."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def _find_first_difference(left: list[Any], right: list[Any]) -> int:
     differs = np.zeros(count, dtype=bool)
     for left_item, right_item in zip(left, right, strict=False):
         differs |= left_item[:count] != right_item[:count]
-    places = np.flatnonzero(differs)
-    return int(places[0]) if len(places) else count
+    indexes = np.flatnonzero(differs)
+    return int(indexes[0]) if len(indexes) else count
 
 
 def _find_game_of_slot(stream: Stream, slot: int) -> int:

@@ -1,4 +1,4 @@
-"""Measure how well ratings predict results, over all pairs of counted players in all counted games.
+"""Measure the quality of predictions from ratings, over all pairs of counted players in all counted games.
 
     Brier score  the mean of (expected - scored)^2                              (G. Brier, 1950)
     log loss     the mean of -(scored ln expected + (1 - scored) ln(1 - expected))
@@ -57,30 +57,30 @@ class QualityPair(Result):
 
 
 def measure_quality(facts: Facts, stream: Stream) -> Quality | None:
-    """Return how well the points of a ladder predicted its games; None if one of its rules predicts nothing.
+    """Return the quality of predictions from the points of a ladder; None if one of its rules cannot predict.
 
     Raises `RuleFailure`.
     """
     if any(version.rule.chance is None for version in stream.versions):
         return None
     trace = replay(stream)
-    keeps_points_alone = not any(version.rule.state for version in stream.versions)
+    keeps_only_points = not any(version.rule.state for version in stream.versions)
     is_long = compiling.is_worthwhile(len(stream.row))
-    quality_counts = _measure_compiled(stream, trace.before) if is_long and keeps_points_alone else None
+    quality_counts = _measure_compiled(stream, trace.before) if is_long and keeps_only_points else None
     return quality_counts or _measure_interpreted(facts, trace)
 
 
 def _measure_compiled(stream: Stream, before: Column) -> Quality | None:
     """Measure a long ladder with compiled code; None if a rule cannot be compiled or fails.
 
-    In that case the interpreted code measures, which says at which game a rule fails.
+    In that case use `_measure_interpreted`, which names the game at which a rule fails.
     """
     rules = {version.rule for version in stream.versions}
-    at = {rule.columns.index("place") if "place" in rule.columns else None for rule in rules}
-    place_at = at.pop()
-    if at or place_at is None or any(not is_built_in(rule) for rule in rules):
+    place_indexes = {rule.columns.index("place") if "place" in rule.columns else None for rule in rules}
+    place_index = place_indexes.pop()
+    if place_indexes or place_index is None or any(not is_built_in(rule) for rule in rules):
         return None
-    place, counts, sums = stream.columns[place_at], array("q", bytes(32)), array("d", bytes(32))
+    place, counts, sums = stream.columns[place_index], array("q", bytes(32)), array("d", bytes(32))
     columns = [*map(arrays.as_numpy, (stream.offsets, place, before, counts, sums))]
     for first, last in pairwise([*arrays.change_indices(stream.version), len(stream.row)]):
         version = stream.versions[stream.version[first]]
@@ -95,17 +95,17 @@ def _measure_interpreted(facts: Facts, trace: Trace) -> Quality:
 
     Players of the same side are not a pair.
     """
-    stream, arriving = trace.stream, _ArrivalReader(trace)
+    stream, arrivals = trace.stream, _ArrivalReader(trace)
     squares: list[float] = []
     losses: list[float] = []
-    decided = foreseen = unplaced = 0
+    decided = predicted = unplaced = 0
     for game, (low, high) in enumerate(pairwise(stream.offsets)):
         version, row = stream.versions[stream.version[game]], stream.row[game]
         places = _read_places(facts, row, [stream.persons[player] for player in stream.players[low:high]])
         if not all(places):
             unplaced += 1
             continue
-        points, states, columns = arriving.at(version, row, low, high)
+        points, states, columns = arrivals.at(version, row, low, high)
         sides = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else []
         for i in range(len(points)):
             for j in range(i + 1, len(points)):
@@ -118,8 +118,8 @@ def _measure_interpreted(facts: Facts, trace: Trace) -> Quality:
                 if scored != 0.5:
                     decided += 1
                     ahead = points[i] - points[j] if not version.rule.state else expected - 0.5
-                    foreseen += 1 if ahead == 0 else 2 * ((ahead > 0) == (scored == 1.0))
-    counts = (len(squares), decided, foreseen, unplaced)
+                    predicted += 1 if ahead == 0 else 2 * ((ahead > 0) == (scored == 1.0))
+    counts = (len(squares), decided, predicted, unplaced)
     return _build_quality(counts, math.fsum(squares), math.fsum(losses))
 
 
@@ -157,13 +157,13 @@ class _ArrivalReader:
 
 def _build_quality(counts: Sequence[int], squares: float, losses: float) -> Quality:
     """Build the quality from the counts of `loops.predict` and the sums of squared errors and losses."""
-    pairs, decided, foreseen, unplaced = counts
+    pairs, decided, predicted, unplaced = counts
     return Quality(
         pairs,
         decided,
         losses / pairs if pairs else None,
         squares / pairs if pairs else None,
-        foreseen / (2 * decided) if decided else None,
+        predicted / (2 * decided) if decided else None,
         unplaced or ABSENT,
     )
 

@@ -22,7 +22,7 @@ from ratings_ledger.projections.diff.decisions import (
     find_decisions,
 )
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
-from ratings_ledger.projections.queries.last_events import last_event, last_event_at
+from ratings_ledger.projections.queries.last_events import find_last_event, load_last_event
 from ratings_ledger.projections.queries.published_lists import Publication
 from ratings_ledger.projections.queries.results import (
     HIDDEN,
@@ -129,7 +129,7 @@ def compare_published_list(
     ]
     previous = _find_previous(connection, known_at, published)
     rows = _add_previous(loader, rows, published_state, previous, published_points)
-    position = last_event(connection, loader.ladders(at), published.ladder)
+    position = find_last_event(connection, loader.ladders(at), published.ladder)
     return PublishedListDiff(
         published.ladder,
         Coordinates(published.as_of, known_at, None),
@@ -142,22 +142,22 @@ def compare_published_list(
         tuple(rows),
         None if previous is None or previous.as_of is None else moment(previous.as_of),
         failed=failed,
-        last=last_event_at(connection, position),
+        last=load_last_event(connection, position),
         times=times,
     )
 
 
 def _build_row(
     player: str,
-    was: RankedPoints | None,
-    now: RankedPoints | None,
+    old: RankedPoints | None,
+    new: RankedPoints | None,
     amounts: Mapping[int | None, Fraction],
     numbers: Mapping[int, int],
 ) -> PublishedRowDiff:
-    before, after = was and was.points, now and now.points
+    before, after = old and old.points, new and new.points
     causes = (ListCause(None if cause is None else numbers[cause], amount) for cause, amount in amounts.items())
     change = None if before is None or after is None else after - before
-    return PublishedRowDiff(player, (was and was.rank, now and now.rank), before, change, after, tuple(causes))
+    return PublishedRowDiff(player, (old and old.rank, new and new.rank), before, change, after, tuple(causes))
 
 
 def _find_previous(connection: Connection, known_at: int, published: PublishedList) -> PublishedList | None:
@@ -176,16 +176,18 @@ def _add_previous(
     previous: PublishedList | None,
     points: Mapping[str, RankedPoints],
 ) -> list[PublishedRowDiff]:
-    """Return rows with the games on the published list, whose `points` are by current id, and the list before."""
+    """Add to rows the games on the published list, and the points on the previous list. `points` are by current id."""
     games = {} if state.ranking is None else {row.player: row.games for row in state.ranking.rows}
     games_by_id: dict[str, Any] = rekey_by_current_id(games, points, state.facts, loader.latest)
-    earlier = dict[str, Any]()
+    previous_points = dict[str, Any]()
     if previous is not None:
         earlier_state = loader.load_published(previous).state
-        earlier = rekey_by_current_id(earlier_state.points_by_player(), points, earlier_state.facts, loader.latest)
-    return [_add_previous_row(row, games_by_id.get(row.player), earlier.get(row.player)) for row in rows]
+        previous_points = rekey_by_current_id(
+            earlier_state.points_by_player(), points, earlier_state.facts, loader.latest
+        )
+    return [_add_previous_row(row, games_by_id.get(row.player), previous_points.get(row.player)) for row in rows]
 
 
 def _add_previous_row(row: PublishedRowDiff, games: int | None, earlier: RankedPoints | None) -> PublishedRowDiff:
-    since = None if earlier is None or row.before is None else row.before - earlier.points
-    return replace(row, games=games, since_previous=since, previous_rank=earlier and earlier.rank)
+    change = None if earlier is None or row.before is None else row.before - earlier.points
+    return replace(row, games=games, since_previous=change, previous_rank=earlier and earlier.rank)

@@ -20,7 +20,7 @@ from ratings_ledger.ledger.rejections import count
 from ratings_ledger.ledger.validation.published_lists import PublishedList, published_lists, select_newest_list
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.attribution import AttributedCause, describe_causes
-from ratings_ledger.projections.diff.path import attribute
+from ratings_ledger.projections.diff.causes import attribute_difference
 from ratings_ledger.projections.exact_numbers import NOTHING, ExactNumber
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.history import Change, Course, load_course
@@ -58,7 +58,7 @@ class StatementLine(Result):
     game: dict[str, Any] | None = field(default=None, metadata=HIDDEN, compare=False)
 
 
-# how a line that sums changes names them, by cause
+# the names of causes in a line that sums changes
 COUNTED_CAUSES = {
     "game": "game",
     "adjustment": "adjustment",
@@ -99,7 +99,7 @@ def build_statement(
 
     Args:
         player: a current id.
-        last: the most games and adjustments with a line of their own; one line sums the earlier ones.
+        last: the maximum number of games and adjustments with separate lines; one line sums the earlier ones.
     """
     course = load_course(connection, ladders, ladder, player)
     trace = ladders.trace(ladder)
@@ -111,16 +111,16 @@ def build_statement(
     opening, lines = covered_points, list[StatementLine]()
     listed_points = None if published is None else _find_listed_points(connection, published, ladders, player)
     if published is not None and listed_points != covered_points and (listed_points is not None or covered):
-        # attribute what has changed in games that the list covers
-        ends = (
+        # attribute the changes to games that the list covers
+        coordinates = (
             Coordinates(compared_until, published.known_at, None),
             Coordinates(compared_until, ladders.facts.position, ladders.rules),
         )
-        attribution = attribute(connection, ladder, player, *ends)
+        attribution = attribute_difference(connection, ladder, player, *coordinates)
         opening = attribution.opening
         lines = build_cause_lines(describe_causes(connection, attribution), opening)
     if difference := covered_points - (lines[-1].after if lines else opening):
-        # a player who was on the list and is not now joins again later, with the start points of another version
+        # a player who is no longer on the list joins again later, with the start points of another version
         lines.append(StatementLine(cause="start", own=difference, change=difference, after=covered_points))
     first = covered if last is None else max(covered, len(course) - last)
     if covered < first:
@@ -158,9 +158,7 @@ def _find_last_list(connection: Connection, ladders: Ladders, ladder: str) -> tu
 def _find_listed_points(
     connection: Connection, published: PublishedList, ladders: Ladders, player: str
 ) -> Fraction | None:
-    """Return a person's points on a published list, under this id or else the first of their other ids; None if they
-    are not on it.
-    """
+    """Return a person's points on a published list, under this id or else their first other id; None if absent."""
     listed = load_published_list(connection, published)
     points = {row.player: row.value(listed.scale) for row in listed.rows if ladders.facts.current(row.player) == player}
     return points.get(player, points[min(points)] if points else None)
@@ -171,8 +169,8 @@ def build_cause_lines(causes: Iterable[AttributedCause], opening: Fraction) -> l
     points, lines = opening, []
     for cause in causes:
         points += cause.amount
-        shared: dict[str, Any] = {name: getattr(cause, name) for name in SHARED_MEMBERS}
-        lines.append(StatementLine(**shared, change=cause.amount, after=points))
+        members: dict[str, Any] = {name: getattr(cause, name) for name in SHARED_MEMBERS}
+        lines.append(StatementLine(**members, change=cause.amount, after=points))
     return lines
 
 

@@ -187,11 +187,10 @@ def build_no_games_error(ruleset: Ruleset, ladder: str, names: Collection[str]) 
 def compare_simulated_ladders(
     lookups: LogLookups, now: Ladders, hypothetical: Ladders, ruleset_id: str, only: Collection[str], failed: list[str]
 ) -> tuple[list[SimulatedLadder], tuple[DifferingList, ...]]:
-    """Compare a ruleset's ladders, or those in `only`, with the hypothetical ones; also return the published lists that
-    would come out differently.
+    """Compare a ruleset's ladders, or those in `only`, with the hypothetical ones; also return the differing lists.
 
-    Reasons why ladders cannot be replayed are appended to `failed`. A ladder that fails under the hypothetical ruleset
-    is left out.
+    The reasons of failed replays are appended to `failed`. A ladder that fails under the hypothetical ruleset is left
+    out.
     """
     impact = compute_impact_between(lookups, now, hypothetical, {f"ruleset:{ruleset_id}"}, only)
     before = now.streams(ruleset_id) if ruleset_id in now.facts.rulesets else {}
@@ -201,11 +200,16 @@ def compare_simulated_ladders(
     predicting = {name: stream for name, stream in streams.items() if name in (only or streams)}
     for name in sorted(summaries.keys() | predicting.keys()):
         current = before.get(name) if name in predicting else None
-        both = _try_measure_quality(now.facts, current), _try_measure_quality(hypothetical.facts, predicting.get(name))
-        failed += [lookups.describe_failure(problem, now.facts) for problem in both if isinstance(problem, RuleFailure)]
+        qualities = (
+            _try_measure_quality(now.facts, current),
+            _try_measure_quality(hypothetical.facts, predicting.get(name)),
+        )
+        failed += [
+            lookups.describe_failure(problem, now.facts) for problem in qualities if isinstance(problem, RuleFailure)
+        ]
         if failed and not _can_replay(predicting.get(name)):
             continue
-        predicted = QualityPair(*(None if isinstance(quality, RuleFailure) else quality for quality in both))
+        predicted = QualityPair(*(None if isinstance(quality, RuleFailure) else quality for quality in qualities))
         changes = tuple(effect for effect in impact.changes if effect.ladder == name)
         unchanged = ImpactSummary(name, 0, 0, None, None, 0, (), ())
         ladders.append(SimulatedLadder(summaries.get(name, unchanged), predicted, changes))

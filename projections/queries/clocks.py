@@ -1,4 +1,4 @@
-"""Queries about game clocks: every timer at an instant, and the explanation of a player's timer."""
+"""Query game clocks: every timer at an instant, and the explanation of a player's timer."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ClockExplanation(Answer):
 def load_current_clock_events(
     connection: Connection, game_id: str, until: int
 ) -> tuple[list[dict[str, Any]], Callable[[str], str]]:
-    """Return the live events of a game's clock up to a position, and a function that maps an id to the one used there.
+    """Return the live events of a game's clock up to a position, and a function that maps an id to the id in them.
 
     The events have current ids, or recorded ones if two of the players have become one person. Raises `Unknown` if
     there are no events.
@@ -115,7 +115,7 @@ def find_clocked_games(facts: Facts) -> frozenset[str]:
     )
 
 
-def show_clock(events: Sequence[Mapping[str, Any]], at: int | None = None) -> ClockState:
+def build_clock_state(events: Sequence[Mapping[str, Any]], at: int | None = None) -> ClockState:
     """Return every timer of a game at an instant, by default at the last event. Raises `Unknown`."""
     clock = _replay_clock(events, at)
     paused = clock.paused_at

@@ -1,4 +1,4 @@
-"""Coordinates of an answer on the three axes, and how users write and read points in time.
+"""Parse and format coordinates on the three axes, and points in time.
 
     2024-12-31            the end of that day in a zone, or its start for an option that means a start
     2024-12, 2024         the end of that month or year, or its start; options that take positions read 2024 as one
@@ -228,15 +228,15 @@ def _describe_end_of_log(end: int, text: str) -> str:
     return f"the log ends at position {end}, before {text:.20}{year}"
 
 
-def parse_since(since: str, time_zone: str, nor: str = "", argument: str = "since") -> int:
+def parse_since(since: str, time_zone: str, alternatives: str = "", argument: str = "since") -> int:
     """Return the instant that `since`, or another argument, means in a zone; a date, month or year means its start.
 
-    `nor` adds the other accepted forms to the message. Raises `BadArgument`.
+    `alternatives` is the end of the message, with the other accepted forms. Raises `BadArgument`.
     """
     try:
         return read_from(since, time_zone)
     except Refused as problem:
-        raise BadArgument(problem.message + nor, argument) from None
+        raise BadArgument(problem.message + alternatives, argument) from None
 
 
 def parse_as_of(as_of: str | None, time_zone: str, argument: str = "as_of") -> int | None:
@@ -264,16 +264,16 @@ def _is_in_future(text: str, time_zone: str) -> bool:
     return read_from(text, time_zone) > clock.now()
 
 
-def _parse_end(text: str, time_zone: str, argument: str, nor: str = "") -> int:
-    """Return the instant that a date or time means as an end. Raises `BadArgument`, with `nor` as `parse_since`."""
+def _parse_end(text: str, time_zone: str, argument: str, alternatives: str = "") -> int:
+    """Return the instant of a date or time as an end. Raises `BadArgument`; `alternatives` are as in `parse_since`."""
     try:
         return read_until(text, time_zone)
     except Refused as problem:
-        raise BadArgument(problem.message + nor, argument) from None
+        raise BadArgument(problem.message + alternatives, argument) from None
 
 
-WORDS, PARTS = ("now", "published"), ("as-of", "known-at", "rules")
-FORM = "now, published, a position, or parts like as-of=DATE,known-at=POSITION,rules=ID@VERSION"
+KEYWORDS, PART_NAMES = ("now", "published"), ("as-of", "known-at", "rules")
+ACCEPTED_FORMS = "now, published, a position, or parts like as-of=DATE,known-at=POSITION,rules=ID@VERSION"
 
 
 class CoordinateSpec(NamedTuple):
@@ -323,13 +323,15 @@ def parse_coordinates(text: str) -> CoordinateSpec:
     parts: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = part.strip().partition("=")
-        known = PARTS if equals else WORDS
+        known = PART_NAMES if equals else KEYWORDS
         hint = "" if name in known else did_you_mean(name, known)
         is_known = name in known or not (equals or hint)
         if not equals:
             name, value = ("published", "yes") if name == "published" else ("known-at", name)
         if not (is_known and value):
-            raise BadArgument(f"{quote(text)}: {quote(part)} is no coordinate; write {FORM}{hint}", "coordinates")
+            raise BadArgument(
+                f"{quote(text)}: {quote(part)} is no coordinate; write {ACCEPTED_FORMS}{hint}", "coordinates"
+            )
         if name in parts:
             raise BadArgument(f"{quote(text)} says {name} twice", "coordinates")
         if value != "now":
@@ -347,7 +349,7 @@ class UnknownLadder(BadArgument):
 
 
 def time_zone(connection: Connection, ladder: str) -> str:
-    """Return the zone of a ladder's ruleset, which all its versions share. Raises `UnknownLadder`."""
+    """Return the zone of a ladder's ruleset, which is the same for all versions. Raises `UnknownLadder`."""
     ruleset_id = parse_name(ladder).ruleset_id
     # include voided versions: queries at an earlier position need them, and all versions share one zone
     records = read_where(connection, until=None, subject=f"ruleset:{ruleset_id}")
@@ -373,7 +375,7 @@ def ruleset_ids(connection: Connection) -> set[str]:
 
 
 def unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
-    """Return the error for an unknown ruleset; the message lists the known ones and suggests a similar one."""
+    """Build the error for an unknown ruleset; the message lists the known ones and suggests a similar one."""
     names = f"there are {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
     hint = did_you_mean(ruleset_id, known) or _suggest_shipped(ruleset_id)
     return UnknownLadder(f"no ruleset is called {quote(ruleset_id)}{when} ({names}){hint}")

@@ -1,4 +1,4 @@
-"""Short descriptions of events for users.
+"""Describe events for users in a few words.
 
 `describe_decision` describes a decision in an impact or a withdrawal, with what a correction changes.
 `describe_recorded_event` describes an event in the log, with its reason. `describe_event` is their common part.

@@ -41,7 +41,7 @@ from ratings_ledger.projections.queries.results import (
     Answer,
     Result,
 )
-from ratings_ledger.projections.queries.standings import Account, PeriodState, period_state, rows_of_players
+from ratings_ledger.projections.queries.standings import Account, PeriodState, build_period_state, find_rows_of_players
 from ratings_ledger.projections.queries.visible_states import build_state_after, build_visible_state
 from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.arrivals import read_game_day, score_arrivals
@@ -521,7 +521,7 @@ def explain_player(
     number = stream.names.index(player) if player in stream.names else None
     steps = [] if number is None else trace.steps(number)
     standings, results = ladders.rank(trace)
-    row = rows_of_players(standings.rows, {player}).get(player)
+    row = find_rows_of_players(standings.rows, {player}).get(player)
     ranking = stream.ranking
     entries: list[PlayerEntry] = []
     if not stream.ranking.sums_lists:
@@ -560,7 +560,7 @@ def explain_player(
         tuple(ExplainedTerm(line.term, line.amount, line.detail) for line in lines),
         ladders.coordinates,
         assumed or ABSENT,
-        period_state(standings.closed),
+        build_period_state(standings.closed),
         times=Times(zone, times.noons or (times.zone,)),
     )
 

@@ -30,7 +30,7 @@ from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, require_player
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, Absent, Answer, Result
-from ratings_ledger.projections.queries.standings import rows_of_players
+from ratings_ledger.projections.queries.standings import find_rows_of_players
 from ratings_ledger.projections.replay.arrivals import Arrival, GameDay, find_arrivals, read_game_day
 from ratings_ledger.projections.replay.gaps import read_moment
 from ratings_ledger.projections.replay.ladders import parse_name
@@ -187,7 +187,7 @@ def predict_game(
         pairs = _predict_pairs(version, ladder, game, players)
     except RuleFailure as failure:
         raise CannotPredict(f"{ladder}: the rule cannot score this game: {failure}") from failure
-    ranks = {name: row.rank for name, row in rows_of_players(ladders.rank(trace)[0].rows, {*names}).items()}
+    ranks = {name: row.rank for name, row in find_rows_of_players(ladders.rank(trace)[0].rows, {*names}).items()}
     return Prediction(
         ladder,
         version.ruleset.name,

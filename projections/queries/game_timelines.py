@@ -27,7 +27,7 @@ from ratings_ledger.projections.facts.columns import NONE, Facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, moment
 from ratings_ledger.projections.queries.explain import GameExplanation, explain_game, find_game_row
 from ratings_ledger.projections.queries.ladders_at import Ladders, require_player
-from ratings_ledger.projections.queries.last_events import last_event_of_game, last_events_of_games
+from ratings_ledger.projections.queries.last_events import find_last_event_of_game, find_last_events_of_games
 from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Answer, LastEvent, Result
 from ratings_ledger.projections.queries.survey import LadderRow, Survey, load_all_ladders
 from ratings_ledger.projections.replay.eligibility import decide_eligibility
@@ -75,7 +75,7 @@ def load_timelines(survey: Survey, game_ids: Sequence[str], ladder: str | None =
 
 def _load_last_events(survey: Survey, rows: Sequence[int]) -> list[LastEvent]:
     """Return the last event that each game depends on, by row."""
-    positions = [last_event_of_game(survey.connection, survey.undated, row) for row in rows]
+    positions = [find_last_event_of_game(survey.connection, survey.undated, row) for row in rows]
     times = recorded_times(survey.connection, [*dict.fromkeys(positions)])
     return [LastEvent(position, moment(times[position])) for position in positions]
 
@@ -85,7 +85,7 @@ def last_positions_of_games(survey: Survey) -> dict[str, int]:
     facts = survey.facts
     ids = games_by_position(survey.connection, facts.position)
     rows = range(len(facts.first_position))
-    positions = last_events_of_games(survey.connection, survey.undated, rows)
+    positions = find_last_events_of_games(survey.connection, survey.undated, rows)
     return {ids[first]: last for first, last in zip(facts.first_position, positions, strict=True)}
 
 

@@ -53,7 +53,7 @@ from ratings_ledger.projections.queries.results import (
     Result,
     RowSequence,
 )
-from ratings_ledger.projections.queries.standings import PeriodState, rows_of_players
+from ratings_ledger.projections.queries.standings import PeriodState, find_rows_of_players
 from ratings_ledger.projections.queries.visible_states import DEVIATION, VisibleState, build_state_after
 from ratings_ledger.projections.replay.ladders import (
     Stream,
@@ -413,7 +413,7 @@ def _rank_at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[in
     """Yield the changes of a player's rank from one of some ascending instants to the next."""
     last_rank = None
     for instant in ends:
-        row = rows_of_players(ladders.rank_at(trace, instant).rows, {player}).get(player)
+        row = find_rows_of_players(ladders.rank_at(trace, instant).rows, {player}).get(player)
         if row is not None and row.rank != last_rank:
             last_rank = row.rank
             yield RankChange(None, moment(instant), row.rank, row.games)

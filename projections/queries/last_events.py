@@ -1,4 +1,4 @@
-"""Find the last event that an answer depends on: from its position on, the answer is the same as today.
+"""Find the last event that an answer depends on: the answer is the same at every later position.
 
 A ladder depends on every event that ever concerned it: its games, adjustments and published lists, its versions,
 corrections, voids and withdrawals (also of games that have since moved to another ladder), and renames.
@@ -38,7 +38,7 @@ from ratings_ledger.projections.replay.ladders import Stream, list_partition_val
 from ratings_ledger.projections.replay.partition import Values, is_partitioned_by_time, list_values_at, partition_games
 from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, list_games
 
-# for more games than this, the indexes of all games on a ladder are collected at once
+# for more games than this, the indexes of all games of a ladder are computed at once
 MANY_GAMES = 100
 
 
@@ -64,7 +64,7 @@ class LadderDependencies:
     players: the last other event that affects all of its players: a published list, or the version that ranks it
     last:    the last event that affects any answer
     spans:   excluded half-open spans, ascending: there the ladder was not a prefix of today's ladder
-    reached: for each game and adjustment of `stream`, in order, the last position up to there
+    reached: for each game and adjustment of `stream`, in order, the highest position up to it
     """
 
     stream: Stream
@@ -82,17 +82,19 @@ _DEPENDENCIES: Memo[str, LadderDependencies] = Memo()
 _GAMES: Memo[str, dict[Values, Column]] = Memo()
 
 
-def last_event_at(connection: Connection, position: int) -> LastEvent:
+def load_last_event(connection: Connection, position: int) -> LastEvent:
     """Return the event at a position as a result."""
     return LastEvent(position, moment(recorded_at(connection, position)))
 
 
-def last_event(connection: Connection, ladders: Ladders, ladder: str, player: str | None = None, least: int = 0) -> int:
+def find_last_event(
+    connection: Connection, ladders: Ladders, ladder: str, player: str | None = None, other_position: int = 0
+) -> int:
     """Return the position of the last event that a ladder depends on, or one of its players.
 
     Args:
         player: a player in the facts; by default the whole ladder.
-        least: the position of another event that the answer depends on.
+        other_position: the position of another event that the answer depends on.
 
     Raises `UnknownLadder`, `RulesetUnusable`.
     """
@@ -107,24 +109,26 @@ def last_event(connection: Connection, ladders: Ladders, ladder: str, player: st
     number = facts.player_numbers[player]
     if dependencies.by_person is None:
         dependencies.by_person = _find_last_by_person(connection, ladders, ladder)
-    own = max(dependencies.by_person.get(facts.person[number], 0), changes.renamed.get(number, 0))
-    own = own or _find_first_mention(facts, changes, number)
+    own_position = max(dependencies.by_person.get(facts.person[number], 0), changes.renamed.get(number, 0))
+    own_position = own_position or _find_first_mention(facts, changes, number)
     # a state is aged to the ladder's last game, whoever played it
     if dependencies.stream.ranking.sums_lists or any(version.rule.age for version in dependencies.stream.versions):
-        return max(own, dependencies.last)
-    return _skip_excluded_spans(max(dependencies.whole, dependencies.players, own, least), [dependencies])
+        return max(own_position, dependencies.last)
+    return _skip_excluded_spans(
+        max(dependencies.whole, dependencies.players, own_position, other_position), [dependencies]
+    )
 
 
-def last_event_of_game(connection: Connection, ladders: Ladders, row: int) -> int:
+def find_last_event_of_game(connection: Connection, ladders: Ladders, row: int) -> int:
     """Return the position of the last event that a game depends on, including its effects on all of its ladders.
 
     `row` is the game's row in the facts. Raises `RulesetUnusable`.
     """
-    return next(last_events_of_games(connection, ladders, [row]))
+    return next(find_last_events_of_games(connection, ladders, [row]))
 
 
-def last_events_of_games(connection: Connection, ladders: Ladders, rows: Sequence[int]) -> Iterator[int]:
-    """Yield, for each game by row, what `last_event_of_game` returns. Raises `RulesetUnusable`."""
+def find_last_events_of_games(connection: Connection, ladders: Ladders, rows: Sequence[int]) -> Iterator[int]:
+    """Yield the position of the last event that each game depends on, by row. Raises `RulesetUnusable`."""
     facts, changes = ladders.facts, _load_changes(connection, ladders)
     cells, indexes = dict[int, _CellDependencies](), dict[str, dict[int, int]]()
     for row in rows:
@@ -132,20 +136,20 @@ def last_events_of_games(connection: Connection, ladders: Ladders, rows: Sequenc
         number = facts.cell[row]
         if number not in cells:
             cells[number] = _find_cell_dependencies(connection, ladders, row)
-        of_cell = cells[number]
-        last, game_ladders = max(of_cell.last, first, changes.rows[row]), of_cell.ladders
-        if of_cell.dated:
-            game_ladders = [*game_ladders, *_load_game_ladders(connection, ladders, row, of_cell.dated)]
+        dependencies = cells[number]
+        last, game_ladders = max(dependencies.last, first, changes.rows[row]), dependencies.ladders
+        if dependencies.dated:
+            game_ladders = [*game_ladders, *_load_game_ladders(connection, ladders, row, dependencies.dated)]
         for ladder in game_ladders:
             name = ladder.stream.ladder
             if name not in indexes:
                 # for a few games, `place` is faster
                 stream_rows = enumerate(ladder.stream.row) if len(rows) > MANY_GAMES else ()
                 indexes[name] = {stream_row: index for index, stream_row in stream_rows}
-            before = indexes[name].get(row)
-            if before is None or ladder.stream.adjustments:
-                before = sum(ladder.stream.place(facts, (facts.occurred_at[row], first)))
-            last = max(last, ladder.whole, ladder.reached[before - 1] if before else 0)
+            entry_count = indexes[name].get(row)
+            if entry_count is None or ladder.stream.adjustments:
+                entry_count = sum(ladder.stream.place(facts, (facts.occurred_at[row], first)))
+            last = max(last, ladder.whole, ladder.reached[entry_count - 1] if entry_count else 0)
         yield _skip_excluded_spans(last, game_ladders)
 
 
@@ -199,7 +203,7 @@ def _skip_excluded_spans(position: int, ladders: Sequence[LadderDependencies]) -
             return position
 
 
-# -- the whole log
+# the whole log
 
 
 def _load_changes(connection: Connection, ladders: Ladders) -> LastChanges:
@@ -208,7 +212,7 @@ def _load_changes(connection: Connection, ladders: Ladders) -> LastChanges:
 
 
 def _find_first_mention(facts: Facts, changes: LastChanges, number: int) -> int:
-    """Return an event that names an id, the first of its kind; the ledger knows the id from there on."""
+    """Return the first event that names an id; from its position on, the ledger knows the id."""
     recorded = facts.recorded
     positions = [account.position for account in recorded.accounts if account.player == number]
     positions += [adjustment.position for adjustment in recorded.adjustments if adjustment.player == number]
@@ -218,7 +222,7 @@ def _find_first_mention(facts: Facts, changes: LastChanges, number: int) -> int:
     return min(positions, default=facts.position)
 
 
-# -- a ruleset
+# a ruleset
 
 
 def _load_ruleset_changes(
@@ -230,17 +234,17 @@ def _load_ruleset_changes(
 
 def _find_ruleset_changes(connection: Connection, ladders: Ladders, versions: Sequence[Version]) -> RulesetChanges:
     facts, changes, ruleset = ladders.facts, _load_changes(connection, ladders), versions[0].ruleset
-    rows = _nonzero_indexes(changes.rows)
+    rows = _find_nonzero_indexes(changes.rows)
     revisions: dict[Values, list[GameRevision]] = {}
     for revision in changes.revisions:
-        if revision.cell.game in _slugs(facts, versions) and _is_played(ladders, revision.occurred_at):
+        if revision.cell.game in _find_game_numbers(facts, versions) and _is_played(ladders, revision.occurred_at):
             for values in list_values_at(facts, revision.cell, revision.occurred_at, ruleset):
                 revisions.setdefault(values, []).append(revision)
     starts = _find_league_start_changes(facts, changes, versions) if ruleset.freeze != "none" else {}
     return RulesetChanges(_group_by_ladder(ladders, versions, rows), revisions, starts)
 
 
-def _slugs(facts: Facts, versions: Sequence[Version]) -> set[int]:
+def _find_game_numbers(facts: Facts, versions: Sequence[Version]) -> set[int]:
     """Return the numbers of the games that a ruleset scores."""
     return {facts.text_numbers.get(name, NONE - 1) for name in list_games(versions)}
 
@@ -250,14 +254,14 @@ def _is_played(ladders: Ladders, instant: int) -> bool:
     return ladders.as_of is None or instant <= ladders.as_of
 
 
-def _nonzero_indexes(column: Column) -> Column:
+def _find_nonzero_indexes(column: Column) -> Column:
     return arrays.as_column(np.flatnonzero(arrays.as_numpy(column)).astype(np.int64, copy=False))
 
 
 def _group_by_ladder(ladders: Ladders, versions: Sequence[Version], rows: Column) -> dict[Values, Column]:
     """Group games by the ladders of a ruleset that they may be on, including voided and ineligible games."""
-    facts, slugs = ladders.facts, _slugs(ladders.facts, versions)
-    in_scope, indexes = np.array([cell.game in slugs for cell in facts.cells], dtype=bool), arrays.as_numpy(rows)
+    facts, game_numbers = ladders.facts, _find_game_numbers(ladders.facts, versions)
+    in_scope, indexes = np.array([cell.game in game_numbers for cell in facts.cells], dtype=bool), arrays.as_numpy(rows)
     is_selected = in_scope[arrays.as_numpy(facts.cell)[indexes]]
     if ladders.as_of is not None:
         is_selected &= arrays.as_numpy(facts.occurred_at)[indexes] <= ladders.as_of
@@ -266,36 +270,36 @@ def _group_by_ladder(ladders: Ladders, versions: Sequence[Version], rows: Column
     games = SelectedGames(rows, zeros("h", len(rows)), zeros("q", len(rows) + 1), array("i"))
     partition = partition_games(facts, versions[0].ruleset, games, None)
     ends = partition.ladder_from
-    return {values: partition.row[ends[at] : ends[at + 1]] for at, values in enumerate(partition.ladders)}
+    return {values: partition.row[ends[index] : ends[index + 1]] for index, values in enumerate(partition.ladders)}
 
 
 def _find_league_start_changes(facts: Facts, changes: LastChanges, versions: Sequence[Version]) -> dict[int, int]:
     """Return, by league, the last event that may have changed its start; see `eligibility.find_league_starts`."""
-    slugs, last_changes, first_played = _slugs(facts, versions), dict[int, int](), dict[int, int]()
+    game_numbers, last_changes, first_played = _find_game_numbers(facts, versions), dict[int, int](), dict[int, int]()
 
-    def add(league: int, position: int) -> None:
+    def note_change(league: int, position: int) -> None:
         last_changes[league] = max(position, last_changes.get(league, 0))
 
-    for created in facts.recorded.leagues:
-        if created.game in slugs:
-            add(created.league, changes.last_change_to(created.position))
+    for league_event in facts.recorded.leagues:
+        if league_event.game in game_numbers:
+            note_change(league_event.league, changes.last_change_to(league_event.position))
     for revision in changes.revisions:
-        if revision.cell.game in slugs:
-            add(revision.cell.league, revision.until)
+        if revision.cell.game in game_numbers:
+            note_change(revision.cell.league, revision.until)
     leagues = list_cell_leagues(facts, versions)
     for row, cell in enumerate(facts.cell):
         if (league := leagues[cell]) == NONE:
             continue
         if changes.rows[row]:
-            add(league, changes.rows[row])
+            note_change(league, changes.rows[row])
         played_at = facts.occurred_at[row]
         if row not in facts.voided and played_at < first_played.get(league, NEVER):
-            add(league, facts.first_position[row])
+            note_change(league, facts.first_position[row])
             first_played[league] = played_at
     return last_changes
 
 
-# -- a ladder
+# a ladder
 
 
 def _load_dependencies(connection: Connection, ladders: Ladders, ladder: str) -> LadderDependencies:
@@ -336,9 +340,11 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
     if stream.ranking.sums_lists:
         months = _find_monthly_ladders(ladders, ladder, versions)
         players = max([players, *(_load_dependencies(connection, ladders, month).last for month in months)])
-    reached, merged = _accumulate_max(order), _merge_spans(begins, ends)
-    last = max(whole, players, reached[-1] if len(reached) else 0, merged[-1][1] if merged else 0)
-    return LadderDependencies(stream, whole, players, last, merged, reached)
+    reached, merged_spans = _accumulate_max(order), _merge_spans(begins, ends)
+    last = max(whole, players, reached[-1] if len(reached) else 0, merged_spans[-1][1] if merged_spans else 0)
+    return LadderDependencies(
+        stream=stream, whole=whole, players=players, last=last, spans=merged_spans, reached=reached
+    )
 
 
 def _list_positions(facts: Facts, stream: Stream) -> Column:
@@ -362,9 +368,9 @@ def _find_late_spans(order: Column) -> tuple[array[int], array[int]]:
     """
     begins, ends = array("q"), array("q")
     positions = arrays.as_numpy(order)
-    least_after = np.minimum.accumulate(positions[::-1])[::-1]
-    late = np.flatnonzero(positions[:-1] > least_after[1:])
-    begins.frombytes(least_after[late + 1].astype(np.int64).tobytes())
+    lowest_after = np.minimum.accumulate(positions[::-1])[::-1]
+    late = np.flatnonzero(positions[:-1] > lowest_after[1:])
+    begins.frombytes(lowest_after[late + 1].astype(np.int64).tobytes())
     ends.frombytes(positions[late].astype(np.int64).tobytes())
     return begins, ends
 
@@ -412,7 +418,7 @@ def _find_earlier_season_change(
     connection: Connection, ladders: Ladders, ladder: str, versions: Sequence[Version]
 ) -> int:
     """Return the last event that the ladder depends on in any earlier season, including seasons that are empty now."""
-    part, (ruleset_id, values) = versions[0].ruleset.partition.by.index("season"), parse_name(ladder)
+    season_index, (ruleset_id, values) = versions[0].ruleset.partition.by.index("season"), parse_name(ladder)
     changes = _load_ruleset_changes(connection, ladders, ruleset_id, versions)
     candidates = {parse_name(name).values for name in ladders.streams(ruleset_id)}
     candidates |= {*changes.rows} | {*changes.revisions}
@@ -420,9 +426,11 @@ def _find_earlier_season_change(
         name = parse_name(adjustment.ladder)
         if name.ruleset_id == ruleset_id and len(name.values) == len(values):
             candidates.add(name.values)
-    rest = values[:part] + values[part + 1 :]
+    rest = values[:season_index] + values[season_index + 1 :]
     earlier = [
-        season for season in candidates if season[part] < values[part] and season[:part] + season[part + 1 :] == rest
+        season
+        for season in candidates
+        if season[season_index] < values[season_index] and season[:season_index] + season[season_index + 1 :] == rest
     ]
     names = ("/".join([ruleset_id, *season]) for season in earlier)
     return max((_load_dependencies(connection, ladders, name).last for name in names), default=0)
@@ -440,9 +448,9 @@ def _find_monthly_ladders(ladders: Ladders, ladder: str, versions: Sequence[Vers
     """Return the names of the monthly lists that an annual list may sum."""
     names: set[str] = set()
     for version in versions:
-        of = getattr(version.params, "of", "")
-        monthly = ladders.facts.rulesets.get(of, [])
-        if of not in ladders.facts.unusable and find_months_problem(version, monthly) is None:
+        source_id = getattr(version.params, "of", "")
+        monthly = ladders.facts.rulesets.get(source_id, [])
+        if source_id not in ladders.facts.unusable and find_months_problem(version, monthly) is None:
             names |= {*monthly_ladders(ladder, version, monthly).values()}
     return names
 
@@ -452,19 +460,21 @@ def _find_last_by_person(connection: Connection, ladders: Ladders, ladder: str) 
     facts, changes, versions = ladders.facts, _load_changes(connection, ladders), ladders.versions(ladder)
     ruleset_id, values = parse_name(ladder)
     # every game has participants, so this selects all rows
-    games = _GAMES.get(ladders, ruleset_id, lambda: _group_by_ladder(ladders, versions, _nonzero_indexes(facts.count)))
+    games = _GAMES.get(
+        ladders, ruleset_id, lambda: _group_by_ladder(ladders, versions, _find_nonzero_indexes(facts.count))
+    )
     last = _find_last_game_by_person(facts, changes, games.get(values, array("q")))
 
-    def add(number: int, position: int) -> None:
+    def note_change(number: int, position: int) -> None:
         person = facts.person[number]
         last[person] = max(position, last.get(person, 0))
 
     for revision in _load_ruleset_changes(connection, ladders, ruleset_id, versions).revisions.get(values, ()):
         for number in revision.players:
-            add(number, revision.until)
+            note_change(number, revision.until)
     for adjustment in facts.recorded.adjustments:
         if adjustment.ladder == ladder and _is_played(ladders, adjustment.occurred_at):
-            add(adjustment.player, changes.last_change_to(adjustment.position))
+            note_change(adjustment.player, changes.last_change_to(adjustment.position))
     return last
 
 
@@ -477,7 +487,7 @@ def last_positions_of_people(connection: Connection, ladders: Ladders, rows: Col
         rows: the games to consider, ascending; by default all.
     """
     facts, changes = ladders.facts, _load_changes(connection, ladders)
-    rows = _nonzero_indexes(facts.count) if rows is None else array("q", rows)
+    rows = _find_nonzero_indexes(facts.count) if rows is None else array("q", rows)
     last = _find_last_game_by_person(facts, changes, rows)
     corrected = [(number, revision.until) for revision in changes.revisions for number in revision.players]
     for number, position in [*corrected, *changes.renamed.items()]:
@@ -488,14 +498,16 @@ def last_positions_of_people(connection: Connection, ladders: Ladders, rows: Col
 
 def _find_last_game_by_person(facts: Facts, changes: LastChanges, rows: Column) -> dict[int, int]:
     """Return, by person, the last event about one of their games among some rows, which ascend."""
-    first, later, counts = (
+    first, game_changes, counts = (
         arrays.as_numpy(arrays.take(column, rows)) for column in (facts.first_position, changes.rows, facts.count)
     )
     slots = arrays.as_numpy(arrays.span_indices(arrays.take(facts.start, rows), arrays.as_column(counts)))
     persons = arrays.as_numpy(facts.person)[arrays.as_numpy(facts.player)[slots]]
     last = np.zeros(len(facts.person), dtype=np.int64)
     last[persons] = np.repeat(first, counts)  # rows ascend in log order, so the last assignment wins
-    if later.any():
-        np.maximum.at(last, persons[np.repeat(later > 0, counts)], np.repeat(later[later > 0], counts[later > 0]))
+    if game_changes.any():
+        is_changed = game_changes > 0
+        changed_persons = persons[np.repeat(is_changed, counts)]
+        np.maximum.at(last, changed_persons, np.repeat(game_changes[is_changed], counts[is_changed]))
     involved = np.flatnonzero(last)
     return dict(zip(involved.tolist(), last[involved].tolist(), strict=True))

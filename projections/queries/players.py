@@ -29,7 +29,7 @@ from ratings_ledger.projections.facts.players import known_players, rows_with
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times, moment
 from ratings_ledger.projections.queries.history import Change, Course, load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.queries.last_events import last_event_at, last_positions_of_people
+from ratings_ledger.projections.queries.last_events import last_positions_of_people, load_last_event
 from ratings_ledger.projections.queries.results import (
     AS_COURSE,
     FRACTION_ONLY,
@@ -41,13 +41,13 @@ from ratings_ledger.projections.queries.results import (
 from ratings_ledger.projections.queries.standings import (
     Standing,
     build_standing,
-    rows_of_players,
+    find_rows_of_players,
 )
 from ratings_ledger.projections.queries.survey import (
     ManyAnswers,
     PersonRow,
     Survey,
-    rows_by_player,
+    group_rows_by_player,
 )
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.replay.rule_calls import RuleFailure, describe_failure
@@ -181,14 +181,14 @@ def load_person(survey: Survey, player: str) -> Person:
 
     Raises `Unknown` (player-unknown) for a player who is on no ladder.
     """
-    facts, rows = survey.facts, survey.share("by player", rows_by_player)
+    facts, rows = survey.facts, survey.share("by player", group_rows_by_player)
     # look up the id itself first, because a club may have the former id of a player
     player = player if player in rows else facts.current(player)
     if player not in rows:
         raise Unknown("player-unknown", f"{quote(player)} is on no ladder{did_you_mean(player, rows)}")
     ids = _find_ids(facts, player)
     at = last_positions_of_people(survey.connection, survey.undated, rows_with(facts, ids)).get(player)
-    last = None if at is None else last_event_at(survey.connection, at)
+    last = None if at is None else load_last_event(survey.connection, at)
     return Person(
         **_build_statistics(survey, player, None, survey.share("gold", _collect_gold)),
         rows=tuple(rows[player]),
@@ -308,7 +308,7 @@ def build_profile(connection: Connection, ladders: Ladders, ladder: str, player:
     """
     trace = ladders.trace(ladder)
     ranking, _ = ladders.rank(trace)
-    row = rows_of_players(ranking.rows, {player}).get(player)
+    row = find_rows_of_players(ranking.rows, {player}).get(player)
     course = load_course(connection, ladders, ladder, player)
     games = [index for index, is_game in enumerate(course.is_game) if is_game]
     own_games = [*_list_own_games(trace, player, course)]

@@ -1,4 +1,4 @@
-"""Published lists: an overview, their events, and their rows as published."""
+"""Load published lists: an overview, their events, and their rows as published."""
 
 from __future__ import annotations
 

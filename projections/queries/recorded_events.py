@@ -1,4 +1,4 @@
-"""The contents of the log: games in their current state, and events as recorded."""
+"""Read the contents of the log: games in their current state, and events as recorded."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, Absent, Answer, Result, RowSequence
 
 GAME_RECORDED = '"type":"game.recorded"}'
-# while the newest games are selected, this many more than twice the limit are held before older ones are dropped
+# while selecting the newest games, drop older ones when there are this many more than twice the limit
 SPARE_GAMES = 10_000
 
 
@@ -64,7 +64,7 @@ def load_current_games(
     Args:
         until: the last known position.
         matches: the filter.
-        by: who recorded the games first; None for anyone.
+        by: the author of the games' first records; None for any author.
 
     Returns:
         The games, the total number of matching games, and the reasons for invalid records, by position.
@@ -76,8 +76,8 @@ def load_current_games(
         games += matching
         total += len(matching)
         if limit and len(games) > 2 * limit + SPARE_GAMES:
-            games = sorted(games, key=_replay_order)[-limit:]
-    games.sort(key=_replay_order)
+            games = sorted(games, key=_find_replay_order)[-limit:]
+    games.sort(key=_find_replay_order)
     return games[-limit:], total, invalid
 
 
@@ -126,7 +126,7 @@ def read_live_games(connection: Connection, until: int, last: int | None, after:
             yield replace(game, data=data)
 
 
-def _replay_order(game: RecordedGame) -> Any:
+def _find_replay_order(game: RecordedGame) -> Any:
     return game.occurred_at, game.position
 
 
@@ -249,11 +249,11 @@ def _parse_record(position: int, record: str) -> dict[str, Any]:
         event: dict[str, Any] = json.loads(record)
         return event
     except Refused as problem:
-        names = dict(re.findall(r'"(id|type)":"([^"\\]{1,64})"', record))
-        return {"position": position, "type": "?", "id": "?", **names, UNREADABLE: problem.message, "record": record}
+        members = dict(re.findall(r'"(id|type)":"([^"\\]{1,64})"', record))
+        return {"position": position, "type": "?", "id": "?", **members, UNREADABLE: problem.message, "record": record}
 
 
-# the members that every game and every event has, the most important first
+# the members of every game and of every event, the most important ones first
 GAME_COLUMNS = INLINE | {"columns": {"game_id": str, "game": str}}
 EVENT_COLUMNS = INLINE | {
     "columns": {

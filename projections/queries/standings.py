@@ -1,4 +1,4 @@
-"""Standings, trial balances, and overviews, which show recent movements beside each row of the standings."""
+"""Build standings, trial balances, and overviews, which add recent movements to the standings."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Standings(LadderAnswer, RowSequence[Standing]):
 
     @property
     def legend(self) -> str:
-        """Return what the marks of the ratings mean, and what ranks them; empty where the points say it all."""
+        """Explain the marks of the ratings, and the value that ranks them; empty for plain points."""
         states = [row.state for row in self.rows if row.state is not ABSENT]
         marks = {
             "± is the uncertainty of a rating (its deviation)": any(DEVIATION in state for state in states),
@@ -163,7 +163,7 @@ def build_standings(
     remark: str | None = None,
     published: Publication | Absent = ABSENT,
 ) -> Standings:
-    """Return standings with some or all rows. The remark says that their period is running, or who published them."""
+    """Build standings with some or all rows. The remark says that the period is running, or who published the list."""
     is_open = True if remark and published is ABSENT else ABSENT
     standings = tuple(build_standing(row, ranking.scale, ranking.visible_states) for row in rows)
     return Standings(
@@ -175,14 +175,14 @@ def build_standings(
         is_open,
         published,
         standings,
-        period_state(ranking.closed),
+        build_period_state(ranking.closed),
         remark=remark,
         times=times,
     )
 
 
-def period_state(closed: ClosedPeriods | None) -> PeriodState | Absent:
-    """Return how far the rating periods are closed; `ABSENT` if every game is scored by itself."""
+def build_period_state(closed: ClosedPeriods | None) -> PeriodState | Absent:
+    """Return the state of the rating periods; `ABSENT` if every game is scored by itself."""
     if closed is None:
         return ABSENT
     until, closes_at = (None if instant is None else moment(instant) for instant in (closed.until, closed.closes_at))
@@ -194,8 +194,8 @@ def select_rows(rows: Sequence[RankedRow], players: Collection[str], limit: int 
     return ([row for row in rows if row.player in players] if players else rows)[: limit or None]
 
 
-def rows_of_players(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, RankedRow]:
-    """Return the rows of some players by player, without those who have none. Builds no other rows of a long list."""
+def find_rows_of_players(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, RankedRow]:
+    """Return the rows of some players, by player. Of a long list, build no other rows."""
     own_rows = (
         rows.named(players) if isinstance(rows, RankedColumns) else (row for row in rows if row.player in players)
     )
@@ -240,13 +240,13 @@ def build_balance(ranking: Ranking, at: Coordinates, times: Times) -> Balance:
     }
     accounts = tuple(Account(name, ExactNumber(units, ranking.scale)) for name, units in amounts.items())
     total = ExactNumber(sum(amounts.values()), ranking.scale)
-    period = period_state(ranking.closed)
+    period = build_period_state(ranking.closed)
     return Balance(
         ranking.ladder, ranking.ruleset, at, ranking.games, len(ranking.rows), accounts, total, period, times=times
     )
 
 
-# an overview shows the points after this many of a player's last games and adjustments
+# the number of a player's last games and adjustments whose points an overview shows
 LAST_STEPS = 40
 
 
@@ -282,25 +282,25 @@ def build_overview(
     Raises `UnknownLadder`, `RuleFailure`.
     """
     facts, trace = ladders.facts, ladders.trace(ladder)
-    since = _end_of_previous_month(facts, trace, zone) if since is None else since
+    since = _find_end_of_previous_month(facts, trace, zone) if since is None else since
     ranking, _ = ladders.rank(trace)
     matching = select_rows(ranking.rows, selection.players, None)
     if selection.active_since is not None:
         matching = [*_filter_active(facts, trace, matching, selection.active_since)]
     page = matching[selection.after :][: selection.limit or None]
     earlier = {} if since is None else _find_earlier_rows(ladders, trace, since, {row.player for row in page})
-    moved = tuple(_build_overview_row(facts, trace, row, earlier.get(row.player), ranking) for row in page)
-    shown = build_standings(ranking, (), ladders.coordinates, times, remark)
+    overview_rows = tuple(_build_overview_row(facts, trace, row, earlier.get(row.player), ranking) for row in page)
+    standings = build_standings(ranking, (), ladders.coordinates, times, remark)
     return Overview(
-        shown.ladder,
-        shown.ruleset,
-        shown.at,
-        shown.games,
-        shown.ranking,
-        shown.open,
-        shown.published,
-        moved,
-        shown.period,
+        standings.ladder,
+        standings.ruleset,
+        standings.at,
+        standings.games,
+        standings.ranking,
+        standings.open,
+        standings.published,
+        overview_rows,
+        standings.period,
         since=None if since is None else moment(since),
         players=len(matching),
         remark=remark,
@@ -325,10 +325,10 @@ def _find_last_game(facts: Facts, trace: Trace, ranked: RankedRow) -> int | None
 def _find_earlier_rows(ladders: Ladders, trace: Trace, since: int, players: Collection[str]) -> dict[str, RankedRow]:
     """Return the rows of some players at an instant, or at `as_of` if that is earlier."""
     instant = since if ladders.as_of is None else min(since, ladders.as_of)
-    return rows_of_players(ladders.rank_at(trace, instant).rows, players)
+    return find_rows_of_players(ladders.rank_at(trace, instant).rows, players)
 
 
-def _end_of_previous_month(facts: Facts, trace: Trace, zone: str) -> int | None:
+def _find_end_of_previous_month(facts: Facts, trace: Trace, zone: str) -> int | None:
     """Return the end of the month before the one of the last game; None without games."""
     if trace.last_row is None:
         return None

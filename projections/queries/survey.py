@@ -1,4 +1,4 @@
-"""All ladders at one set of coordinates: the ladders, the lists of months and years, and all players' standings."""
+"""Survey all ladders at one set of coordinates: the ladders, the lists of months and years, all players' standings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from ratings_ledger.projections.rulesets.versions import find_period, is_running
 
 
 def describe_no_games(unscored: Sequence[str]) -> str:
-    """Say that no ladder has a game, and which command adds one; no ruleset scores the `unscored` games.
+    """Return a message that no ladder has a game, with the command that helps; no ruleset scores `unscored` games.
 
     >>> describe_no_games(["chess"])
     'no ruleset scores games of chess; one does after: ratings rules publish --shipped elo --game chess'
@@ -59,21 +59,21 @@ def describe_no_games(unscored: Sequence[str]) -> str:
 
 def choose_only_ladder(
     rows: Sequence[LadderRow],
-    which: str = "",
+    qualifier: str = "",
     as_of: str | None = None,
     unscored: Sequence[str] = (),
-    listed: int = LADDERS_LISTED,
+    limit: int = LADDERS_LISTED,
 ) -> str:
-    """Return the only ladder, for a query that names none. Raises `BadArgument` if there are several, or none.
+    """Return the only ladder, for a query without a ladder. Raises `BadArgument` if there are several, or none.
 
     All arguments besides `rows` are for messages.
 
     Args:
         rows: the candidates.
-        which: a relative clause that narrows the word "ladders", such as " that anna is on".
+        qualifier: a relative clause for the word "ladders", such as " that anna is on".
         as_of: the `as_of` of the query.
         unscored: the recorded games that no ruleset scores.
-        listed: how many ladders a message names.
+        limit: the number of ladders that the message lists.
     """
     if not rows and as_of is not None:
         raise BadArgument(f"no ladder has a game played up to {as_of}", "as_of")
@@ -81,18 +81,18 @@ def choose_only_ladder(
         raise BadArgument(describe_no_games(unscored), "ladder")
     if len(rows) == 1:
         return rows[0].ladder
-    names = "".join(f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in rows[:listed])
-    unlisted = len(rows) - listed
+    names = "".join(f"\n  {short_name(row.ladder)} ({count(row.games, 'game')})" for row in rows[:limit])
+    unlisted = len(rows) - limit
     more = f"\n  and {unlisted:,} more; see: ratings ladders" if unlisted > 0 else ""
-    raise BadArgument(f"name one of the {len(rows):,} ladders{which}:{names}{more}", "ladder")
+    raise BadArgument(f"name one of the {len(rows):,} ladders{qualifier}:{names}{more}", "ladder")
 
 
 @dataclass(frozen=True, slots=True)
 class ManyAnswers(Answer):
     """An answer about several ladders, with the `as_of` as it was requested.
 
-    `failed` gives a reason for each ladder that cannot be replayed and is left out, `unusable` one for each ruleset
-    that does not run here.
+    `failed` has the reason for each ladder that cannot be replayed and is left out, and `unusable` the reason for each
+    ruleset that does not run here.
     """
 
     requested_as_of: str | None = field(default=None, metadata=HIDDEN, kw_only=True)
@@ -178,18 +178,18 @@ class Everybody(ManyAnswers, RowSequence[PersonRow]):
 
 
 T = TypeVar("T")
-# the most months that `LadderRow.months` counts
+# the maximum number of months in `LadderRow.months`
 MONTHS_MAX = 24
 
 
-# results that several queries about all ladders share, by name, with the failures that occurred
+# shared results of queries about all ladders, by name, with the failures that occurred
 _SHARED: Memo[str, tuple[Any, list[str]]] = Memo()
 
 
 class Survey:
     """All ladders at an `as_of`. A date ends in the home zone or, without one, in each ruleset's own zone.
 
-    `undated` are the same ladders without `as_of`. `failures` has a message for each ladder that failed so far.
+    `undated` are the same ladders without `as_of`. `failures` collects a message for each ladder that fails.
     """
 
     def __init__(self, connection: Connection, undated: Ladders, as_of: str | None, times: Times) -> None:
@@ -227,7 +227,7 @@ class Survey:
 
     @contextmanager
     def collect_failure(self) -> Iterator[None]:
-        """Record in `failures` why a ladder cannot be replayed, and continue after this context."""
+        """Record a failed replay in `failures`, and continue after this context."""
         try:
             yield
         except RuleFailure as failure:
@@ -289,7 +289,7 @@ def load_all_ladders(survey: Survey) -> AllLadders:
             games = len(stream.row)
             ruleset = stream.versions[stream.version[games - 1]].ruleset.name if games else ""
             last_game = moment(facts.occurred_at[stream.row[games - 1]]) if games else None
-            months = (
+            month_counts = (
                 ()
                 if not games or is_partitioned_by_time(stream.versions[0].ruleset)
                 else _count_by_month(survey, stream, month_starts)
@@ -297,9 +297,13 @@ def load_all_ladders(survey: Survey) -> AllLadders:
             until = ladders.coordinates.until
             running = stream.ranking.running
             rows.append(
-                LadderRow(stream.ladder, ruleset, players, games, last_game, until, months=months, running=running)
+                LadderRow(
+                    stream.ladder, ruleset, players, games, last_game, until, months=month_counts, running=running
+                )
             )
-    scored = {game for known in facts.rulesets.values() for version in known for game in version.ruleset.scope.game}
+    scored = {
+        game for versions in facts.rulesets.values() for version in versions for game in version.ruleset.scope.game
+    }
     unscored = tuple(sorted({facts.texts[cell.game] for cell in facts.cells} - scored))
     return AllLadders(survey.coordinates, tuple(rows), unscored=unscored, **survey.shared_members())
 
@@ -344,7 +348,7 @@ def _load_person_rows(survey: Survey) -> tuple[PersonRow, ...]:
     return tuple(rows)
 
 
-def rows_by_player(survey: Survey) -> dict[str, list[PersonRow]]:
+def group_rows_by_player(survey: Survey) -> dict[str, list[PersonRow]]:
     """Return the standings of all players on every ladder, by player."""
     return group_rows(survey.share("everybody", _load_person_rows), "player")
 
@@ -367,7 +371,7 @@ def load_all_lists(survey: Survey, period: str | None) -> AllLists:
     if period is not None and not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2]))?", period, re.ASCII):
         raise BadArgument(f"{quote(period)} is not a year like 2010 or a month like 2010-03", "period")
     rows = list[ListRow]()
-    for ladders, stream in survey.streams(timed := list_timed_rulesets(survey)):
+    for ladders, stream in survey.streams(timed_ids := list_timed_rulesets(survey)):
         ruleset = stream.versions[0].ruleset
         parts = dict(zip(ruleset.partition.by, parse_name(stream.ladder).values, strict=True))
         value, span = parts.get("month") or parts["year"], find_period(ruleset, parse_name(stream.ladder).values)
@@ -389,18 +393,18 @@ def load_all_lists(survey: Survey, period: str | None) -> AllLists:
                     ladders.coordinates.until,
                 )
             )
-    listed = {row.list for row in rows}
+    list_names = {row.list for row in rows}
     published = tuple(
         row
         for row in load_publication_rows(survey.connection, survey.facts.position)
-        if period is None or row.ladder in listed or _is_published_for(survey, row, period)
+        if period is None or row.ladder in list_names or _is_published_for(survey, row, period)
     )
     return AllLists(
         survey.coordinates,
         tuple(rows),
         published,
         period=period,
-        has_timed=bool(timed),
+        has_timed=bool(timed_ids),
         schedules=(find_schedules(survey, clock.now()) if period is None and _is_present(survey) else ()) or ABSENT,
         **survey.shared_members(),
     )
@@ -426,7 +430,7 @@ def _is_published_for(survey: Survey, publication: PublicationRow, period: str) 
     return publication.as_of is not None and survey.times.format_minute(publication.as_of).startswith(period)
 
 
-def list_due(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
+def list_due_streams(survey: Survey, now: int) -> list[tuple[Ladders, Stream]]:
     """Return the unpublished lists whose period is over, sorted by the end of the period."""
     published = {entry.ladder for entry in published_lists(survey.connection, survey.facts.position)}
     due = []
@@ -443,7 +447,7 @@ def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> li
     Each entry is (end of the month, the ladders up to it, name of the ladder), oldest first.
     """
     published = {entry.of for entry in published_lists(survey.connection, survey.facts.position)}
-    missed = []
+    missed_months = []
     for ladder in scheduled:
         ruleset_id = parse_name(ladder).ruleset_id
         if ruleset_id not in survey.usable:
@@ -451,8 +455,8 @@ def find_missed_months(survey: Survey, scheduled: Iterable[str], now: int) -> li
         ladders = survey.ladders(ruleset_id)
         for end in _find_month_ends(ladders, ladder, survey.times, now):
             if (ladder, end) not in published:
-                missed.append((end, ladders.at(end), ladder))
-    return sorted(missed, key=lambda entry: (entry[0], entry[2]))
+                missed_months.append((end, ladders.at(end), ladder))
+    return sorted(missed_months, key=lambda entry: (entry[0], entry[2]))
 
 
 def _find_month_ends(ladders: Ladders, ladder: str, times: Times, now: int) -> Iterator[int]:

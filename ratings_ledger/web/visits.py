@@ -69,7 +69,7 @@ class Visit:
     @cached_property
     def impact_positions(self) -> frozenset[int]:
         """Return the positions of the events that have an impact page."""
-        return self.view.telling_positions()
+        return self.view.retroactive_positions()
 
     @cached_property
     def games_with_clock(self) -> frozenset[str]:

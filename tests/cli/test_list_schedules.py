@@ -128,7 +128,7 @@ def test_publishing_by_hand_ends_the_alarm_of_a_night(
     """After a night that failed to publish, `publish --due` leaves a run that went well; a dry run leaves none."""
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     with monkeypatch.context() as patch:
-        patch.setattr(publish, "list_due", failing)
+        patch.setattr(publish, "list_due_streams", failing)
         assert ratings("nightly", "--publish-due", db=db).exit_code == 2
     assert "the last publish failed" in ratings("status", "--no-failures", db=db).stderr
     assert ratings("publish", "--due", "--dry-run", db=db).exit_code == 0

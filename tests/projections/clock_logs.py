@@ -4,7 +4,7 @@ from typing import Any
 
 from ratings_ledger import Rejection
 from ratings_ledger.projections.game_clock import replay_clock
-from ratings_ledger.projections.queries.clocks import explain_clock, show_clock
+from ratings_ledger.projections.queries.clocks import build_clock_state, explain_clock
 
 GRANTED = "1000 anna offered sell-houses\n2000 ben pause_asked\n2500 anna pause_answered yes"
 Event = dict[str, Any]
@@ -34,7 +34,7 @@ def event(type_name: str, **data: Any) -> Event:
 
 def state(text, at=None, **started):
     """What the clock shows."""
-    return show_clock(log(text, **started), at).model_dump()
+    return build_clock_state(log(text, **started), at).model_dump()
 
 
 def player(text, at=None, name="anna", **started):

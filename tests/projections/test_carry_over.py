@@ -7,7 +7,7 @@ from histories import fill, ranking_of, ruleset
 from own_rules import problems_in, shipped_text
 
 import ratings_ledger
-from ratings_ledger.projections.diff.path import attribute
+from ratings_ledger.projections.diff.causes import attribute_difference
 from ratings_ledger.projections.queries.coordinates import Coordinates
 
 LEAGUE = shipped_text("b5-league")
@@ -84,7 +84,7 @@ def test_adjusting_a_season_is_a_cause_in_the_next(ledger_url: str) -> None:
     ledger = fill(ledger_url, [ruleset(CARRYING), *GAMES, event])
     with ledger.reading() as connection:
         ends = (Coordinates(None, position, None) for position in (4, 5))
-        found = attribute(connection, "b5-league/2010-2", "a", *ends)
+        found = attribute_difference(connection, "b5-league/2010-2", "a", *ends)
 
     assert [(cause.kind, cause.position) for cause in found.causes] == [("adjustment", 5)]
     assert found.change == found.causes[0].amount > 0

@@ -18,7 +18,7 @@ from time_ledgers import enter
 
 from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.diff.path import Attribution, attribute
+from ratings_ledger.projections.diff.causes import Attribution, attribute_difference
 from ratings_ledger.projections.queries.coordinates import Coordinates
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3_600)]
@@ -54,7 +54,7 @@ def coordinates(question: Question) -> Coordinates:
 def causes_of(ledger: Ledger, asked: CoordinateSpec) -> Attribution:
     """What the program says."""
     with ledger.reading() as connection:
-        return attribute(
+        return attribute_difference(
             connection, asked.before.ladder, asked.player, coordinates(asked.before), coordinates(asked.after)
         )
 

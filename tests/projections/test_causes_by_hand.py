@@ -14,7 +14,7 @@ from oracle.log import Event
 from time_ledgers import enter
 
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
-from ratings_ledger.projections.diff.path import Attribution, Cause, attribute
+from ratings_ledger.projections.diff.causes import Attribution, Cause, attribute_difference
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
 
 POOL, ELO = "galactic-points", "catan-elo/basic"
@@ -74,7 +74,7 @@ def why(ledger: Ledger, player: str, before: int, after: int, ladder: str = POOL
     """What changed somebody's points between two positions; `axes` hold on the later side."""
     at = Coordinates(axes.get("as_of"), after, axes.get("rules"))
     with ledger.reading() as connection:
-        return attribute(connection, ladder, player, Coordinates(None, before, None), at)
+        return attribute_difference(connection, ladder, player, Coordinates(None, before, None), at)
 
 
 def told(found: Attribution) -> tuple[Any, list[tuple[str, int | None, int, int]], Any]:
@@ -165,8 +165,8 @@ def test_withdrawn_version_is_unknown(
     with ledger.reading() as connection:
         for places in ((early, late), (late, early)):
             with pytest.raises(UnknownLadder):
-                attribute(connection, POOL, "anna", *places)
-        found = attribute(connection, POOL, "anna", early, late._replace(rules=None))
+                attribute_difference(connection, POOL, "anna", *places)
+        found = attribute_difference(connection, POOL, "anna", early, late._replace(rules=None))
     assert told(found) == (800, [("taken back", 5, 100, 0)], 900)
 
 

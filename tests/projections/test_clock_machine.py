@@ -19,7 +19,7 @@ from oracle.clock import NaiveClock
 from ratings_ledger import Rejection
 from ratings_ledger.ledger.events.game_clocks import CLOCK_TYPES
 from ratings_ledger.projections.game_clock import replay_clock, take_event
-from ratings_ledger.projections.queries.clocks import explain_clock, show_clock
+from ratings_ledger.projections.queries.clocks import build_clock_state, explain_clock
 
 pytestmark = pytest.mark.slow
 
@@ -232,7 +232,7 @@ class ClockMachine(RuleBasedStateMachine):
 
     def _screen(self, at):
         """What the program shows, as the naive clock does."""
-        shown = show_clock(self.events, at).model_dump()
+        shown = build_clock_state(self.events, at).model_dump()
         asked = shown["pause_asked"]
         members = ("at", "recorded_until", "started_at", "stopped_at", "pause_granted_at", "paused_at")
         player = ("player", "main_ms", "choice", "auxiliary_ms", "removed_at", "left_at", "disconnected_at")

@@ -5,7 +5,7 @@ from clock_logs import GRANTED, event, log, refused
 
 from ratings_ledger import Unknown
 from ratings_ledger.projections.game_clock import GameClock, replay_clock, take_event
-from ratings_ledger.projections.queries.clocks import explain_clock, show_clock
+from ratings_ledger.projections.queries.clocks import build_clock_state, explain_clock
 
 REFUSALS = [
     ("5000 anna offered roll-dice\n4999 ben heartbeat", "clock-time-backwards", "never decreases"),
@@ -65,15 +65,15 @@ def test_clock_starts_exactly_once():
         "a clock.heartbeat without a clock; clock.started comes first",
     )
     assert replay_clock([started, heartbeat, started]).code == "clock-started-twice"
-    assert reason_of(lambda: show_clock([])) == "clock-not-started"
-    assert reason_of(lambda: show_clock(log(""), -1)) == "clock-not-started"
+    assert reason_of(lambda: build_clock_state([])) == "clock-not-started"
+    assert reason_of(lambda: build_clock_state(log(""), -1)) == "clock-not-started"
     assert reason_of(lambda: explain_clock(log(""), "zoe")) == "clock-player-unknown"
 
 
 def test_later_bad_line_is_refused():
     """A log is refused even when its bad line comes after the instant to be shown."""
     backwards = log("5000 anna heartbeat\n3000 ben heartbeat")
-    assert reason_of(lambda: show_clock(backwards, 1_000)) == "clock-time-backwards"
+    assert reason_of(lambda: build_clock_state(backwards, 1_000)) == "clock-time-backwards"
 
 
 def reason_of(ask):

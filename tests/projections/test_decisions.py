@@ -15,8 +15,8 @@ from time_ledgers import enter
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.validation.identities import identities
+from ratings_ledger.projections.diff.causes import attribute_difference
 from ratings_ledger.projections.diff.decisions import find_decisions
-from ratings_ledger.projections.diff.path import attribute
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder, load_times
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -66,7 +66,7 @@ def _check(ledger: Ledger, before: int, after: int, names: list[str], done: Coun
             for player in sorted({people.current(name) for name in names}):
                 ends = (Coordinates(None, position, None) for position in (before, after))
                 try:
-                    causes = attribute(connection, ladder, player, *ends)
+                    causes = attribute_difference(connection, ladder, player, *ends)
                 except UnknownLadder:
                     assert (ladder, player) not in shares
                     continue

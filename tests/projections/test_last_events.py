@@ -34,9 +34,9 @@ from ratings_ledger.projections.queries.explain import explain_game, explain_pla
 from ratings_ledger.projections.queries.history import load_course
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.queries.last_events import (
-    last_event,
-    last_event_of_game,
-    last_events_of_games,
+    find_last_event,
+    find_last_event_of_game,
+    find_last_events_of_games,
 )
 from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.rulesets.versions import read_shipped_texts
@@ -132,14 +132,14 @@ def agree(past: Past, at: int, ladders: list[str]) -> Counter[str]:
     for ladder in ladders:
         if past.told(standings, at, ladder) is UnknownLadder:
             with pytest.raises(UnknownLadder):
-                last_event(past.connection, now, ladder)
+                find_last_event(past.connection, now, ladder)
             continue
-        compare(standings, last_event(past.connection, now, ladder), ladder)
+        compare(standings, find_last_event(past.connection, now, ladder), ladder)
         for player in facts.players:
-            compare(course, last_event(past.connection, now, ladder, player), ladder, player)
+            compare(course, find_last_event(past.connection, now, ladder, player), ladder, player)
     for row, first in enumerate(facts.first_position):
         game_id = game_at(past.connection, first)
-        position = last_event_of_game(past.connection, now, row)
+        position = find_last_event_of_game(past.connection, now, row)
         for ladder in ladders:
             if is_on(ladder, facts, row) and past.told(explained, at, ladder, game_id) is not UnknownLadder:
                 compare(explained, position, ladder, game_id)
@@ -349,14 +349,14 @@ def test_every_way_leads_to_the_same_last_events(
 
 def every_last_event(connection: Connection, there: Ladders, ladders: list[str]) -> dict[Any, int]:
     """The last events of ladders, everybody on them, and all games."""
-    found: dict[Any, int] = {ladder: last_event(connection, there, ladder) for ladder in ladders}
+    found: dict[Any, int] = {ladder: find_last_event(connection, there, ladder) for ladder in ladders}
     for ladder in ladders:
         for player in there.facts.players:
-            found[ladder, player] = last_event(connection, there, ladder, player)
+            found[ladder, player] = find_last_event(connection, there, ladder, player)
     for row, first in enumerate(there.facts.first_position):
-        found[first] = last_event_of_game(connection, there, row)
+        found[first] = find_last_event_of_game(connection, there, row)
     rows = range(len(there.facts.first_position))
-    together = last_events_of_games(connection, there, rows)
+    together = find_last_events_of_games(connection, there, rows)
     assert [*together] == [found[first] for first in there.facts.first_position]
     return found
 
@@ -417,12 +417,12 @@ def test_everyday_game_concerns_its_ladders_and_players(empty: Any) -> None:
         with ledger.reading() as connection:
             position = head(connection).position
             ladders = Ladders(decode(connection))
-            now = {(ladder,): last_event(connection, ladders, ladder) for ladder in names}
+            now = {(ladder,): find_last_event(connection, ladders, ladder) for ladder in names}
             now |= {
-                (ladder, player): last_event(connection, ladders, ladder, player)
+                (ladder, player): find_last_event(connection, ladders, ladder, player)
                 for ladder in names for player in PLAYERS
             }  # fmt: skip
-            now |= {("game", f"g{row}"): last_event_of_game(connection, ladders, row) for row in range(number + 1)}
+            now |= {("game", f"g{row}"): find_last_event_of_game(connection, ladders, row) for row in range(number + 1)}
         own = ["all-games", f"by-group/{group}", f"by-city/{city}"]
         concerned = {("game", f"g{number}"), *((ladder,) for ladder in own)}
         concerned |= {(ladder, player) for ladder in own for player in players}

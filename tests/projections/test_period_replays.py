@@ -14,7 +14,7 @@ import pytest
 import ratings_ledger as rl
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.diff.path import attribute
+from ratings_ledger.projections.diff.causes import attribute_difference
 from ratings_ledger.projections.expected_scores import expected_scores
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Coordinates
@@ -287,7 +287,7 @@ def test_causes_of_a_change_sum_exactly(played: tuple[str, Games, str]) -> None:
         for player in ("anna", "ben", "cleo"):
             for sides in pairs:
                 before, after = (Coordinates(as_of, known_at, None) for as_of, known_at in sides)
-                found = attribute(connection, "by-period", player, before, after)
+                found = attribute_difference(connection, "by-period", player, before, after)
                 assert sum(cause.own + cause.ripple for cause in found.causes) == found.change
                 for at, points in ((before, found.before), (after, found.after)):
                     trace = Ladders(decode(connection, at.known_at), at.as_of).trace("by-period")

@@ -16,7 +16,7 @@ from time_ledgers import enter
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.diff.path import attribute
+from ratings_ledger.projections.diff.causes import attribute_difference
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -155,7 +155,7 @@ def test_causes_of_corrections_sum_exactly(
             for left, right in ((None, None), (middle, middle), (middle, None)):
                 sides = Coordinates(left, one.known_at, None), Coordinates(right, one.known_at + 1, None)
                 for before, after in (sides, sides[::-1]):
-                    found = attribute(connection, one.ladder, player, before, after)
+                    found = attribute_difference(connection, one.ladder, player, before, after)
                     assert sum(cause.own + cause.ripple for cause in found.causes) == found.change
                     for at, points in ((before, found.before), (after, found.after)):
                         ladders = one.before if at.known_at == one.known_at else one.after

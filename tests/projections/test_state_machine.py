@@ -25,7 +25,7 @@ from time_ledgers import enter
 from ratings_ledger.ledger.events.canonical import to_microseconds
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.diff.path import attribute
+from ratings_ledger.projections.diff.causes import attribute_difference
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Coordinates
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -117,7 +117,7 @@ class StateMachine(RuleBasedStateMachine):
             Coordinates(None if as_of is None else to_microseconds(end_of(as_of)), known_at, None)
             for as_of, known_at in sides
         )
-        found = attribute(connection, name, player, before, after)  # type: ignore[arg-type]
+        found = attribute_difference(connection, name, player, before, after)  # type: ignore[arg-type]
         points = [ladder.rows[player].rating for ladder in ladders]
         assert found.change * 10 == points[1] - points[0], (name, player, sides)
         assert sum(cause.own + cause.ripple for cause in found.causes) == found.change, (name, player, sides)

@@ -14,7 +14,7 @@ import ratings_ledger as rl
 from ratings_ledger.ledger.store.log import read_records_at
 from ratings_ledger.projections import compiling
 from ratings_ledger.projections.contract import Numbers, State, StateValues
-from ratings_ledger.projections.diff.path import attribute
+from ratings_ledger.projections.diff.causes import attribute_difference
 from ratings_ledger.projections.expected_scores import expected_scores
 from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.coordinates import Coordinates
@@ -340,7 +340,7 @@ def test_causes_of_a_change_sum_exactly_across_versions(played: tuple[str, Games
     ]  # fmt: skip
     for before, after in ways:
         with reading(name) as connection:
-            found = attribute(connection, "lifting", "anna", before, after)
+            found = attribute_difference(connection, "lifting", "anna", before, after)
         assert found.change == sum(one.own + one.ripple for one in found.causes)
         assert found.after != found.before
 

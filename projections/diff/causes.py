@@ -46,13 +46,13 @@ from ratings_ledger.projections.replay.trace import TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, newest
 
 NEVER = 2**63
-# a rename moves whole games from one player to another, so its effect cannot be split by game
+# a rename moves whole games from one player to another, so its effect cannot be split into games
 RENAMES = ("player.renamed", "club.renamed")
 Moment = tuple[int, int]  # when a game ended, and the position of its first record
 
 
 class Cause(NamedTuple):
-    """A cause of the difference: the position of its event (None for a change of version), its own part and ripple."""
+    """A cause of a difference: its kind, the position of its event (None for a change of version), its two parts."""
 
     kind: str
     position: int | None
@@ -69,7 +69,7 @@ class Attribution(NamedTuple):
     """A player's points at two coordinates, and the causes of the difference.
 
     `before` and `after` are None where the player is not on the ladder; the sums then use `start`. `left_out` maps the
-    position of each event that does not count to the reason.
+    position of each ignored event to the reason.
     """
 
     start: Fraction
@@ -89,13 +89,15 @@ class Attribution(NamedTuple):
         return (self.start if self.after is None else self.after) - self.opening
 
 
-def attribute(connection: Connection, ladder: str, player: str, before: Coordinates, after: Coordinates) -> Attribution:
+def attribute_difference(
+    connection: Connection, ladder: str, player: str, before: Coordinates, after: Coordinates
+) -> Attribution:
     """Attribute the difference between a player's points at two coordinates to its causes.
 
     Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
     """
     if before.known_at > after.known_at:
-        forward = attribute(connection, ladder, player, after, before)
+        forward = attribute_difference(connection, ladder, player, after, before)
         causes = [cause._replace(own=-cause.own, ripple=-cause.ripple) for cause in reversed(forward.causes)]
         return forward._replace(before=forward.after, after=forward.before, causes=causes)
     path = _Path(connection, ladder, player, before, after.known_at)
@@ -106,7 +108,7 @@ def attribute(connection: Connection, ladder: str, player: str, before: Coordina
 
 
 class ReplayedGame(NamedTuple):
-    """A game as its rule sees it, apart from the points, and the player's change in points."""
+    """The input of a game's rule except the points, and the player's change in points."""
 
     version: Version
     names: tuple[str, ...]
@@ -117,7 +119,7 @@ class ReplayedGame(NamedTuple):
 
 
 class PlayerState:
-    """A ladder at one point of the path, and the player on it: the first of their `ids` that the ladder ranks."""
+    """A ladder at one point of the path, and the player on it: the first of their `ids` that is on the ladder."""
 
     def __init__(self, ladders: Ladders, stream: Stream, ids: Sequence[str]) -> None:
         """Replay the stream. Raises `RuleFailure`."""
@@ -197,11 +199,13 @@ class PlayerState:
         periods = self.stream.periods
         if periods is None:
             return NONE
-        inside = [at for at in range(len(periods.begin)) if periods.begin[at] <= moment[0] < periods.end[at]]
+        inside = [
+            index for index in range(len(periods.begin)) if periods.begin[index] <= moment[0] < periods.end[index]
+        ]
         return int(periods.begin[inside[0]]) if inside else NONE
 
     def score_game(self, game: ReplayedGame, moment: Moment, player: str) -> int:
-        """Score a game with everybody's points of this state, and return the player's change in points."""
+        """Score a game with all players' points of this state, and return the player's change in points."""
         before = TracePosition(self.trace, *self.trace.place(self.facts, moment))
         numbers = [self._numbers.get(name) for name in game.names]
         persons = [None if number is None else self.stream.persons[number] for number in numbers]
@@ -244,15 +248,15 @@ def _compute_own_periods(
 class _Path:
     """The path from one set of coordinates to another; `state` is the point reached so far."""
 
-    def __init__(self, connection: Connection, ladder: str, player: str, at: Coordinates, ahead: int) -> None:
+    def __init__(self, connection: Connection, ladder: str, player: str, at: Coordinates, until: int) -> None:
         self.connection = connection
         self.ladder = ladder
         self.name = parse_name(ladder)
-        self.facts = decode(connection, at.known_at, ahead=ahead)
+        self.facts = decode(connection, at.known_at, ahead=until)
         self.as_of, self.rules = at.as_of, at.rules
-        self.first = self._find_version(ahead)
+        self.first = self._find_version(until)
         self.has_clubs = self.first.ruleset.entrant == "club"
-        names = club_identities(connection, ahead) if self.has_clubs else identities(connection, ahead)
+        names = club_identities(connection, until) if self.has_clubs else identities(connection, until)
         self.ids = names.list_ids(player)
         self.start = Fraction(self.first.start, self.first.rule.scale)
         self.is_running = self.first.ranking.running
@@ -267,14 +271,14 @@ class _Path:
     def _is_published(self) -> bool:
         return self.name.ruleset_id in self.facts.rulesets.keys() | self.facts.unusable.keys()
 
-    def _find_version(self, ahead: int) -> Version:
+    def _find_version(self, until: int) -> Version:
         """Return the newest version of the ladder's ruleset, or its first ever if none is published at the moment.
 
         Raises `UnknownLadder`, `RulesetUnusable`.
         """
         version = None
         if self.rules is None and not self._is_published:
-            version = find_first_version(self.connection, ahead, self.name.ruleset_id)
+            version = find_first_version(self.connection, until, self.name.ruleset_id)
         if version is None:
             return newest(find_versions(self.facts, self.ladder, self.rules))
         if reason := find_ladder_name_problem(self.name, version.ruleset):
@@ -376,10 +380,10 @@ class _Path:
     def _attribute_event(self, event: KnownEvent, record: str, is_late: bool) -> Iterator[Cause]:
         """Add an event that may change earlier games, and yield its effect, if any."""
         root = find_root(Log(self.connection), event) or event
-        concerned_before, is_own = self._concerns_ladder(event), self._concerns_player(event, root)
+        concerned_ladder, is_own = self._concerns_ladder(event), self._concerns_player(event, root)
         apply_event(self.facts, event.position or 0, record)
         settle_facts(self.facts)
-        if not (concerned_before or self._concerns_ladder(event)):
+        if not (concerned_ladder or self._concerns_ladder(event)):
             return
         ladders = self._build_ladders()
         has_same_ids = self.state.ids == self._list_current_ids()
@@ -392,7 +396,7 @@ class _Path:
         yield self._attribute_step(kind, event.position, ladders, is_own, may_split=root.type not in RENAMES)
 
     def _is_incremental(self) -> bool:
-        """Tell whether a game played after all others changes only the points of its players."""
+        """Tell whether a game played after all other games changes only the points of its players."""
         is_by_game = self._versions[0].ruleset.period == "game"
         return self.is_running and is_by_game and not self._carries_over
 
