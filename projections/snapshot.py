@@ -33,7 +33,7 @@ from ratings_ledger.projections.queries.ladders_at import (
     Ladders,
     check_version,
     current_ids,
-    monthly_ladders,
+    name_monthly_ladders,
     require_player,
     suggest_ladder,
 )
@@ -252,7 +252,7 @@ class Snapshot(SnapshotReader):
             if not versions[0].ranking.sums_lists:
                 return {}
             params: Any = newest(versions).params
-            return monthly_ladders(ladder, newest(versions), query.ladders.facts.rulesets[params.of])
+            return name_monthly_ladders(ladder, newest(versions), query.ladders.facts.rulesets[params.of])
 
     @retry_on_damaged_cache
     def season_before(self, ladder: str) -> str | None:
@@ -539,27 +539,27 @@ class Snapshot(SnapshotReader):
 
     def rulesets(self) -> AllRulesets:
         """Return the published versions, and which of them score games that end now. Only `known_at` counts."""
-        from ratings_ledger.projections.queries.ruleset_states import all_rulesets
+        from ratings_ledger.projections.queries.ruleset_states import load_rulesets
 
         with self.log() as log:
-            return all_rulesets(log.connection, log.position)
+            return load_rulesets(log.connection, log.position)
 
     def ruleset(self, name: str) -> RulesetState:
         """Return a version (ID@VERSION), or a ruleset's newest one, with the days on which each version scores.
 
         Only `known_at` counts.
         """
-        from ratings_ledger.projections.queries.ruleset_states import ruleset_state
+        from ratings_ledger.projections.queries.ruleset_states import load_ruleset_state
 
         with self.log() as log:
-            return ruleset_state(log.connection, name, log.position, log.times)
+            return load_ruleset_state(log.connection, name, log.position, log.times)
 
     def leagues(self) -> AllLeagues:
         """Return all leagues with their states and winners."""
-        from ratings_ledger.projections.queries.leagues import all_leagues
+        from ratings_ledger.projections.queries.leagues import load_leagues
 
         with self.survey() as survey:
-            return all_leagues(survey)
+            return load_leagues(survey)
 
     def league(self, name: str) -> LeagueState:
         """Return a league with its players, table and schedule.

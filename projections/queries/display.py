@@ -1,10 +1,10 @@
-"""The display of results in a terminal and in a notebook: a line for each result, and tables of rows.
+"""Display results in a terminal and in a notebook: a line for each result, and tables of rows.
 
     >>> from ratings_ledger.projections.queries.results import ReplayFailure
     >>> describe(ReplayFailure("elo/all", "no rule"))
     "ReplayFailure(ladder='elo/all', reason='no rule')"
 
-Numbers are rounded and times shown to the minute. Empty members and members for machines are left out.
+Numbers are rounded and times shown to the minute. Empty members, and members that only programs read, are left out.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ratings_ledger.projections.queries.result_members import ABSENT, INSTANTS, 
 LINE_MAX = 110  # characters in a line
 TEXT_MAX = 60  # characters in one value
 ROWS_MAX, COLUMNS_MAX = 30, 12
-# members for machines
+# members that only programs read
 MACHINE_MEMBERS = frozenset(
     {"event_id", "ledger_id", "digest", "seed", "head", "record", "state_exact", "before_exact", "after_exact"}
 )
-MEMBERS_MAX = 6  # a longer dictionary does not fit beside other values
+MEMBERS_MAX = 6  # longer dictionaries do not fit beside other values
 # the notebook's own colours keep the tables readable on light and dark backgrounds
 STYLE = (
     ".ratings-ledger table{border-collapse:collapse;color:inherit;background:transparent}"
@@ -56,7 +56,7 @@ def describe(result: object, rows: Sequence[Any] | None = None) -> str:
     return f"{type(result).__name__}({line})"
 
 
-def notebook_table(result: object, rows: Sequence[Any] | None = None) -> str:
+def build_notebook_table(result: object, rows: Sequence[Any] | None = None) -> str:
     """Return a result as an HTML table: its rows, or its members and a table for each sequence of rows in it."""
     times = getattr(result, "times", UTC_TIMES)
     parts = [f"<style>{STYLE}</style>"]
@@ -203,7 +203,7 @@ def _build_column(name: str, values: Sequence[Any], times: Times) -> tuple[str, 
 
 
 def _format_attributes(value: object) -> str:
-    """Return the attributes of a cell: numbers are right-aligned, and each text runs in its own direction."""
+    """Return the attributes of a cell: numbers are right-aligned, and each text has its own direction."""
     if isinstance(value, int | Fraction | float) and not isinstance(value, bool):
         return ' class="n"'
     return ' dir="auto"' if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""Explain why a game changed points as it did, or why it does not count; and how a player's rank is determined."""
+"""Explain why a game changed points or does not count, and how a player's rank is determined."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ from ratings_ledger.projections.rulesets.versions import Version, find_months_pr
 class ExplainedTerm(Result):
     """One term of a change or of a list's computation; `amount` is None for a term without a number.
 
-    `values` are numbers of the computation by name, for sentences; `detail` says the same for people and in JSON.
+    `values` are numbers of the computation by name, for sentences; `detail` is a text with the same numbers.
     """
 
     term: str
@@ -89,7 +89,7 @@ class StateChange(Result):
 
 @dataclass(frozen=True, slots=True)
 class ExplainedParticipant(Result):
-    """The effect of a game on a player, term by term; `why_not` says why the player does not count in it. Under a rule
+    """The effect of a game on a player, term by term; `why_not` is the reason if a player does not count. Under a rule
     that keeps several numbers about a player, `state` has the visible ones, and `provisional` says whether the rule
     considers them unreliable after the game.
     """
@@ -123,7 +123,7 @@ class GameExplanation(Answer):
 
     On a ladder with rating periods, the explanation covers the game's `period`: before, change and after are those of
     the whole period, and terms name their games, this game's terms first. `assumed` has, by key, the ruleset's
-    assumptions that determined a number because the rule's source does not say. `sets` are the game's recorded sets,
+    assumptions that determined a number because the rule's source is silent. `sets` are the game's recorded sets,
     the better side first.
     """
 
@@ -235,10 +235,10 @@ def explain_game(
     reason = reason or _explain_not_on_ladder(ladders, ladder, row, versions)
     # even for a game that does not count, the points before it must not include later games
     states = before or ladders.state_before(ladder, (facts.occurred_at[row], facts.first_position[row]))
-    period, waiting = None, None
+    period, open_period = None, None
     if reason is None and version is not None and versions[0].ruleset.period != "game":
         trace = ladders.trace(ladder)
-        waiting = find_open_period(facts, trace.stream, row)
+        open_period = find_open_period(facts, trace.stream, row)
         period = None if trace.stream.periods is None else explain_period_of_game(trace, trace.stream.periods, row)
         reason = None if period else "its rating period is not closed yet"
     games: dict[int, str] = {}
@@ -264,7 +264,7 @@ def explain_game(
         accounts=_list_accounts(effect, states.trace.stream.rule.scale),
         at=ladders.coordinates,
         assumed=effect.assumed or ABSENT,
-        period=_describe_period(period, waiting),
+        period=_describe_period(period, open_period),
         sets=(describe_sets(recorded) if recorded else "") or ABSENT,
         running=versions[0].ranking.running,
         times=times,
@@ -295,12 +295,16 @@ def _read_recorded(connection: Connection, facts: Facts, game_id: str) -> dict[s
     return {}
 
 
-def _describe_period(scored: ExplainedPeriod | None, waiting: tuple[int, int] | None) -> RatingPeriod | Absent:
-    """Return the rating period of a game: the open period in which it waits, else the one that scored it."""
-    if waiting is not None:
-        begin, last = map(moment, waiting)
-        return RatingPeriod(begin, last, closed=False, closed_now=ABSENT if scored is None else True)
-    return ABSENT if scored is None else RatingPeriod(moment(scored.begin), moment(scored.last), closed=True)
+def _describe_period(
+    closed_period: ExplainedPeriod | None, open_period: tuple[int, int] | None
+) -> RatingPeriod | Absent:
+    """Return the rating period of a game: the open period in which the game waits, else the period that scored it."""
+    if open_period is not None:
+        begin, last = map(moment, open_period)
+        return RatingPeriod(begin, last, closed=False, closed_now=ABSENT if closed_period is None else True)
+    if closed_period is None:
+        return ABSENT
+    return RatingPeriod(moment(closed_period.begin), moment(closed_period.last), closed=True)
 
 
 def _explain_single_game(
@@ -337,11 +341,11 @@ def _explain_clubs(
 ) -> GameEffect:
     """Explain a game between clubs, with the terms of their players. Raises `RuleFailure`."""
     scored_by = next(player_version for player_version in games.versions if player_version.position == version.position)
-    explained = explain_members(games, row, scored_by, before.trace.stream.ladder)
+    member_terms = explain_members(games, row, scored_by, before.trace.stream.ladder)
     effects: dict[int, PlayerEffect] = {}
     has_newcomer = False
     for club in clubs:
-        state, terms = _find_state(facts, before, club, version), explained.terms_of(games.members_of(club))
+        state, terms = _find_state(facts, before, club, version), member_terms.terms_of(games.members_of(club))
         has_newcomer |= before.state_of(facts.person_of(club)) is None
         new_state = (state[0] + sum(term.amount for term in terms), *state[1:])
         effects[club] = PlayerEffect(state, new_state, [(None, term) for term in terms])
@@ -351,7 +355,7 @@ def _explain_clubs(
     deciding_keys = _find_deciding_keys(games.people, row, scored_by)
     assumed = assumptions_among(scored_by.ruleset, [*start_keys, *keys, *deciding_keys])
     minted = sum(change for change in changes if change > 0)
-    return GameEffect(effects, minted, minted - sum(changes), explained.remark, assumed)
+    return GameEffect(effects, minted, minted - sum(changes), member_terms.remark, assumed)
 
 
 def _load_game_ids(connection: Connection | None, facts: Facts, rows: set[int]) -> dict[int, str]:
@@ -378,16 +382,16 @@ def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[st
 def _explain_not_on_ladder(ladders: Ladders, ladder: str, row: int, versions: Sequence[Version]) -> str | None:
     """Return why a game that the ruleset counts does not count on this ladder, or None if it does."""
     facts, ruleset = ladders.facts, versions[0].ruleset
-    own_values = list_partition_values(facts, row, ruleset)
-    if parse_name(ladder).values not in own_values:
-        missing = [part for part in ruleset.partition.by if part in LABELS and facts.label(part, row) is None]
-        belongs = " and ".join("/".join([ruleset.id, *values]) for values in own_values)
-        if not belongs:
-            return f"it has no {' and no '.join(missing) or 'such ladder'}"
+    ladder_values = list_partition_values(facts, row, ruleset)
+    if parse_name(ladder).values not in ladder_values:
+        missing_labels = [part for part in ruleset.partition.by if part in LABELS and facts.label(part, row) is None]
+        ladder_names = " and ".join("/".join([ruleset.id, *values]) for values in ladder_values)
+        if not ladder_names:
+            return f"it has no {' and no '.join(missing_labels) or 'such ladder'}"
         local = local_time(facts.occurred_at[row], ruleset.time_zone)
         time_parts = {"month", "year"} & {*ruleset.partition.by}
         ended = f"it ended on {local:%Y-%m-%d at %H:%M} ({ruleset.time_zone}), so " if time_parts else ""
-        return f"{ended}it belongs to {belongs}"
+        return f"{ended}it belongs to {ladder_names}"
     if ladders.as_of is not None and facts.occurred_at[row] > ladders.as_of:
         return "the game was played later than --as-of"
     if not versions[0].ranking.sums_lists:
@@ -395,7 +399,7 @@ def _explain_not_on_ladder(ladders: Ladders, ladder: str, row: int, versions: Se
     params: Any = newest(versions).params
     monthly = facts.rulesets.get(params.of, [])
     if find_months_problem(newest(versions), monthly):
-        return f"it sums the places of the lists of {params.of}, which are not there"
+        return f"it sums the places of the lists of {params.of}, which are not available"
     reason = decide_eligibility(facts, row, monthly).reason
     if reason:
         return f"it sums the places of months, and no month counts the game: {reason}"
@@ -441,27 +445,27 @@ def _explain_participants(
 
     A participant who does not count has a change of 0, with the reason if it concerns only them.
     """
-    stream, explained = before.trace.stream, []
+    stream, explanations = before.trace.stream, []
     scale, first = stream.rule.scale, facts.start[row]
 
-    def gain(p: int) -> int:
+    def compute_gain(p: int) -> int:
         return effects[p].after[0] - effects[p].before[0] if p in effects else 0
 
-    def rank(p: int) -> tuple[int, int, str]:
-        return facts.place[p], 0 if facts.place[p] else -gain(p), facts.name_of(p)
+    def build_sort_key(p: int) -> tuple[int, int, str]:
+        return facts.place[p], 0 if facts.place[p] else -compute_gain(p), facts.name_of(p)
 
-    for p in sorted(range(first, first + facts.count[row]), key=rank):
+    for p in sorted(range(first, first + facts.count[row]), key=build_sort_key):
         if p in effects:
             effect = effects[p]
         else:
             unchanged = _find_state(facts, before, p, version or newest(stream.versions))
             effect = PlayerEffect(unchanged, unchanged, [])
         reason = None if p in effects or version is None else explain_left_out(facts, row, p, version)
-        explained.append(
+        explanations.append(
             ExplainedParticipant(
                 facts.name_of(p),
                 ExactNumber(effect.before[0], scale),
-                ExactNumber(gain(p), scale),
+                ExactNumber(compute_gain(p), scale),
                 ExactNumber(effect.after[0], scale),
                 tuple(
                     _build_term(term, scale, None if game is None else games.get(game)) for game, term in effect.terms
@@ -473,7 +477,7 @@ def _explain_participants(
                 ),
             )
         )
-    return tuple(explained)
+    return tuple(explanations)
 
 
 def _describe_state_change(
@@ -488,7 +492,7 @@ def _describe_state_change(
     joining = before.trace.joining.get(facts.name_of(participant))
     games, _ = before.last_game_of(facts.person_of(participant))
     games += 0 if joining is None else joining.games
-    # the terms of a period name all of its games
+    # the terms of a period name all games of the player in it
     games += len({game for game, _ in effect.terms} - {None}) or 1 if is_counted else 0
     earlier = build_visible_state(version, effect.before)
     later = build_state_after(version, before.trace.stream.ladder, effect.after, games)
@@ -538,7 +542,7 @@ def explain_player(
     lines = ranking.explain(results, player) if row or number is not None else []
     keys = [key for line in lines for key in line.assumes]
     if row and row.gold:
-        is_tied = sum(tied.rank == row.rank for tied in standings.rows) > 1
+        is_tied = sum(tied_row.rank == row.rank for tied_row in standings.rows) > 1
         keys += ["gold", "gold_ties"] if is_tied else ["gold"]
     if steps and ranking.running:
         keys = [*_list_start_keys(newest(stream.versions)), *keys]

@@ -53,20 +53,22 @@ def explain_period_of_game(trace: Trace, periods: Periods, row: int) -> Explaine
     game = int(indexes[0])
     period, version = int(periods.of_game[game]), stream.versions[stream.version[game]]
     slots = PeriodSlots(stream, trace.gaps)
-    people, offsets, rows = slots.results.one(period)
+    persons, offsets, rows = slots.results.one(period)
     low = int(slots.results.people_from[period])
-    stored = [_find_state_before(trace, slots, low + index) for index in range(len(people))]
-    gaps = slots.gaps[:, low : low + len(people)].T.tolist()
+    stored = [_find_state_before(trace, slots, low + index) for index in range(len(persons))]
+    gaps = slots.gaps[:, low : low + len(persons)].T.tolist()
     states = [bring_to_game(version, stream.ladder, row, state, *gap) for state, gap in zip(stored, gaps, strict=True)]
     results = PeriodResults([[*column] for column in zip(*states, strict=True)], offsets.tolist(), rows.tolist())
     minted, after = score_period_states(version, stream.ladder, row, results)
-    names = [stream.names[number] for number in people.tolist()]
-    first, own = int(periods.offsets[period]), game - int(periods.offsets[period])
+    names = [stream.names[number] for number in persons.tolist()]
+    first, own_index = int(periods.offsets[period]), game - int(periods.offsets[period])
     players = {}
     for index, name in enumerate(names):
         terms = explain_period(version, stream.ladder, row, index, names, results, after)
         state = tuple(column[index] for column in after)
-        players[name] = PlayerEffect(states[index], state, _sort_terms(terms, results.rows[1], first, own, stream.row))
+        players[name] = PlayerEffect(
+            states[index], state, _sort_terms(terms, results.rows[1], first, own_index, stream.row)
+        )
     changed = sum(after[0]) - sum(state[0] for state in states)
     return ExplainedPeriod(int(periods.begin[period]), int(periods.end[period]) - 1, minted, minted - changed, players)
 
@@ -78,9 +80,9 @@ def _find_state_before(trace: Trace, slots: PeriodSlots, entry: int) -> State:
 
 
 def _sort_terms(
-    terms: Sequence[tuple[int, Term]], games: Sequence[int], first: int, own: int, rows: Sequence[int]
+    terms: Sequence[tuple[int, Term]], games: Sequence[int], first: int, own_index: int, rows: Sequence[int]
 ) -> list[tuple[int | None, Term]]:
-    """Return terms with the rows of their games in the facts: first those of the game `own`, then in game order."""
-    named = [(None if index < 0 else games[index], term) for index, term in terms]
-    named.sort(key=lambda pair: (pair[0] != own, pair[0] is None, pair[0] or 0))
-    return [(None if game is None else int(rows[first + game]), term) for game, term in named]
+    """Return terms with the rows of their games in the facts: those of the game `own_index` first, then in order."""
+    game_terms = [(None if index < 0 else games[index], term) for index, term in terms]
+    game_terms.sort(key=lambda pair: (pair[0] != own_index, pair[0] is None, pair[0] or 0))
+    return [(None if game is None else int(rows[first + game]), term) for game, term in game_terms]

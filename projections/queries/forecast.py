@@ -1,4 +1,4 @@
-"""Predict a game that has not been played yet: the probability of each result, and the points at stake.
+"""Predict a future game: the probability of each result, and the points at stake.
 
 Nothing is recorded. The players have the states with which they would start a game at the coordinates: at `as_of`, or
 without it on the day of the ladder's last counted game, so that no prediction depends on the time of the query.
@@ -85,7 +85,7 @@ class PredictedSide(Result):
 
 @dataclass(frozen=True, slots=True)
 class PredictedPair(Result):
-    """The prediction for two of several sides: the probabilities that the first one wins, that it loses, and a draw."""
+    """The prediction for two of several sides: the probabilities of a win and a loss of the first, and of a draw."""
 
     players: tuple[str, ...]
     others: tuple[str, ...]
@@ -111,7 +111,8 @@ class Prediction(Answer):
     at: Coordinates
     pairs: tuple[PredictedPair, ...] | Absent = ABSENT
     period: str = field(default="game", metadata=HIDDEN, kw_only=True)
-    draws_happen: bool = field(default=True, metadata=HIDDEN, kw_only=True)  # False: no game of two here was drawn
+    # False if no game of two players on the ladder was drawn
+    draws_happen: bool = field(default=True, metadata=HIDDEN, kw_only=True)
 
 
 class PlannedGame(NamedTuple):
@@ -156,7 +157,7 @@ def predict_game(
 
     Args:
         sides: for each side, its players or its only player.
-        home: the side that plays at home; by default neither does.
+        home: the side that plays at home; by default there is none.
         numbers: custom numbers of the game that the rule reads, by name.
 
     Raises `Unknown` (player-unknown), `UnknownLadder`, `RulesetUnusable`, `RuleFailure`, `BadArgument` for sides that
@@ -289,10 +290,10 @@ def _check_numbers(version: Version, numbers: Mapping[str, int]) -> None:
 
 def _find_game_day(ladders: Ladders, trace: Trace, version: Version) -> GameDay | None:
     """Return the day of the game: at `as_of`, or that of the ladder's last game; None on a ladder without games."""
-    last = trace
-    while not last.stream.row and last.earlier is not None:
-        last = last.earlier
-    row = last.stream.row[-1] if last.stream.row else None
+    played_trace = trace
+    while not played_trace.stream.row and played_trace.earlier is not None:
+        played_trace = played_trace.earlier
+    row = played_trace.stream.row[-1] if played_trace.stream.row else None
     if version.rule.state and ladders.as_of is not None:
         return GameDay(*read_moment(ladders.facts, row, ladders.as_of, version.ruleset))
     return None if row is None else read_game_day(ladders.facts, row, version)
@@ -309,39 +310,39 @@ def _find_arrivals(
 
 
 def _build_columns(version: Version, game: PlannedGame, rank: Sequence[int]) -> list[list[int]]:
-    """Return the columns that the rule reads, for a game in which the sides have these ranks (0 is the best).
+    """Return the columns that the rule reads, for a game in which the sides have these ranks from 0.
 
-    A rule that reads scores gets a margin of one. Raises `CannotPredict` for a column that only a played game has.
+    A winner has a score of one, if the rule reads scores. Raises `CannotPredict` for a column that needs a played game.
     """
-    n, has_teams = len(game.names), game.sides < len(game.names)
+    player_count, has_teams = len(game.names), game.sides < len(game.names)
     ranks = [rank[side] for side in game.side]
     margin = 10**version.ruleset.score_decimals
     side_scores = [margin if rank[side] == 0 and max(rank) else 0 for side in game.side]
     # the first player of a side has its whole score
     scores = [score if game.side.index(game.side[i]) == i else 0 for i, score in enumerate(side_scores)]
     home = [0 if game.home is None else 1 if side == game.home else -1 for side in game.side]
-    build: dict[str, Callable[[], list[int]]] = {
+    builders: dict[str, Callable[[], list[int]]] = {
         "place": lambda: [1 + sum(opponent < own for opponent in ranks) for own in ranks],
-        "status": lambda: [FINISHED] * n,
-        "seats": lambda: [n] * n,
+        "status": lambda: [FINISHED] * player_count,
+        "seats": lambda: [player_count] * player_count,
         "tied": lambda: [ranks.count(own) for own in ranks],
-        "seconds_played": lambda: [-1] * n,
-        "seat": lambda: [-1] * n,
-        "team": lambda: [*game.side] if has_teams else [MISSING] * n,
+        "seconds_played": lambda: [-1] * player_count,
+        "seat": lambda: [-1] * player_count,
+        "team": lambda: [*game.side] if has_teams else [MISSING] * player_count,
         "home": lambda: home,
         "score": lambda: scores,
         "side_score": lambda: side_scores,
-        "league": lambda: [MISSING] * n,
-        "year": lambda: [game.year] * n,
+        "league": lambda: [MISSING] * player_count,
+        "year": lambda: [game.year] * player_count,
     }
     columns = []
     for name in version.rule.columns:
         if name in HISTORY_COLUMNS:
             columns.append([int(getattr(arrival, name)) for arrival in game.arrivals])
         elif name.startswith(NUMBERS):
-            columns.append([_find_number(version, game, name.removeprefix(NUMBERS))] * n)
-        elif name in build:
-            columns.append(build[name]())
+            columns.append([_find_number(version, game, name.removeprefix(NUMBERS))] * player_count)
+        elif name in builders:
+            columns.append(builders[name]())
         else:
             raise CannotPredict(f"{version.rule.id} reads {name}, which only a played game has")
     return columns
@@ -355,7 +356,7 @@ def _find_number(version: Version, game: PlannedGame, name: str) -> int:
 
 
 def _score(version: Version, ladder: str, game: PlannedGame, side: int, outcome: str) -> list[int] | None:
-    """Return the change of every player's points for an outcome of a side; None if the rule does not score a draw.
+    """Return the change of every player's points for an outcome of a side; None for a draw that the rule cannot score.
 
     Raises `RuleFailure`, and `CannotPredict` if the rule does not score a win or a loss.
     """
@@ -381,9 +382,9 @@ def _build_period(game: PlannedGame, states: Columns, columns: Columns) -> Perio
     players = range(len(game.names))
     pairs = [(i, j) for i in players for j in players if game.side[i] != game.side[j]]
     offsets = [0, *accumulate(sum(side != own_side for side in game.side) for own_side in game.side)]
-    own = [[column[i] for i, _ in pairs] for column in columns]
-    opponents = [[column[j] for _, j in pairs] for column in columns]
-    return PeriodResults(states, offsets, [[j for _, j in pairs], [0] * len(pairs), *own, *opponents])
+    own_columns = [[column[i] for i, _ in pairs] for column in columns]
+    opponent_columns = [[column[j] for _, j in pairs] for column in columns]
+    return PeriodResults(states, offsets, [[j for _, j in pairs], [0] * len(pairs), *own_columns, *opponent_columns])
 
 
 def _predict_pairs(

@@ -1,4 +1,4 @@
-"""Rows of results as data frames: a column for each member of a row, with types that do not depend on the values.
+"""Convert rows of results to data frames: a column for each member, with types that do not depend on the values.
 
 | member | column |
 |---|---|
@@ -8,7 +8,7 @@
 | a player's state | a column of floats for each number; with `exact`, a struct of texts |
 | other JSON | its text |
 
-A value that a row does not have is null. Columns without a value in any row are left out.
+Missing values are null. Columns without any value are left out.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-# members of the whole answer that become columns if the rows do not have them
+# members of an answer that become columns if the rows lack them
 ANSWER_COLUMNS = ("ladder", "player")
 # precision and scale of the decimal beside an exact text
-DECIMAL = 38, 6
+DECIMAL_FORMAT = 38, 6
 INT_MAX = 2**63
 
 
@@ -47,26 +47,26 @@ class Column(NamedTuple):
     hint: Any
 
 
-def as_pandas(result: object, kind: type[Any], rows: Sequence[Any], *, exact: bool) -> pd.DataFrame:
+def build_pandas_frame(result: object, kind: type[Any], rows: Sequence[Any], *, exact: bool) -> pd.DataFrame:
     """Return the rows of a result as a pandas data frame with nullable integers and booleans.
 
     Raises `BadArgument` without pandas or pyarrow.
     """
     pandas, pa = _require("pandas", "to_pandas"), _require("pyarrow", "to_pandas")
     nullable = {pa.int64(): pandas.Int64Dtype(), pa.bool_(): pandas.BooleanDtype()}
-    table = as_arrow(result, kind, rows, exact=exact, named=True)
+    table = build_arrow_table(result, kind, rows, exact=exact, named=True)
     frame: pd.DataFrame = table.to_pandas(types_mapper=nullable.get)
     return frame
 
 
-def as_polars(result: object, kind: type[Any], rows: Sequence[Any], *, exact: bool) -> pl.DataFrame:
+def build_polars_frame(result: object, kind: type[Any], rows: Sequence[Any], *, exact: bool) -> pl.DataFrame:
     """Return the rows of a result as a polars data frame. Raises `BadArgument` without polars or pyarrow."""
     polars = _require("polars", "to_polars")
-    frame: pl.DataFrame = polars.from_arrow(as_arrow(result, kind, rows, exact=exact, named=True))
+    frame: pl.DataFrame = polars.from_arrow(build_arrow_table(result, kind, rows, exact=exact, named=True))
     return frame
 
 
-def as_arrow(result: object, kind: type[Any], rows: Sequence[Any], *, exact: bool, named: bool) -> pa.Table:
+def build_arrow_table(result: object, kind: type[Any], rows: Sequence[Any], *, exact: bool, named: bool) -> pa.Table:
     """Return the rows of a result as a `pyarrow.Table`.
 
     Args:
@@ -74,7 +74,7 @@ def as_arrow(result: object, kind: type[Any], rows: Sequence[Any], *, exact: boo
         kind: the type of its rows.
         rows: its rows.
         exact: return numbers as exact texts with their decimals, instead of floats.
-        named: add columns for the ladder and the player of the result if its rows have none.
+        named: add columns for the ladder and the player of the result if its rows lack them.
 
     Raises `BadArgument` without pyarrow.
     """
@@ -167,7 +167,7 @@ def _build_arrays(pa: Any, values: Sequence[Any], hint: Any, exact: bool) -> Ite
     yield "", pa.array([None if value is None else convert(value) for value in values], arrow_type)
     if exact and Fraction in _list_choices(hint):
         decimals = [None if value is None else Decimal(decimal(value.numerator, value.denominator)) for value in values]
-        yield "_decimal", pa.array(decimals, pa.decimal128(*DECIMAL))
+        yield "_decimal", pa.array(decimals, pa.decimal128(*DECIMAL_FORMAT))
 
 
 def _list_choices(hint: Any) -> list[Any]:
@@ -184,7 +184,7 @@ def _find_only_type(hint: Any) -> Any:
 
 def _find_arrow_type(pa: Any, hint: Any, exact: bool) -> Any:
     """Return the Arrow type for values with a type hint."""
-    only = _find_only_type(hint)
+    value_type = _find_only_type(hint)
     scalar_types = {
         str: pa.string(),
         int: pa.int64(),
@@ -193,16 +193,16 @@ def _find_arrow_type(pa: Any, hint: Any, exact: bool) -> Any:
         datetime: pa.timestamp("us", tz="UTC"),
         Fraction: pa.string() if exact else pa.float64(),
     }
-    if only in scalar_types:
-        return scalar_types[only]
-    if get_origin(only) is tuple:
-        return pa.list_(_find_arrow_type(pa, get_args(only)[0], exact))
-    if isinstance(only, type) and is_dataclass(only):
-        hints = get_type_hints(only)
+    if value_type in scalar_types:
+        return scalar_types[value_type]
+    if get_origin(value_type) is tuple:
+        return pa.list_(_find_arrow_type(pa, get_args(value_type)[0], exact))
+    if isinstance(value_type, type) and is_dataclass(value_type):
+        hints = get_type_hints(value_type)
         return pa.struct(
             [
-                (json_name, _find_arrow_type(pa, _find_hint(only, name, hints), exact))
-                for name, json_name, *_ in members(only)
+                (json_name, _find_arrow_type(pa, _find_hint(value_type, name, hints), exact))
+                for name, json_name, *_ in members(value_type)
             ]
         )
     return pa.string()
@@ -210,21 +210,21 @@ def _find_arrow_type(pa: Any, hint: Any, exact: bool) -> Any:
 
 def _find_converter(hint: Any, exact: bool) -> Callable[[Any], Any]:
     """Return a function that converts a value with a type hint to a value of its column."""
-    only = _find_only_type(hint)
-    if only is Fraction:
+    value_type = _find_only_type(hint)
+    if value_type is Fraction:
         return str if exact else float
-    if only is datetime:
+    if value_type is datetime:
         return as_time
-    if only in (str, int, bool, float) or get_origin(only) is Literal:
+    if value_type in (str, int, bool, float) or get_origin(value_type) is Literal:
         return lambda value: value
-    if get_origin(only) is tuple:
-        convert_item = _find_converter(get_args(only)[0], exact)
+    if get_origin(value_type) is tuple:
+        convert_item = _find_converter(get_args(value_type)[0], exact)
         return lambda values: [None if value is None else convert_item(value) for value in values]
-    if isinstance(only, type) and is_dataclass(only):
-        hints = get_type_hints(only)
+    if isinstance(value_type, type) and is_dataclass(value_type):
+        hints = get_type_hints(value_type)
         converters = [
-            (name, json_name, _find_converter(_find_hint(only, name, hints), exact))
-            for name, json_name, *_ in members(only)
+            (name, json_name, _find_converter(_find_hint(value_type, name, hints), exact))
+            for name, json_name, *_ in members(value_type)
         ]
         return lambda value: {
             json_name: _convert_present(getattr(value, name), convert) for name, json_name, convert in converters

@@ -1,4 +1,4 @@
-"""Game timelines: the events of a game, and the explanation of its effect on each of its ladders."""
+"""Build game timelines: the events of a game, and the explanation of its effect on each of its ladders."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from ratings_ledger.projections.rulesets.versions import list_games
 CHUNK_GAMES = 1_000  # the records of this many games are read at once
 Event = dict[str, Any]
 
-LADDERS_OF_PLAYER = 6  # a message that asks for one of a player's ladders names at most this many
+LADDERS_OF_PLAYER = 6  # the number of a player's ladders in a message that asks for one of them
 
 
 def load_timeline(survey: Survey, game_id: str) -> GameTimeline:
@@ -234,7 +234,7 @@ def sort_by_games(rows: Iterable[LadderRow], names: Sequence[str]) -> list[Ladde
 
 def _sort_by_last_game(survey: Survey, rows: Iterable[LadderRow], player: str) -> list[LadderRow]:
     """Return the rows of a player's ladders with the player's own games, the latest first."""
-    # a ladder of clubs has facts of its own
+    # a ladder of clubs has separate facts
     streams = {stream.ladder: (ladders.facts, stream) for ladders, stream in survey.streams(survey.usable)}
     own_rows = [_count_own_games(*streams[row.ladder], row, player) for row in rows]
     return sorted(
@@ -254,9 +254,9 @@ def _count_own_games(facts: Facts, stream: Stream, row: LadderRow, player: str) 
 
 
 def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[Sequence[LadderRow], Sequence[str]]:
-    """Return the ladders that a query about a player, or else a game, may mean.
+    """Return the candidate ladders for a query about a player or, if there is one of this name, a game.
 
-    Those of a game come with the most games first, those of a player with the latest game first and the player's games.
+    The ladders of a game are sorted by their games, most first; those of a player by the player's last game.
 
     The second sequence has the ladders on which the game counts, and is empty for a player. With only one ladder in
     the ledger, or for an unknown name, the first ladder is the only candidate.
@@ -267,22 +267,22 @@ def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[
     Raises `BadArgument` for a player or game on no ladder, and `Unknown` for an unknown player.
     """
     rows = load_all_ladders(survey).rows
-    of_game = None if is_player else list_counting_ladders(survey, name)
-    is_entrant = survey.facts.knows(name) or any(
+    ladders_of_game = None if is_player else list_counting_ladders(survey, name)
+    is_player_or_club = survey.facts.knows(name) or any(
         ladders.facts.knows(name) for ladders in map(survey.ladders, survey.usable)
     )
-    is_known = of_game is not None or is_entrant
+    is_known = ladders_of_game is not None or is_player_or_club
     if len(rows) < 2 or not (is_known or is_player):
         return rows[:1], ()
     if not is_known:
         require_player(survey.facts, name)
-    ladder_names = list_ladders_of_player(survey, name) if of_game is None else of_game
+    ladder_names = list_ladders_of_player(survey, name) if ladders_of_game is None else ladders_of_game
     candidates = drop_duplicate_ladders(sort_by_games(rows, ladder_names))
-    if of_game is None:
+    if ladders_of_game is None:
         candidates = _sort_by_last_game(survey, candidates, name)
     if not candidates and not ladder_names:
         raise BadArgument(f"{quote(name)} is on no ladder; see: ratings games", "player")
-    return candidates, () if of_game is None else [row.ladder for row in candidates] or ladder_names
+    return candidates, () if ladders_of_game is None else [row.ladder for row in candidates] or ladder_names
 
 
 def pick_common_ladder(explanations: Iterable[GameExplanation]) -> str | None:

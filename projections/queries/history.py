@@ -1,7 +1,7 @@
-"""A player's history on a ladder: every change of their points, and their rank over time.
+"""Build a player's history on a ladder: every change of their points, and their rank over time.
 
-A course holds all changes as numbers, and builds a `Change`, with the content of its event, only when it is read: a
-page that shows the last of a thousand games builds only that one.
+A course holds all changes as numbers, and builds a `Change` with the content of its event on demand. So a page that
+shows only the last of a thousand games builds a single `Change`.
 
 On a list that ranks qualified players by points, a rank is one more than the number of players with more points. To
 follow one player's rank, every player gets a level: how many of the point values that this player ever had are lower.
@@ -66,7 +66,7 @@ from ratings_ledger.projections.rulesets.versions import month_start, newest
 
 # event types that change a live game after its first record
 REVISIONS = ("game.corrected", "game.reinstated")
-WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
+RECORDS_WITHOUT_GAME = ('"type":"game.voided"', '"type":"game.reinstated"')
 
 
 # descriptions of the causes of changes other than games and adjustments
@@ -131,11 +131,11 @@ class GameVersions:
         until = facts.position
         self._clubs = facts if facts.club_games is not None else None
         self._people = identities(connection, until)
-        # the record of a void or a reinstatement does not repeat the game
+        # the record of a void or a reinstatement does not have the data of the game
         names = [
             from_json(record)["data"]["game_id"]
             for record in records.values()
-            if any(kind in record for kind in WITHOUT_GAME)
+            if any(kind in record for kind in RECORDS_WITHOUT_GAME)
         ]
         events = Log(connection, until)
         histories = (live_game(events.about(f"game:{name}")) for name in names)
@@ -195,7 +195,7 @@ def _read_course(connection: Connection, ladders: Ladders, ladder: str, player: 
 def _find_contradicting_lists(
     connection: Connection, ladders: Ladders, ladder: str, player: str, course: Course
 ) -> dict[int, list[ShownPoints]]:
-    """Return the published lists that showed other points than the same list would today, by index in the course.
+    """Return the published lists that showed different points than they would today, by index in the course.
 
     A list is attached to the last change that it covers: the last one played by its `as_of`, or for a list of a whole
     period, the last one recorded when it was computed. A list that covers no change is attached to the first one.
@@ -207,11 +207,13 @@ def _find_contradicting_lists(
         if ladders.as_of is not None and (until is None or until > ladders.as_of):
             continue
         last = course.last_known(entry.known_at) if until is None else bisect_right(course.instants, until) - 1
-        shown = _find_points(load_published_list(connection, entry), facts, player)
-        today = _compute_points_today(ladders, ladder, player, until, course.values[last]) if last >= 0 else None
-        if shown != today:
+        listed_points = _find_points(load_published_list(connection, entry), facts, player)
+        current_points = (
+            _compute_points_today(ladders, ladder, player, until, course.values[last]) if last >= 0 else None
+        )
+        if listed_points != current_points:
             as_of = None if entry.as_of is None else moment(entry.as_of)
-            by_index.setdefault(max(last, 0), []).append(ShownPoints(entry.position, as_of, shown))
+            by_index.setdefault(max(last, 0), []).append(ShownPoints(entry.position, as_of, listed_points))
     return by_index
 
 
@@ -232,7 +234,7 @@ def _find_points(ranking: Ranking, facts: Facts, player: str) -> Fraction | None
     return next((row.value(ranking.scale) for row in ranking.rows if facts.current(row.player) == player), None)
 
 
-# ranks over time are not computed for a ladder with more steps, because that would take minutes
+# the maximum number of steps of a ladder for ranks over time; more would take minutes
 STEPS_MAX = 2_000_000
 # the maximum number of times at which a list that does not rank by points is computed
 ENDS_MAX = 60
@@ -317,7 +319,7 @@ def _find_moment(facts: Facts, change: LevelChange) -> tuple[int, datetime]:
 
 
 def _find_own_points(trace: Trace, player: int) -> list[int]:
-    """Return the distinct points that a player ever had after a game or an adjustment, in ascending order."""
+    """Return the distinct points of a player after each game and adjustment, in ascending order."""
     slots, before, changes = trace.slots, trace.before, trace.changes
     own_slots = slots.order[slots.start[player] : slots.end[player]]
     adjustments = zip(trace.stream.adjustments, trace.adjusted_before[0], strict=True)
@@ -375,15 +377,15 @@ def _count_higher(counts: Counts, level: int) -> int:
     return total
 
 
-def _month_end(year: int, month: int, zone: str) -> int:
+def _find_month_end(year: int, month: int, zone: str) -> int:
     """Return the last instant of a month in a zone."""
     return month_start(year + month // 12, month % 12 + 1, zone) - 1
 
 
 END_OF: dict[Unit, Callable[[date, str], int]] = {
     "day": lambda day, zone: read_until(day.isoformat(), zone),
-    "month": lambda day, zone: _month_end(day.year, day.month, zone),
-    "year": lambda day, zone: _month_end(day.year, 12, zone),
+    "month": lambda day, zone: _find_month_end(day.year, day.month, zone),
+    "year": lambda day, zone: _find_month_end(day.year, 12, zone),
 }
 
 
@@ -396,7 +398,7 @@ def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, ends_max: int) 
     if stream.ranking.sums_lists:
         by = stream.versions[0].ruleset.partition.by
         year = int(dict(zip(by, parse_name(stream.ladder).values, strict=True))["year"])
-        by_unit: dict[Unit, set[int]] = {"month": {_month_end(year, month, zone) for month in range(1, 13)}}
+        by_unit: dict[Unit, set[int]] = {"month": {_find_month_end(year, month, zone) for month in range(1, 13)}}
     else:
         instants = {
             *(facts.occurred_at[row] for row in stream.row),
@@ -410,7 +412,7 @@ def _list_period_ends(ladders: Ladders, trace: Trace, zone: str, ends_max: int) 
 
 
 def _rank_at_ends(ladders: Ladders, trace: Trace, player: str, ends: Sequence[int]) -> Iterator[RankChange]:
-    """Yield the changes of a player's rank from one of some ascending instants to the next."""
+    """Yield the changes of a player's rank between instants, which ascend."""
     last_rank = None
     for instant in ends:
         row = find_rows_of_players(ladders.rank_at(trace, instant).rows, {player}).get(player)
@@ -555,8 +557,8 @@ class Course(Sequence[Change]):
 
     def last_known(self, position: int) -> int:
         """Return the index of the last change that was recorded up to a position, or -1."""
-        known = [index for index, game in enumerate(self._games) if game.first_position <= position]
-        return known[-1] if known else -1
+        known_indexes = [index for index, game in enumerate(self._games) if game.first_position <= position]
+        return known_indexes[-1] if known_indexes else -1
 
     def _build(self, index: int) -> Change:
         """Build the change at an index from its event."""

@@ -1,4 +1,4 @@
-"""Typos in the names of ladders: labels that no ladder with a game has, but that resemble the labels of one."""
+"""Find typos in the names of ladders: labels without games that resemble labels with games."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ def find_label_indexes(by: Sequence[str]) -> list[int]:
     return [index for index, part in enumerate(by) if part in LABELS]
 
 
-def find_played_labels(facts: Facts, known: Sequence[Version]) -> set[Labels]:
+def find_played_labels(facts: Facts, versions: Sequence[Version]) -> set[Labels]:
     """Return the labels in the names of a ruleset's ladders that have a live game or an adjustment."""
-    ruleset = known[0].ruleset
+    ruleset = versions[0].ruleset
     indexes = find_label_indexes(ruleset.partition.by)
     voided = facts.voided
     live = {cell for row, cell in enumerate(facts.cell) if row not in voided} if voided else {*facts.cell}
     labels = set()
     for cell in (facts.cells[number] for number in live):
-        if not all(explain_ineligible_cell(facts, cell, version.ruleset) for version in known):
+        if not all(explain_ineligible_cell(facts, cell, version.ruleset) for version in versions):
             labels |= {tuple(values[index] for index in indexes) for values in list_cell_values(facts, cell, ruleset)}
     names = (parse_name(adjustment.ladder) for adjustment in facts.adjustments)
     return labels | {tuple(n.values[index] for index in indexes) for n in names if n.ruleset_id == ruleset.id}
 
 
-def find_typo(name: LadderName, known: Sequence[Version], played: set[Labels]) -> tuple[int, str] | None:
-    """Return the index of the part of a ladder's name that is probably a typo, and the label that was meant.
+def find_typo(name: LadderName, versions: Sequence[Version], played: set[Labels]) -> tuple[int, str] | None:
+    """Return the index of the part of a ladder's name that is probably a typo, and the similar label.
 
     All other labels must match those of a ladder in `played`. Return None if there is no similar label, or if the
     ladder itself is in `played`.
     """
-    indexes = find_label_indexes(known[0].ruleset.partition.by)
+    indexes = find_label_indexes(versions[0].ruleset.partition.by)
     labels = tuple(name.values[index] for index in indexes)
     for number, label in enumerate(labels if labels not in played else ()):
         rest = drop_label(labels, number)
         candidates = [
             known_labels[number] for known_labels in sorted(played) if drop_label(known_labels, number) == rest
         ]
-        if (close := find_closest(label, candidates)) is not None:
-            return indexes[number], close
+        if (similar_label := find_closest(label, candidates)) is not None:
+            return indexes[number], similar_label
     return None
 
 

@@ -1,6 +1,6 @@
-"""The ladders of a ledger at coordinates: their versions, streams, traces and rankings, each computed on first use.
+"""Compute the ladders of a ledger at coordinates: versions, streams, traces and rankings, each on first use.
 
-`LadderCache` keeps the ladders at the positions queried last, so that the next query there decodes nothing again.
+`LadderCache` keeps the ladders at the last queried positions, so that the next query there decodes nothing again.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from ratings_ledger.projections.replay.trace import Trace, TracePosition
 from ratings_ledger.projections.rulesets.versions import Version, find_months_problem, find_period, in_force, newest
 
 POSITIONS_KEPT, VERSIONS_KEPT = 3, 8
-FOLLOWED_EVENTS = 1_000  # decode everything again after this many more events
+FOLLOWED_EVENTS = 1_000  # after more new events than this, everything is decoded again
 Decode = Callable[..., Facts]
 
 
@@ -121,10 +121,13 @@ class LadderCache:
     def _find_earlier(self, connection: Connection, position: int) -> Ladders | None:
         """Return the ladders at the last earlier position if only a few events were appended since then, else None."""
         with self._lock:
-            before = [(at, chain_hash, every.get(None)) for (at, chain_hash), every in self._by_position.items()]
-        for at, chain_hash, ladders in sorted(before, key=lambda entry: entry[0], reverse=True):
-            if ladders is not None and at < position <= ladders.decoded_at + FOLLOWED_EVENTS:
-                return ladders if chain_hash_at(connection, at) == chain_hash else None
+            snapshots = [
+                (cached_position, chain_hash, by_rules.get(None))
+                for (cached_position, chain_hash), by_rules in self._by_position.items()
+            ]
+        for cached_position, chain_hash, ladders in sorted(snapshots, key=lambda entry: entry[0], reverse=True):
+            if ladders is not None and cached_position < position <= ladders.decoded_at + FOLLOWED_EVENTS:
+                return ladders if chain_hash_at(connection, cached_position) == chain_hash else None
         return None
 
     def load_checked(self, connection: Connection, position: int, rules: str | None = None) -> Ladders:
@@ -153,24 +156,24 @@ class LadderCache:
             self._by_position.clear()
 
 
-# the most ladders that a message names
+# the number of ladders that a message lists
 LADDERS_LISTED = 20
 
 
 def suggest_ladder(facts: Facts, ladder: str) -> str | None:
     """Return a hint that a ladder never had a game, with a similar label that was probably meant, or None."""
     name = parse_name(ladder)
-    known = facts.rulesets.get(name.ruleset_id, [])
-    if not known or (typo := find_typo(name, known, find_played_labels(facts, known))) is None:
+    versions = facts.rulesets.get(name.ruleset_id, [])
+    if not versions or (typo := find_typo(name, versions, find_played_labels(facts, versions))) is None:
         return None
-    index, meant = typo
-    part, label = known[0].ruleset.partition.by[index], name.values[index]
-    return f"{short_name(ladder)} never had a game; {part} {label}; did you mean {meant}?"
+    index, similar_label = typo
+    part, label = versions[0].ruleset.partition.by[index], name.values[index]
+    return f"{short_name(ladder)} never had a game; {part} {label}; did you mean {similar_label}?"
 
 
 TIMES_KEPT = 8  # the number of `as_of` instants whose ladders are kept
 SHORT_GAMES = 200_000  # keep the whole trace of a ladder with fewer games
-LONG_GAMES = 1_000_000  # from here on, sorting again costs less time than the kept order costs memory
+LONG_GAMES = 1_000_000  # with more games, sorting again is cheaper than keeping the order in memory
 
 
 @dataclass(frozen=True)
@@ -187,23 +190,24 @@ class Ranking:
     minted: int
     burned: int
     adjusted: int
-    columns: Sequence[State] = ()  # of the rows' states
+    columns: Sequence[State] = ()  # the columns of the rows' states
     visible_states: VisibleStates | None = field(default=None, compare=False, repr=False)
     closed: ClosedPeriods | None = field(default=None, compare=False)
-    ranked_by: str | None = field(default=None, compare=False)  # in words, if not the points
+    # a description of the value that ranks, if that is not the points
+    ranked_by: str | None = field(default=None, compare=False)
 
     @cached_property
     def digest(self) -> str:
         """Return the hash of ruleset and rows, as `compute_digest` defines it. This is slow for a long ladder."""
-        rows = ",".join(_canonical_row(row, self.scale, self.columns) for row in self.rows)
+        rows = ",".join(_dump_row(row, self.scale, self.columns) for row in self.rows)
         return compute_text_digest(f'{{"rows":[{rows}],"ruleset":{dump(self.ruleset)}}}')
 
     def json_rows(self) -> list[dict[str, Any]]:
         """Return the rows as plain data for JSON."""
-        return [_json_row(row, self.scale, self.columns) for row in self.rows]
+        return [_build_json_row(row, self.scale, self.columns) for row in self.rows]
 
 
-def _json_row(row: RankedRow, scale: int, columns: Sequence[State]) -> dict[str, Any]:
+def _build_json_row(row: RankedRow, scale: int, columns: Sequence[State]) -> dict[str, Any]:
     """Return a row of the standings as plain data for JSON."""
     member_values: dict[str, Any] = {
         "rank": row.rank,
@@ -221,27 +225,27 @@ def _json_row(row: RankedRow, scale: int, columns: Sequence[State]) -> dict[str,
     return member_values
 
 
-def _canonical_row(row: RankedRow, scale: int, columns: Sequence[State]) -> str:
-    """Return the same text as `dump` of `_json_row`, but several times as fast, because a nightly run has many rows."""
+def _dump_row(row: RankedRow, scale: int, columns: Sequence[State]) -> str:
+    """Return the text of `dump(_build_json_row(...))`, several times faster: a nightly run has many rows."""
     rank, player, points, games, qualified, divisor, gold, places, state = row
     unit = scale * divisor
-    whole, rest = divmod(points, unit)
-    if rest:
+    whole, remainder = divmod(points, unit)
+    if remainder:
         common = gcd(points, unit)
         value = f"{points // common}/{unit // common}"
     else:
         value = str(whole)
-    more = "" if gold is None else f'"gold":{gold},'
+    optional_members = "" if gold is None else f'"gold":{gold},'
     if places is not None:
-        more += f'"places":[{",".join(map(str, places))}],'
-    last = "" if state is None or len(columns) < 2 else f',"state":{dump(format_exact_state(columns, state))}'
+        optional_members += f'"places":[{",".join(map(str, places))}],'
+    state_member = "" if state is None or len(columns) < 2 else f',"state":{dump(format_exact_state(columns, state))}'
     return (
-        f'{{"games":{games},{more}"player":{dump_text(player)},"points":"{value}",'
-        f'"qualified":{"true" if qualified else "false"},"rank":{"null" if rank is None else rank}{last}}}'
+        f'{{"games":{games},{optional_members}"player":{dump_text(player)},"points":"{value}",'
+        f'"qualified":{"true" if qualified else "false"},"rank":{"null" if rank is None else rank}{state_member}}}'
     )
 
 
-def _rank_by(trace: Trace, version: Version) -> list[int] | None:
+def _compute_rank_values(trace: Trace, version: Version) -> list[int] | None:
     """Return the value by which each player is ranked, or None if the rule ranks by points. Raises `RuleFailure`."""
     if version.rule.rank_by is None:
         return None
@@ -274,21 +278,21 @@ class Ladders:
         self.close_now = close_now
         self._closed_now: Ladders | None = None
         self._streams: dict[str, dict[str, Stream]] = {}
-        self._others: dict[int | None, Ladders] = {}
-        self._root = ref(self)  # holds the others; a weak reference frees large objects without the garbage collector
+        self._by_as_of: dict[int | None, Ladders] = {}
+        self._root = ref(self)  # a weak reference, so that large objects are freed without the garbage collector
         self._single: dict[str, Stream] = {}
         self._traces: dict[str, Trace] = {}
         self._versions: dict[str, list[Version]] = {}
         self._clubs: dict[str, Ladders] = {}
         self._rows: Column | None = None
         self._earlier: dict[str, EarlierTrace] = {}
-        self._read_after_writes: set[str] = (
-            set()
-        )  # ladders whose traces are worth keeping: the next write continues them
-        self.decoded_at = facts.position  # the position of the last full decoding
+        # ladders whose traces are worth keeping, because the next write continues them
+        self._read_after_writes: set[str] = set()
+        # the position of the last full decoding
+        self.decoded_at = facts.position
 
     def follow(self, earlier: Ladders) -> None:
-        """Continue the traces of the same ladders at an earlier position of the log, wherever that is possible."""
+        """Continue the traces of the ladders at an earlier position of the log, if that is possible."""
         self._earlier = earlier._earlier | {
             ladder: EarlierTrace(trace, read_trace_inputs(earlier.facts, ladder, versions), versions)
             for ladder, trace in [*earlier._traces.items()]
@@ -306,11 +310,11 @@ class Ladders:
         root = self._root() or self
         if as_of == root.as_of:
             return root
-        ladders = root._others.get(as_of)
+        ladders = root._by_as_of.get(as_of)
         if ladders is None:
             ladders = Ladders(self.facts, as_of, self.rules, close_now=self.close_now)
             ladders._root = ref(root)
-            root._others = dict([*root._others.items()][1 - TIMES_KEPT :]) | {as_of: ladders}
+            root._by_as_of = dict([*root._by_as_of.items()][1 - TIMES_KEPT :]) | {as_of: ladders}
         return ladders
 
     def for_ladder(self, ladder: str) -> Ladders:
@@ -344,7 +348,7 @@ class Ladders:
         """Return all players known to the facts."""
         return known_players(self.facts)
 
-    def _ordered(self) -> Column:
+    def _order_rows(self) -> Column:
         if len(self.facts.occurred_at) >= LONG_GAMES:
             return order_rows(self.facts, self.as_of)
         if self._rows is None:
@@ -384,7 +388,7 @@ class Ladders:
                 self._streams[ruleset_id] = {ruleset_id: replace(whole.stream, known=whole)}
             else:
                 self._streams[ruleset_id] = build_streams(
-                    self.facts, versions, as_of=self.as_of, ordered=self._ordered, close_now=self.close_now
+                    self.facts, versions, as_of=self.as_of, ordered=self._order_rows, close_now=self.close_now
                 )
         return self._streams[ruleset_id]
 
@@ -422,15 +426,15 @@ class Ladders:
         return known
 
     def _should_keep(self, ladder: str, stream: Stream) -> bool:
-        """Return whether to keep the points before every game: of a short ladder, or one that writes continue."""
+        """Tell whether to keep the points before every game: on short ladders, and on ladders that writes continue."""
         if not stream.ranking.running or len(stream.row) < SHORT_GAMES:
             return True
         return ladder in self._read_after_writes and can_be_continued(self.facts, stream.versions)
 
     def _cached_trace(self, ladder: str) -> Trace | None:
-        """Return the ladder's trace if no replay is needed, or only one whose result is kept.
+        """Return the ladder's trace if no replay is needed, or if the replay's result is kept; otherwise None.
 
-        An earlier time is a prefix of the whole history, which is worth replaying if its trace is kept.
+        The trace at an earlier time is a prefix of the whole history, which is worth a replay if its trace is kept.
         """
         if (own := self.for_ladder(ladder)) is not self:
             return own._cached_trace(ladder)
@@ -478,7 +482,7 @@ class Ladders:
                 by_name[ladder] = replace(stream, known=self.trace(ladder))
 
     def _is_worth_keeping(self, ladder: str) -> bool:
-        """Return whether the ladder's trace may be kept. One under another version would replace the real one."""
+        """Tell whether the ladder's trace may be cached; a trace under --rules would replace the real one."""
         if self.facts.cache is None or self.rules is not None:
             return False
         from ratings_ledger.projections.replay.trace_cache import can_be_cached
@@ -505,7 +509,7 @@ class Ladders:
         return known.first_moment(self.facts) if known else self.stream(ladder).first_moment(self.facts)
 
     def describe_periods(self, ladder: str) -> ClosedPeriods | None:
-        """Return how far a ladder's rating periods are closed; None if it has none. Raises as `trace` does."""
+        """Return the state of a ladder's rating periods; None if there are none. Raises as `trace` does."""
         if self.versions(ladder)[0].ruleset.period == "game":
             return None
         return describe_periods(self.facts, self.trace(ladder).stream, self.as_of)
@@ -534,10 +538,10 @@ class Ladders:
         """Return the standings at the end of a trace, and the results that the list ranked. Raises `RuleFailure`."""
         if (own := self.for_ladder(trace.stream.ladder)) is not self:
             return own.rank(trace)
-        stream, version, games = trace.stream, ranking_version(trace), trace.count
+        stream, version, games = trace.stream, find_ranking_version(trace), trace.count
         annual = stream.ranking.sums_lists
-        months = self._months(stream, version) if annual else {}
-        results = self._results(trace, version, months)
+        months = self._rank_months(stream, version) if annual else {}
+        results = self._build_results(trace, version, months)
         rows = LISTS[stream.rule.ranking].rank(results)
         games = sum(month.games for month in months.values()) if annual else games
         ranking = Ranking(
@@ -561,31 +565,33 @@ class Ladders:
         )
         return ranking, results
 
-    def _results(self, trace: Trace, version: Version, months: dict[str, Ranking]) -> Results:
-        # every player in a fully replayed stream is on the ladder
-        stream, running = trace.stream, trace.stream.ranking.running
-        long = running and len(stream.names) >= compiling.COMPILED_GAMES and compiling.is_allowed()
-        places, more = find_places(self.facts, stream) if stream.ranking.reads_places(version.params) else ((), {})
+    def _build_results(self, trace: Trace, version: Version, months: dict[str, Ranking]) -> Results:
+        # in a fully replayed stream, every player is on the ladder
+        stream, is_running = trace.stream, trace.stream.ranking.running
+        is_long = is_running and len(stream.names) >= compiling.COMPILED_GAMES and compiling.is_allowed()
+        places, more_places = (
+            find_places(self.facts, stream) if stream.ranking.reads_places(version.params) else ((), {})
+        )
         return Results(
             stream.names,
             trace.states[0],
             trace.games,
             stream.offsets,
             stream.players,
-            () if running else trace.changes,
+            () if is_running else trace.changes,
             stream.rule.scale,
             version.params,
             {month: {row.player: row for row in ranking.rows} for month, ranking in months.items()},
-            self._excluded(stream, version, months),
+            self._find_excluded(stream, version, months),
             places,
-            arrays.take(self.facts.ranks(), array("i", stream.persons)) if long else None,
+            arrays.take(self.facts.ranks(), array("i", stream.persons)) if is_long else None,
             trace.states[: version.rule.width] if version.rule.state else (),
-            _rank_by(trace, version),
-            more,
+            _compute_rank_values(trace, version),
+            more_places,
             None if version.rule.rank_by is None else version.ranked_by,
         )
 
-    def _months(self, stream: Stream, version: Version) -> dict[str, Ranking]:
+    def _rank_months(self, stream: Stream, version: Version) -> dict[str, Ranking]:
         """Return the monthly lists that an annual list sums, by month. Raises `RuleFailure` if they cannot be used."""
         params: Any = version.params
         if params.of in self.facts.unusable:
@@ -594,10 +600,10 @@ class Ladders:
         if problem := find_months_problem(version, versions):
             raise RuleFailure(stream.ladder, problem, position=version.position)
         by_name = self.streams(params.of)
-        names = monthly_ladders(stream.ladder, version, versions)
+        names = name_monthly_ladders(stream.ladder, version, versions)
         return {month: self.rank_stream(by_name[name]) for month, name in names.items() if name in by_name}
 
-    def _excluded(self, stream: Stream, version: Version, months: dict[str, Ranking]) -> dict[str, str]:
+    def _find_excluded(self, stream: Stream, version: Version, months: dict[str, Ranking]) -> dict[str, str]:
         """Return the players who get no rank regardless of their points, with the reasons."""
         params: Any = version.params
         if not stream.ranking.sums_lists:
@@ -641,7 +647,7 @@ class Memo(Generic[K, T]):
         return answers[key]
 
 
-def monthly_ladders(ladder: str, annual: Version, monthly: Sequence[Version]) -> dict[str, str]:
+def name_monthly_ladders(ladder: str, annual: Version, monthly: Sequence[Version]) -> dict[str, str]:
     """Return the names of the twelve monthly lists that an annual one sums, by month."""
     by = annual.ruleset.partition.by
     values = dict(zip(by, parse_name(ladder).values, strict=True))
@@ -663,7 +669,7 @@ def truncate_trace(facts: Facts, trace: Trace, as_of: int) -> Trace:
     return trace.up_to(*trace.place(facts, (as_of + 1, 0))).enter_until(as_of)
 
 
-def ranking_version(trace: Trace) -> Version:
+def find_ranking_version(trace: Trace) -> Version:
     """Return the version that ranks a ladder.
 
     That is the version that scored the last counted game or changed points after it; without such a version, the

@@ -1,4 +1,4 @@
-"""Find what was changed after it was recorded: the last correcting event for each subject in the log.
+"""Find the last change to each subject in the log: corrections, voids, withdrawals and renames.
 
 The facts hold only the current state of a game. Earlier states are read from the log again.
 """

@@ -30,7 +30,7 @@ from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.facts.columns import NONE, Column, Facts
 from ratings_ledger.projections.facts.players import rows_with
 from ratings_ledger.projections.queries.coordinates import moment
-from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, monthly_ladders
+from ratings_ledger.projections.queries.ladders_at import Ladders, Memo, name_monthly_ladders
 from ratings_ledger.projections.queries.last_changes import GameRevision, LastChanges, find_last_changes
 from ratings_ledger.projections.queries.results import LastEvent
 from ratings_ledger.projections.replay.eligibility import NEVER, SelectedGames, list_cell_leagues
@@ -451,7 +451,7 @@ def _find_monthly_ladders(ladders: Ladders, ladder: str, versions: Sequence[Vers
         source_id = getattr(version.params, "of", "")
         monthly = ladders.facts.rulesets.get(source_id, [])
         if source_id not in ladders.facts.unusable and find_months_problem(version, monthly) is None:
-            names |= {*monthly_ladders(ladder, version, monthly).values()}
+            names |= {*name_monthly_ladders(ladder, version, monthly).values()}
     return names
 
 

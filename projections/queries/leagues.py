@@ -1,4 +1,4 @@
-"""Leagues: their state, schedule, table and winners, and the opponents whom an entrant has not met yet."""
+"""Load leagues with their state, schedule, table and winners, and the opponents whom an entrant has not met yet."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LeagueGame(Result):
 class LeagueState(Answer):
     """A league: its state and winners, its players in the order of subscription, its schedule and its table.
 
-    `ladder` is the one of its table, None if no ruleset scores it; `failed` has the reason if it cannot be replayed.
+    `ladder` is the ladder of the table, None if no ruleset scores it; `failed` has the reason of a failed replay.
     """
 
     league: str
@@ -191,7 +191,7 @@ def _build_table(survey: Survey, league: League) -> Ranking | None:
     return table
 
 
-def all_leagues(survey: Survey) -> AllLeagues:
+def load_leagues(survey: Survey) -> AllLeagues:
     """Return the live leagues, by name."""
     rows = []
     created = read_live(survey.connection, until=survey.facts.position, type_name="league.created")

@@ -1,4 +1,4 @@
-"""The names in a ledger, for completion and for did-you-mean hints."""
+"""List the names in a ledger, for completion and for did-you-mean hints."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def describe_existing_ladders(facts: Facts, name: str) -> str:
 
 def _sample_games(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
     """Yield each cell with the time of one of its games; for lists of months or years, of one game in each month."""
-    starts = [*_month_starts(facts, ruleset.time_zone)] if is_partitioned_by_time(ruleset) else []
+    starts = [*_list_month_starts(facts, ruleset.time_zone)] if is_partitioned_by_time(ruleset) else []
     if len(facts.cell) >= arrays.LONG_HISTORY:
         cells, times = (arrays.as_numpy(column).astype(np.int64) for column in (facts.cell, facts.occurred_at))
         months = np.searchsorted(np.array(starts, dtype=np.int64), times, side="right")
@@ -108,7 +108,7 @@ def _sample_games(facts: Facts, ruleset: Ruleset) -> Iterator[tuple[int, int]]:
     yield from ((cell, time) for (cell, _), time in samples.items())
 
 
-def _month_starts(facts: Facts, zone: str) -> Iterator[int]:
+def _list_month_starts(facts: Facts, zone: str) -> Iterator[int]:
     """Yield the starts of the months from the first game to the last."""
     if len(times := arrays.in_memory(facts.occurred_at)):
         first, last = local_time(min(times), zone), local_time(max(times), zone)

@@ -1,4 +1,4 @@
-"""Player profiles on one ladder, and player statistics over all ladders.
+"""Build player profiles on one ladder, and player statistics over all ladders.
 
 From a cached trace, a profile reads only the parts about the player's own games, and all players' points for the rank.
 
@@ -96,7 +96,7 @@ class Profile(Answer):
     course:    every game and adjustment, as in `history`; on lists, points are sums over games
     highest:   the first change that reached the highest points; `lowest` likewise
     wins:      the number of games won: place 1, shared with partners at most
-    longest_without_win: counts only games with places, as all streaks do; a current streak includes the last such game
+    longest_without_win: all streaks count only games with places; a current streak includes the last of these games
     places:    the player's places, best first
     opponents: all opponents, the most frequent first
     """
@@ -210,8 +210,8 @@ def _build_statistics(survey: Survey, player: str, game: str | None, payments: G
     gold = [payment for payment in payments.by_player.get(player, ()) if is_due(payment)]
     survey.failures += [entry.reason for entry in payments.failed if player in entry.players and is_due(entry.payment)]
     finished, substituted = _read_finished(survey.facts, player, at.as_of, game)
-    window = finished[-WINDOW_GAMES:]
-    ratio = ExactNumber(sum(window), len(window)) if window else None
+    last_games = finished[-WINDOW_GAMES:]
+    ratio = ExactNumber(sum(last_games), len(last_games)) if last_games else None
     stars, golden = _award_stars(ratio, len(finished))
     return {
         "player": player,
@@ -350,7 +350,9 @@ def _list_own_games(trace: Trace, player: str, course: Course) -> Iterator[OwnGa
         side_of = dict(zip(reversed(game.persons), reversed(game.sides), strict=True))
         place = place_of[person]
         participants = ((number, stream.persons[number]) for number in players)
-        opponents = [(number, place_of[who]) for number, who in participants if side_of[who] != side_of[person]]
+        opponents = [
+            (number, place_of[person]) for number, person in participants if side_of[person] != side_of[person]
+        ]
         # count sides, not seats: a seat that changed hands counts once, and so do partners
         seats = zip(game.places, game.replaced, game.sides, strict=True)
         winning_sides = {side for seat_place, replaced, side in seats if seat_place == 1 and not replaced}

@@ -1,4 +1,4 @@
-"""The members of results: markers (metadata) that say how a member becomes plain data, and `ABSENT`.
+"""Describe the members of results: markers (metadata) that define how a member becomes plain data, and `ABSENT`.
 
 A marker is the `metadata` of a dataclass field, as in `field(metadata=HIDDEN)`.
 """
@@ -22,17 +22,17 @@ class Absent(Enum):
         return "ABSENT"
 
 
-# only for front ends that print text: not part of the plain data
+# not part of the plain data, but used in text for people
 HIDDEN = {"hidden": True}
-# an exact number that does not count points: it gets no decimal beside it
+# an exact number without a decimal beside it, because it does not count points
 FRACTION_ONLY = {"decimal": False}
 # the members of this member become members of the whole result
 INLINE = {"inline": True}
-# the value already is plain data, for example a number of seconds
+# a value that is plain data already, such as a number of seconds
 AS_IS = {"as_is": True}
 # the member's JSON name is a Python keyword or builtin
 NAMED_FROM, NAMED_SET = {"name": "from"}, {"name": "set"}
-# the plain data have the property of this name instead, which is computed from the member on demand
+# instead of the member, the plain data have the property of this name, which is computed from the member on demand
 AS_DIGEST, AS_COURSE, AS_ROWS, AS_LAST_POINTS = (
     {"read": "digest"},
     {"read": "course"},

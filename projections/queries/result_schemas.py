@@ -1,4 +1,4 @@
-"""JSON Schemas for the plain data that `model_dump` returns for each type of result.
+"""Build JSON Schemas for the plain data that `model_dump` returns for each type of result.
 
 >>> from ratings_ledger.projections.queries.results import ReplayFailure
 >>> build_schemas([ReplayFailure])["ReplayFailure"]["properties"]["ladder"]
@@ -116,7 +116,7 @@ def _list_choices(hint: Any) -> list[Any]:
 
 
 def _combine(schemas: list[Schema]) -> Schema:
-    """Return a schema that accepts any of some schemas; the short form with a list of types for `X | None`."""
+    """Return a schema that accepts any of the schemas; for `X | None`, the short form with a list of types."""
     if len(schemas) == 1:
         return dict(schemas[0])
     first, *rest = schemas

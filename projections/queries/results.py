@@ -1,4 +1,4 @@
-"""Results of queries: frozen dataclasses with exact numbers, and their conversion to plain data and data frames.
+"""Define the results of queries: frozen dataclasses with exact numbers, which convert to plain data and data frames.
 
 Points are fractions, times are in UTC, and a member that does not apply is `ABSENT`. `model_dump()` returns the data
 that `--format json` prints: exact numbers as strings, each followed by its decimal, floats with six places, and
@@ -109,16 +109,16 @@ class Result:
             cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        """Return the result in one line with rounded numbers, for people."""
+        """Return the result in one line with rounded numbers."""
         from ratings_ledger.projections.queries.display import describe
 
         return describe(self, self._sequence())
 
     def _repr_html_(self) -> str:
         """Return the result as an HTML table for notebooks."""
-        from ratings_ledger.projections.queries.display import notebook_table
+        from ratings_ledger.projections.queries.display import build_notebook_table
 
-        return notebook_table(self, self._sequence())
+        return build_notebook_table(self, self._sequence())
 
     def _sequence(self) -> Sequence[Result] | None:
         """Return the rows if the result is a sequence of rows, else None."""
@@ -130,10 +130,10 @@ class Result:
         Points become two columns: the exact text, and `..._decimal` rounded to six places. Raises `BadArgument` for a
         result without rows, or without the extra `frames`.
         """
-        from ratings_ledger.projections.queries.frames import as_arrow
+        from ratings_ledger.projections.queries.frames import build_arrow_table
 
         kind = self.row_kind()
-        return as_arrow(self, kind, getattr(self, self._rows_member) or (), exact=True, named=False)
+        return build_arrow_table(self, kind, getattr(self, self._rows_member) or (), exact=True, named=False)
 
     @classmethod
     def row_kind(cls) -> type[Result]:
@@ -200,9 +200,9 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
 
         The columns are those of `to_polars`. Raises `BadArgument` without the extra `frames`.
         """
-        from ratings_ledger.projections.queries.frames import as_arrow
+        from ratings_ledger.projections.queries.frames import build_arrow_table
 
-        table = as_arrow(self, self.row_kind(), self._sequence(), exact=False, named=True)
+        table = build_arrow_table(self, self.row_kind(), self._sequence(), exact=False, named=True)
         return table.__arrow_c_stream__(requested_schema)
 
     def to_pandas(self, *, exact: bool = False) -> pd.DataFrame:
@@ -213,9 +213,9 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
 
         Raises `BadArgument` without the extra `frames`.
         """
-        from ratings_ledger.projections.queries.frames import as_pandas
+        from ratings_ledger.projections.queries.frames import build_pandas_frame
 
-        return as_pandas(self, self.row_kind(), self._sequence(), exact=exact)
+        return build_pandas_frame(self, self.row_kind(), self._sequence(), exact=exact)
 
     def to_polars(self, *, exact: bool = False) -> pl.DataFrame:
         """Return the rows as a `polars.DataFrame`, with the answer's ladder and player as columns.
@@ -225,9 +225,9 @@ class RowSequence(Result, Reversible[Row], Collection[Row]):
 
         Raises `BadArgument` without the extra `frames`.
         """
-        from ratings_ledger.projections.queries.frames import as_polars
+        from ratings_ledger.projections.queries.frames import build_polars_frame
 
-        return as_polars(self, self.row_kind(), self._sequence(), exact=exact)
+        return build_polars_frame(self, self.row_kind(), self._sequence(), exact=exact)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The published rulesets: their versions, and the days on which each version scores."""
+"""Describe the published rulesets: their versions, and the days on which each version scores."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ShippedRulesets(Rows[ShippedRow]):
 
 @dataclass(frozen=True, slots=True)
 class ScoringDays(Result):
-    """The half-open range of days on which a version scores, or the reason why it never does, and its event."""
+    """The half-open range of days on which a version scores, or the reason why there is none, and its event."""
 
     version: str
     since: str | Absent = field(metadata=NAMED_FROM)
@@ -205,7 +205,7 @@ def list_shipped() -> ShippedRulesets:
     )
 
 
-def all_rulesets(connection: Connection, until: int) -> AllRulesets:
+def load_rulesets(connection: Connection, until: int) -> AllRulesets:
     """Return the versions published up to a position. The version that scores games ending now is in force."""
     versions, now = _read_versions(connection, until), clock.now()
     rows = []
@@ -227,7 +227,7 @@ def all_rulesets(connection: Connection, until: int) -> AllRulesets:
     return AllRulesets(tuple(rows))
 
 
-def ruleset_state(connection: Connection, name: str, until: int, times: Times) -> RulesetState:
+def load_ruleset_state(connection: Connection, name: str, until: int, times: Times) -> RulesetState:
     """Return a version given as ID@VERSION, or the newest usable version of a ruleset given as ID.
 
     Raises `BadArgument` for an unknown name.
@@ -235,12 +235,12 @@ def ruleset_state(connection: Connection, name: str, until: int, times: Times) -
     ruleset_id, _, version = name.partition("@")
     versions = _read_versions(connection, until)
     published = [recorded for recorded in versions if recorded.ruleset.id == ruleset_id]
-    known = [recorded for recorded in published if recorded.withdrawn is None]
+    live_versions = [recorded for recorded in published if recorded.withdrawn is None]
     # a version may be withdrawn and published again
-    chosen = next((recorded for recorded in known + published if recorded.ruleset.version == version), None)
+    chosen = next((recorded for recorded in live_versions + published if recorded.ruleset.version == version), None)
     if published and not version:
-        usable = [recorded.bound for recorded in known if recorded.bound]
-        position = newest(usable).position if usable else (known or published)[-1].position
+        usable = [recorded.bound for recorded in live_versions if recorded.bound]
+        position = newest(usable).position if usable else (live_versions or published)[-1].position
         chosen = next(recorded for recorded in published if recorded.position == position)
     if chosen is None:
         names = [recorded.ruleset.name if version else recorded.ruleset.id for recorded in versions]
@@ -248,9 +248,9 @@ def ruleset_state(connection: Connection, name: str, until: int, times: Times) -
         raise BadArgument(f"{problem}; see: ratings rules list{did_you_mean(name, names)}", "name")
     return RulesetState(
         data=chosen.event["data"],
-        versions=tuple(recorded.ruleset.version for recorded in known),
+        versions=tuple(recorded.ruleset.version for recorded in live_versions),
         known_at=until,
-        timeline=_list_scoring_days(known),
+        timeline=_list_scoring_days(live_versions),
         never_in_force=_list_never_in_force(published),
         ruleset=chosen.ruleset,
         position=chosen.position,
@@ -258,7 +258,9 @@ def ruleset_state(connection: Connection, name: str, until: int, times: Times) -
         between=chosen.bound and chosen.bound.ranking.by,
         times=times,
         in_words=_read_rule_description(chosen.bound),
-        earlier=next((recorded.ruleset for recorded in reversed(known) if recorded.position < chosen.position), None),
+        earlier=next(
+            (recorded.ruleset for recorded in reversed(live_versions) if recorded.position < chosen.position), None
+        ),
         withdrawn=_describe_withdrawal(chosen),
     )
 
@@ -276,11 +278,13 @@ def _read_rule_description(version: Version | None) -> tuple[str, ...]:
     return tuple(cleandoc(docstring).split("\n\n")) if docstring else ()
 
 
-def _list_scoring_days(known: Sequence[RecordedVersion]) -> tuple[ScoringDays, ...]:
+def _list_scoring_days(versions: Sequence[RecordedVersion]) -> tuple[ScoringDays, ...]:
     """Return the half-open range of days on which each version scores, in the ruleset's zone."""
-    # of versions with the same day, the last one is used
+    # the last version of a day is used
     latest = {
-        recorded.ruleset.effective_from: recorded for recorded in known if recorded.ruleset.effective_from is not None
+        recorded.ruleset.effective_from: recorded
+        for recorded in versions
+        if recorded.ruleset.effective_from is not None
     }
     days = sorted(latest)
     return tuple(
@@ -302,7 +306,7 @@ def _list_never_in_force(published: Sequence[RecordedVersion]) -> tuple[ScoringD
         if recorded.withdrawn is not None:
             reason = _describe_withdrawal(recorded)
         elif day is None:
-            reason = "it has no day, and is used only by --rules"
+            reason = "it has no effective_from, and is used only with --rules"
         elif replacements:
             reason = f"replaced on the same day by {replacements[-1]}, recorded later"
         else:

@@ -105,7 +105,7 @@ def retry_on_damaged_cache(query: Callable[P, T]) -> Callable[P, T]:
 
 
 class _Session(local):
-    """The state of one thread inside `staying`: its connection, its format of times, and its queries by ladder."""
+    """The state of a thread inside `staying`: the connection, the format of times, and the queries by ladder."""
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
@@ -271,8 +271,8 @@ class SnapshotReader:
                 known = ruleset_ids(connection)
         if parse_name(right).ruleset_id in known:
             return left, self.full_name(right)
-        swapped = parse_name(left).ruleset_id in known or ("/" in left and "/" not in right)
-        return (right, self.full_name(left)) if swapped else (left, right)
+        is_swapped = parse_name(left).ruleset_id in known or ("/" in left and "/" not in right)
+        return (right, self.full_name(left)) if is_swapped else (left, right)
 
     def _find_list(self, connection: Connection, ladder: str, published_at: int | None = None) -> PublishedList:
         """Return the published list of a ladder at `as_of` and `known_at`, or the one published at a position.
@@ -305,7 +305,7 @@ class SnapshotReader:
             self._on_note(text)
 
     def _note_empty_ladder(self, ladders: Ladders, ladder: str, times: Times) -> None:
-        """If the ladder is empty at the coordinates, note when it starts, or which ladder was probably meant."""
+        """If the ladder is empty at the coordinates, note when it starts, or the name of a similar ladder."""
         if ladders.first_moment(ladder) is not None:
             return
         if ladders.as_of is not None and (first := ladders.at(None).first_moment(ladder)):

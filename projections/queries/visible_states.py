@@ -1,4 +1,4 @@
-"""The visible part of a player's state under a rule that keeps several numbers: aged to a day, rounded and exact."""
+"""Build the visible part of a player's state under a rule that keeps several numbers: aged to a day, rounded, exact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ratings_ledger.projections.replay.rule_calls import age_state, is_provision
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version
 
-# the column that is shown behind the rating, as in 1638 ± 110
+# the column that is shown after the rating, as in 1638 ± 110
 DEVIATION = "deviation"
 
 
@@ -97,7 +97,7 @@ def format_rating(rating: str, state: Mapping[str, str], *, is_provisional: bool
 def build_state_after(version: Version, ladder: str, state: StateValues, games: int) -> VisibleState:
     """Return the visible part of a state after some games, and whether it is provisional then.
 
-    `games` counts the games on the ladder and those that a seed says were played before. Raises `RuleFailure`.
+    `games` counts the games on the ladder and the earlier games in a seed. Raises `RuleFailure`.
     """
     return build_visible_state(version, state, is_provisional(version, ladder, state, games))
 

@@ -353,5 +353,5 @@ def test_open_ledger_keeps_a_bounded_number_of_answers(traced: str) -> None:
             gc.collect()
             handles.append(len(os.listdir("/proc/self/fd")))
         kept = [ladders for there in ledger._cache._by_position.values() for ladders in there.values()]
-    assert 0 < max(len(ladders._others) for ladders in kept) <= ladders_at.TIMES_KEPT
+    assert 0 < max(len(ladders._by_as_of) for ladders in kept) <= ladders_at.TIMES_KEPT
     assert handles[1] <= handles[0]
