@@ -50,8 +50,8 @@ from ratings_ledger.projections.admission.proposals import Known as _Known
 from ratings_ledger.projections.admission.proposals import complete_event as _complete_event
 from ratings_ledger.projections.admission.proposals import propose as _propose
 from ratings_ledger.projections.admission.proposals import require_head as _require_head
+from ratings_ledger.projections.admission.publishing_rulesets import load_shipped_texts as _load_shipped_texts
 from ratings_ledger.projections.admission.publishing_rulesets import publish_missing as _publish_missing
-from ratings_ledger.projections.admission.publishing_rulesets import shipped_texts as _shipped_texts
 from ratings_ledger.projections.diff.attribution import (
     AttributedCause,
     AttributedEnd,
@@ -396,7 +396,7 @@ class Ledger:
         by default the home zone. Returns the new versions. Raises `BadArgument`, `Refused` for an invalid game name,
         `StoreUnavailable`, `NotALedger` if a ruleset conflicts with the ledger.
         """
-        return _publish_missing(self._store, _read_recorder(by), _shipped_texts(self._store, wanted, games, zone))
+        return _publish_missing(self._store, _read_recorder(by), _load_shipped_texts(self._store, wanted, games, zone))
 
     @_check_arguments
     def join_league(self, league: str, player: str, by: str, *, seed: str | None = None) -> Head:

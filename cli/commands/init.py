@@ -20,7 +20,7 @@ from ratings_ledger.ledger.rejections import Refused, did_you_mean, quote
 from ratings_ledger.ledger.store.log import head
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.admission.home_zones import set_home_zone
-from ratings_ledger.projections.admission.publishing_rulesets import EVERY, publish_missing, shipped_texts
+from ratings_ledger.projections.admission.publishing_rulesets import ALL_SHIPPED, load_shipped_texts, publish_missing
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.rulesets.shipped_rulesets import read_rated_game, shipped_rulesets, systems
@@ -90,7 +90,7 @@ def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, 
     zone = zone or _choose_initial_zone(ledger)
     if zone is not None:
         set_home_zone(open_ledger(db), zone, ImportPolicy(by))
-    ruleset_texts = () if no_rules else shipped_texts(ledger, system or EVERY, games)
+    ruleset_texts = () if no_rules else load_shipped_texts(ledger, system or ALL_SHIPPED, games)
     published = publish_missing(open_ledger(db), by, ruleset_texts, only_new_ids=True) if ruleset_texts else []
     with ledger.reading() as connection:
         latest = head(connection)

@@ -27,7 +27,7 @@ from ratings_ledger.ledger.intake.intake import IntakeResult, Precondition
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.log import Log, head
 from ratings_ledger.ledger.validation.leagues import PLAYERS_PER_LEAGUE, require_league
-from ratings_ledger.projections.admission.leagues import refuse_unscored_league, schedule_event, subscribe
+from ratings_ledger.projections.admission.leagues import build_schedule_event, refuse_unscored_league, subscribe
 
 
 @group()
@@ -99,7 +99,7 @@ def schedule(context: WriteContext, name: str, seed: str | None) -> int:
         state = require_league(Log(connection), name)
     if len(state.players) != PLAYERS_PER_LEAGUE:
         raise click.ClickException(f"the league {name} has {len(state.players)} of {PLAYERS_PER_LEAGUE} players")
-    return context.report(_append_steps(context, [schedule_event(state, _format_at(context, None, None), seed)]))
+    return context.report(_append_steps(context, [build_schedule_event(state, _format_at(context, None, None), seed)]))
 
 
 def _format_at(context: WriteContext, at: str | None, zone: str | None) -> str:

@@ -19,7 +19,12 @@ from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Refused
 from ratings_ledger.ledger.store.runs import record_run
 from ratings_ledger.ledger.validation.published_lists import scheduled_ladders
-from ratings_ledger.projections.admission.outcomes import DueListsOutcome, ListOutcome, build_refusals, head_of
+from ratings_ledger.projections.admission.outcomes import (
+    DueListsOutcome,
+    ListOutcome,
+    build_refusals,
+    get_head_position,
+)
 from ratings_ledger.projections.admission.publishing_lists import build_list_events, refuse_published
 from ratings_ledger.projections.queries.coordinates import Coordinates, Times
 from ratings_ledger.projections.queries.ladders_at import Ladders, Ranking
@@ -180,7 +185,7 @@ def _publish_list(
         games=ranking.games,
         digest=ranking.digest,
         row_count=len(ranking.rows),
-        position=head_of(result) if result.appended else None,
+        position=get_head_position(result) if result.appended else None,
         appended=result.appended,
         existing=result.existing,
         dry_run=context.dry_run,

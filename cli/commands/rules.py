@@ -46,10 +46,10 @@ from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.projections.admission.outcomes import build_ruleset_outcome
 from ratings_ledger.projections.admission.proposals import propose
 from ratings_ledger.projections.admission.publishing_rulesets import (
-    EVERY,
+    ALL_SHIPPED,
     build_ruleset_items,
     list_missing,
-    shipped_texts,
+    load_shipped_texts,
 )
 from ratings_ledger.projections.contract import joined
 from ratings_ledger.projections.diff.impact import Impact
@@ -223,7 +223,7 @@ def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seco
     "--shipped",
     "from_shipped",
     is_flag=False,
-    flag_value=EVERY,
+    flag_value=ALL_SHIPPED,
     metavar="[ID]",
     help="Publish the shipped versions that the ledger lacks: all, or those of ID.",
 )
@@ -291,7 +291,7 @@ def _propose_rulesets(context: WriteContext, names: Sequence[str], items: Sequen
 def _shipped_texts(context: WriteContext, name: str, games: tuple[str, ...], zone: str | None) -> list[str]:
     """Return the texts of the shipped versions of this name, or of all that `init` publishes."""
     templates = joined([template.id for template in shipped_rulesets().values() if template.takes_game])
-    ruleset = None if name == EVERY else find_shipped(name)
+    ruleset = None if name == ALL_SHIPPED else find_shipped(name)
     if games and not (ruleset and ruleset.takes_game):
         raise click.UsageError(f"--game goes with --shipped {templates}")
     if zone is not None and not (ruleset and ruleset.takes_zone):
@@ -299,7 +299,7 @@ def _shipped_texts(context: WriteContext, name: str, games: tuple[str, ...], zon
     if ruleset and ruleset.takes_game and not games:
         raise click.UsageError(f"--shipped {name} rates one game: name it, as in --shipped {name} --game chess")
     try:
-        return shipped_texts(context.ledger, name, games, zone)
+        return load_shipped_texts(context.ledger, name, games, zone)
     except Refused as problem:
         raise click.BadParameter(problem.message, param_hint="--game") from None
 

@@ -1,4 +1,4 @@
-"""Adjustments from the command line or a table: points to add, or to add until a player has a given number."""
+"""Read adjustments from the command line or a table: points to add, or the total that a player shall have."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBERS = ("points", "to")
 
 
 class AdjustmentRow(NamedTuple):
-    """A requested adjustment: the `points` to add, or the total that the player is `to` have; the other is None."""
+    """A requested adjustment: either the `points` to add, or the total to adjust `to`; the other member is None."""
 
     file: str
     line: int
@@ -79,12 +79,12 @@ def _read_row(defaults: AdjustmentRow, cells: Cells, delimiter: str, parse_time:
 def compute_adjustments(view: Snapshot, ladder: str, rows: list[AdjustmentRow]) -> list[tuple[AdjustmentRow, str]]:
     """Return the points to add for each row, without rows whose player already has the requested total.
 
-    Raises `Refused`, and whatever `Snapshot.query` raises if a row requests a total.
+    Raises `Refused`; if a row requests a total, also as `Snapshot.query` does.
     """
     lines: dict[tuple[Any, ...], int] = {}
     for row in rows:
         if (first := lines.setdefault(row._replace(line=0), row.line)) != row.line:
-            raise Refused("player-twice", f"lines {first} and {row.line} of {row.file} say the same; leave one out")
+            raise Refused("player-twice", f"lines {first} and {row.line} of {row.file} are equal; leave one out")
     if all(row.to is None for row in rows):
         return [(row, str(row.points)) for row in rows]
     with view.query(ladder) as query:
@@ -106,7 +106,9 @@ def _compute_differences(lookup: _PointsLookup, rows: list[AdjustmentRow]) -> It
         text = decimal(difference.numerator, difference.denominator, 15)
         if Fraction(text) != difference:
             problem = f"{quote(row.player)} has {points} points on {lookup.ladder}"
-            raise Refused("finer-than-scale", f"{problem}; {difference} more is not a decimal number")
+            raise Refused(
+                "finer-than-scale", f"{problem}; the difference {difference} has no exact decimal; choose another total"
+            )
         if difference:
             yield row, text
 

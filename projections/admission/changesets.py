@@ -1,4 +1,4 @@
-"""Changesets: the events that one command recorded, as far as the log shows, and the last changeset of each author.
+"""Load changesets: the events that a command recorded, as far as the log shows, and each author's last changeset.
 
 A changeset is an import (the events of its files, with the events that record the import), or the lists that one
 command published, or the events of one transaction: consecutive events with the same author and time. Two
@@ -34,7 +34,7 @@ NEVER_UNDONE = frozenset({"ledger.zone_set"})
 LIST_TYPES = frozenset({"list.rows", "list.published"})
 UNDOABLE_TYPES = tuple(name for name in TYPES if name not in NEVER_UNDONE)
 AUTHORS_MAX = 3
-NEWEST = 50
+NEWEST_EVENTS = 50
 PAGE_EVENTS = 1_000
 
 
@@ -53,7 +53,7 @@ class Changeset(NamedTuple):
 
     @property
     def event_count(self) -> int:
-        """Return how many events it has."""
+        """Return the number of events."""
         return sum(self.types.values())
 
     def has(self, position: int | None) -> bool:
@@ -79,9 +79,9 @@ def load_last_changeset(connection: Connection, by: str) -> Changeset:
         hint = f"to undo what {quote(by)} recorded before that: ratings undo {end}"
         raise Refused(problem.code, f"{problem.message}; {hint}")
     authors = [name for name in last_recorders(connection, AUTHORS_MAX) if name != by]
-    listed = f"; the last authors are {', '.join(map(quote, authors))}" if authors else ""
+    authors_text = f"; the last authors are {', '.join(map(quote, authors))}" if authors else ""
     command = f"; for example: ratings undo --by {shlex.quote(authors[0])}" if authors else ""
-    raise Refused("nothing-to-undo", f"{quote(by)} has recorded nothing that can be undone{listed}{command}")
+    raise Refused("nothing-to-undo", f"{quote(by)} has recorded nothing that can be undone{authors_text}{command}")
 
 
 def _find_newest_event(
@@ -90,7 +90,7 @@ def _find_newest_event(
     """Return the newest event of an author in the positions after `after` up to `until`, or None."""
     types = UNDOABLE_TYPES if only_undoable else ()
     while until > after:
-        rows, older = read_newest(connection, until, after=after, by=by, types=types, limit=NEWEST)
+        rows, older = read_newest(connection, until, after=after, by=by, types=types, limit=NEWEST_EVENTS)
         events = [event for event in read_known_events(rows) if not (only_undoable and _is_shipped(event))]
         if events:
             return events[-1]
@@ -115,7 +115,7 @@ def _find_end_of_init(connection: Connection) -> int:
 def find_newer_event(connection: Connection, changeset: Changeset) -> tuple[int, str] | None:
     """Return position and author of the newest undoable event after a changeset, or None."""
     rows, _ = read_newest(
-        connection, head(connection).position, after=changeset.position, types=UNDOABLE_TYPES, limit=NEWEST
+        connection, head(connection).position, after=changeset.position, types=UNDOABLE_TYPES, limit=NEWEST_EVENTS
     )
     positions = [event.position or 0 for event in read_known_events(rows) if not _is_shipped(event)]
     return (positions[-1], json.loads(dict(rows)[positions[-1]])["by"]) if positions else None
@@ -155,9 +155,9 @@ def load_changeset(connection: Connection, position: int, by: str | None = None)
     If several imports recorded the event, the last one is used; with `by`, the last one of that author.
     """
     batches = recorded_batches(connection, withdrawn=True)
-    with_event = [batch for batch in batches if batch.has(position) and by in (None, batch.by)]
-    if with_event:
-        ranges = _find_import_ranges(connection, batches, with_event[-1])
+    matching_batches = [batch for batch in batches if batch.has(position) and by in (None, batch.by)]
+    if matching_batches:
+        ranges = _find_import_ranges(connection, batches, matching_batches[-1])
     else:
         ranges = [[*_find_transaction(connection, position)]]
     types: Counter[str] = Counter()
@@ -172,8 +172,8 @@ def load_changeset(connection: Connection, position: int, by: str | None = None)
 def _find_import_ranges(connection: Connection, batches: Iterable[Batch], batch: Batch) -> list[list[int]]:
     """Return the position ranges of an import: the events of its files, and the events that record the import."""
     first, last = _find_transaction(connection, batch.position, "import.recorded")
-    of_import = [batch for batch in batches if first <= batch.position <= last]
-    ranges = sorted([[first, last], *(file_range for batch in of_import for file_range in batch.ranges)])
+    import_batches = [batch for batch in batches if first <= batch.position <= last]
+    ranges = sorted([[first, last], *(file_range for batch in import_batches for file_range in batch.ranges)])
     merged = [ranges[0]]
     for start, end in ranges[1:]:
         if start > merged[-1][1] + 1:

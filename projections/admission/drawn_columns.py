@@ -1,4 +1,4 @@
-"""The columns of drawn games for a trial: sampled by the rule itself, or given by the caller.
+"""Draw the columns of games for a trial: sampled by the rule, or in ranges that the caller chooses.
 
 A rule may require columns that drawn games rarely have, such as a home side or a margin; it would then remain untested.
 """
@@ -49,8 +49,8 @@ def has_drawn_columns(rule: Rule, ranges: ColumnRanges) -> bool:
     return rule.sample is not None or bool(ranges)
 
 
-def without_columns(version: Version, ranges: ColumnRanges) -> Version:
-    """Return a version for drawing games before their columns are replaced: scored one by one, with no game refused."""
+def simplify_for_drawing(version: Version, ranges: ColumnRanges) -> Version:
+    """Return the version for drawing games whose columns are replaced later: it scores every game, and by itself."""
     if version.ruleset.period != "game":
         ruleset = version.ruleset.model_copy(update={"period": "game", "period_by": None})
         version = version._replace(ruleset=ruleset)
@@ -61,7 +61,7 @@ def without_columns(version: Version, ranges: ColumnRanges) -> Version:
 
 
 def draw_columns(
-    stream: Stream, version: Version, ranges: ColumnRanges, chance: Random, uncounted: Counter[str]
+    stream: Stream, version: Version, ranges: ColumnRanges, rng: Random, uncounted: Counter[str]
 ) -> Stream:
     """Return a stream with drawn columns, without the games that the rule's `check` rejects.
 
@@ -87,8 +87,8 @@ def draw_columns(
     games: list[int] = []
     for game, row in enumerate(stream.row):
         low, high = stream.offsets[game], stream.offsets[game + 1]
-        drawn = _draw_game(stream, version, game, ranges, chance)
-        reason = check_game(version, stream.ladder, row, high - low, drawn)
+        game_columns = _draw_game(stream, version, game, ranges, rng)
+        reason = check_game(version, stream.ladder, row, high - low, game_columns)
         if reason is not None:
             uncounted[reason] += 1
             continue
@@ -97,7 +97,7 @@ def draw_columns(
         scored.offsets.append(scored.offsets[-1] + high - low)
         scored.version.append(0)
         scored.row.append(row)
-        for column, values in zip(columns, drawn, strict=True):
+        for column, values in zip(columns, game_columns, strict=True):
             column.extend(values)
     for adjustment in stream.adjustments:
         if adjustment.enters:
@@ -115,25 +115,25 @@ def _renumber(stream: Stream, scored: Stream, player: int) -> int:
     return scored.number(stream.persons[player], stream.names[player])
 
 
-def _draw_game(stream: Stream, version: Version, game: int, ranges: ColumnRanges, chance: Random) -> list[list[int]]:
+def _draw_game(stream: Stream, version: Version, game: int, ranges: ColumnRanges, rng: Random) -> list[list[int]]:
     """Return the columns of one game: the rule's sample or the game's own, with those in `ranges` drawn again."""
     rule, row = version.rule, stream.row[game]
     low, high = stream.offsets[game], stream.offsets[game + 1]
     if rule.sample is None:
-        drawn = [column[low:high].tolist() for column in stream.columns]
+        columns = [column[low:high].tolist() for column in stream.columns]
     else:
         try:
             with redirect_output(rule):
-                sampled = rule.sample(high - low, chance, version.params)
-            drawn = [[*read_integers(column, "sample")] for column in sampled]
-            if [len(column) for column in drawn] != [high - low] * len(rule.columns):
-                problem = f"sample drew columns of {[len(column) for column in drawn]} numbers"
+                sampled = rule.sample(high - low, rng, version.params)
+            columns = [[*read_integers(column, "sample")] for column in sampled]
+            if [len(column) for column in columns] != [high - low] * len(rule.columns):
+                problem = f"sample drew columns of {[len(column) for column in columns]} numbers"
                 raise ContractError(f"{problem}; {len(rule.columns)} columns of {high - low} are needed")
         except RULE_ERRORS as error:
             raise make_failure(stream.ladder, rule, error, row, "sample") from error
     for name, numbers in ranges.items():
         index = rule.columns.index(name)
-        common = chance.choice(numbers)
+        seat_count = rng.choice(numbers)
         # the number of seats is the same for all participants
-        drawn[index] = [common if name == "seats" else chance.choice(numbers) for _ in drawn[index]]
-    return drawn
+        columns[index] = [seat_count if name == "seats" else rng.choice(numbers) for _ in columns[index]]
+    return columns

@@ -1,4 +1,4 @@
-"""Games of files that equal games from other sources: the same sheet under another name, or a PGN beside a sheet.
+"""Find games of files that equal games from other sources, such as the same sheet under another name.
 
     club.csv      2024-11-22  1 anna, 2 ben      recorded as 2024-11-22-1
     evening.pgn   2024-11-22  1 anna, 2 ben      equal: the same day, game, players and places
@@ -25,14 +25,14 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.lookups import look_up_games
 
-# At most so many games of an import are compared, with at most so many recorded ones.
+# the maximum number of games of an import, and of recorded games, that are compared
 COMPARED_MAX = 20_000
 
 Key = tuple[int, str, frozenset[tuple[int, int]]]
 
 
 class EqualGame(NamedTuple):
-    """A game that waits, and the position of its equal."""
+    """A game that is not appended yet, and the position of the equal recorded game."""
 
     waiting: WaitingDraft
     position: int
@@ -72,13 +72,15 @@ def _find_equal_games(
             if len(candidates) == COMPARED_MAX:
                 break
     recorded = _find_recorded(facts, {key[0] for _, key in candidates})
-    own: dict[str, Ranges] = {}
+    own_imports: dict[str, Ranges] = {}
     for waiting, key in candidates:
-        if waiting.file not in own:
+        if waiting.file not in own_imports:
             name = find_imported_name(connection, batch_name(waiting.file))
-            own[waiting.file] = Ranges(batch.ranges for batch in batches if batch.name == name)
+            own_imports[waiting.file] = Ranges(batch.ranges for batch in batches if batch.name == name)
         positions = recorded.get(key, [])
-        position = next((position for position in positions if own[waiting.file].import_of(position) is None), None)
+        position = next(
+            (position for position in positions if own_imports[waiting.file].import_of(position) is None), None
+        )
         if position is not None:
             positions.remove(position)
             yield EqualGame(waiting, position)
@@ -92,7 +94,7 @@ def _list_days(facts: Facts) -> set[int]:
 
 
 def _make_key(facts: Facts, waiting: WaitingDraft) -> Key | None:
-    """Return what games are compared by; None if a player is new, so that no recorded game is equal."""
+    """Return the key for comparing a game; None if a player is new, so that no recorded game can be equal."""
     data = parse_object(waiting.draft.data.encode())
     numbers = [facts.player_numbers.get(participant["player"]) for participant in data["participants"]]
     persons = [facts.person[number] for number in numbers if number is not None]
@@ -102,7 +104,7 @@ def _make_key(facts: Facts, waiting: WaitingDraft) -> Key | None:
 
 
 def _find_recorded(facts: Facts, days: set[int]) -> dict[Key, list[int]]:
-    """Return the positions of the live games of some days, by what they are compared by."""
+    """Return the positions of the live games of some days, by the key for comparison."""
     positions: dict[Key, list[int]] = defaultdict(list)
     rows = [row for row in _find_rows(facts, days) if row not in facts.voided][:COMPARED_MAX]
     for row, game in zip(rows, look_up_games(facts, rows), strict=True):
@@ -124,6 +126,6 @@ def _find_rows(facts: Facts, days: set[int]) -> list[int]:
 
 
 def _rank_persons(persons: Sequence[int], own_places: Sequence[int]) -> frozenset[tuple[int, int]]:
-    """Return each person with the rank of their place, which is the same however ties are counted."""
+    """Return each person with the rank of their place, which does not depend on how ties are counted."""
     rank = {place: number for number, place in enumerate(sorted({*own_places}))}
     return frozenset((int(person), rank[place]) for person, place in zip(persons, own_places, strict=True))

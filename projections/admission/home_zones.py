@@ -1,4 +1,4 @@
-"""The home zone of a ledger: the event that sets it."""
+"""Set the home zone of a ledger."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Checks of new events that need the ledger's rulesets, before the events are appended.
+"""Check new events against the ledger's rulesets, before the events are appended.
 
 They refuse a game that is eligible for a ladder but that its rule cannot score, an invalid ruleset, and an adjustment
 of an unknown ladder. Rulesets published earlier in the same import count.
@@ -69,7 +69,7 @@ _PLACED_MEMBERS = frozenset({"player", "place"})
 class Admission:
     """Checks new events against the live rulesets; implements `ledger.validation.validator.LadderChecks`."""
 
-    # whether every game passes through these checks; only then can they find that a seed comes too late
+    # whether these checks get every game; only then can they detect that a seed comes too late
     checks_games = True
 
     def __init__(
@@ -92,7 +92,7 @@ class Admission:
             unranked: receives the games for each reason why games are on no ladder.
             league_notes: collects notes about leagues.
             new_ladders: collects the ladders that the games create.
-            facts: returns facts that were decoded before, at whatever position.
+            facts: returns facts that were decoded before, at any position.
         """
         self.allow_uncounted = allow_uncounted
         self._unranked = unranked
@@ -102,11 +102,11 @@ class Admission:
         self.versions: dict[str, list[Version]] = {}
         self._scored: set[str] | None = None
         self._unusable: dict[str, str] = {}
-        # by game: why its ruleset cannot be used on this installation
+        # by game: the reason why its ruleset cannot be used on this installation
         self._unusable_games: dict[str, str] = {}
         # by game name and whether it has teams: the rulesets that may refuse it
         self._refusing: dict[tuple[str, bool], list[list[Version]]] = {}
-        # by what decides it: why a game is on no ladder
+        # by the properties that decide: the reason why a game is on no ladder
         self._unranked_reasons: dict[tuple[str, str, frozenset[str], int, bool], str | None] = {}
         # by game: the first day on which it is scored, and the ruleset
         self._first_rulesets: dict[str, tuple[int, Ruleset] | None] = {}
@@ -129,11 +129,12 @@ class Admission:
 
     @cached_property
     def _seeds(self) -> "SeedChecks":
-        from ratings_ledger.projections.admission.seed_checks import SeedChecks  # only here: few events are seeds
+        # slow to import, and few events are seeds
+        from ratings_ledger.projections.admission.seed_checks import SeedChecks
 
-        return SeedChecks(self._connection, self._until, self._facts, self._playing)
+        return SeedChecks(self._connection, self._until, self._load_facts, self._playing)
 
-    def _facts(self) -> Facts:
+    def _load_facts(self) -> Facts:
         facts = None if self._load_known_facts is None else self._load_known_facts(self._connection)
         return facts if facts is not None and facts.position == self._until else decode(self._connection, self._until)
 
@@ -221,7 +222,7 @@ class Admission:
             raise Refused("still-needed", f"{problem}, and its ladders have {joined(dependents)}; first void {first}")
 
     def _count_adjustments(self, ruleset_id: str) -> int:
-        """Return how many adjustments, recorded or pending, a ruleset's ladders have."""
+        """Return the number of adjustments, recorded or pending, on a ruleset's ladders."""
         events = read_live(self._connection, until=self._until, type_name="points.adjusted")
         ladders = (event.data["ladder"] for event in events)
         return sum(parse_name(name).ruleset_id == ruleset_id for name in ladders) + self._adjusted[ruleset_id]
@@ -310,7 +311,7 @@ class Admission:
         return self._unranked_reasons[key]
 
     def _find_early_reason(self, occurred_at: int, data: dict[str, Any]) -> str | None:
-        """Return that a game precedes all versions that could score it, or None."""
+        """Return the reason if a game precedes all versions that could score it, otherwise None."""
         name = data["game"]
         if name not in self._first_rulesets:
             scoring = [v for known in self.versions.values() for v in known if name in v.ruleset.scope.game]
@@ -398,8 +399,10 @@ class Admission:
             if problem := find_sequel_problem(version, published):
                 raise Refused("partition-changed", f"{problem.key}: {problem.message}")
         if version.ranking.sums_lists:
-            of = getattr(version.params, "of", "")
-            if of not in self._unusable and (reason := find_months_problem(version, self.versions.get(of, []))):
+            source_id = getattr(version.params, "of", "")
+            if source_id not in self._unusable and (
+                reason := find_months_problem(version, self.versions.get(source_id, []))
+            ):
                 raise Refused("bad-ruleset", f"params.of: {reason}")
         return version
 
@@ -437,7 +440,7 @@ class RecordedChecks(Admission):
 
 
 def _find_shape(data: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Return everything about a plain game that decides whether a version can score it; None for any other game.
+    """Return the properties of a plain game that decide whether a version can score it; None for other games.
 
     Places are in the order of the players' ids. The time is left out: it selects the versions beforehand, and otherwise
     only seasons depend on it.
@@ -479,11 +482,21 @@ def _explain_unranked_kind(
     versions: dict[str, list[Version]], game: str, kind: str, labels: frozenset[str], seats: int, has_teams: bool
 ) -> str | None:
     """Return why no ruleset puts a game on a ladder, or None."""
-    scoring = [v.ruleset for known in versions.values() for v in reversed(known) if game in v.ruleset.scope.game]
+    scoring = [
+        v.ruleset
+        for versions_of_ruleset in versions.values()
+        for v in reversed(versions_of_ruleset)
+        if game in v.ruleset.scope.game
+    ]
     if not versions:
         return None
     if not scoring:
-        scored = {slug for known in versions.values() for version in known for slug in version.ruleset.scope.game}
+        scored = {
+            slug
+            for versions_of_ruleset in versions.values()
+            for version in versions_of_ruleset
+            for slug in version.ruleset.scope.game
+        }
         hint = did_you_mean(game, scored) or f"; to publish one: {_suggest_system(game, has_teams)}"
         return f"no ruleset scores games of {game}{hint}"
     for find_mismatch in (
@@ -509,7 +522,7 @@ def _suggest_system(game: str, has_teams: bool) -> str:
 
 
 def _describe_missing_games(player: str, recent: list[int], requirement: ActivityRequirement) -> str:
-    """Describe how many more games a player has to finish to be active, and by when."""
+    """Describe the games that a player must still finish to be active, and the deadline."""
     required, days, time_zone = requirement
     missing = required - len(recent)
     problem = f"{quote(player)} has finished {len(recent)} of {required} games in the last {days} days"

@@ -1,4 +1,4 @@
-"""League events: subscribe players, and schedule the games when the last seat is taken."""
+"""Subscribe players to leagues, and schedule the games when the last seat is taken."""
 
 import secrets
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Append = Callable[[list[dict[str, Any]], Precondition], IntakeResult]
 
 
 class Subscription(NamedTuple):
-    """The outcome of a subscription: how many players the league had before, and whether this one fills it."""
+    """The outcome of a subscription: the number of players before, and whether the league is now full."""
 
     result: IntakeResult
     players: int
@@ -43,8 +43,8 @@ def refuse_unscored_league(connection: Connection, game: str) -> None:
         for slug in versions[0].ruleset.scope.game
     }
     if game not in scored:
-        listed = ", ".join(f"{slug} ({ruleset_id})" for slug, ruleset_id in sorted(scored.items()))
-        available = f"leagues can be played in {listed}. " if listed else ""
+        listed_games = ", ".join(f"{slug} ({ruleset_id})" for slug, ruleset_id in sorted(scored.items()))
+        available = f"leagues can be played in {listed_games}. " if listed_games else ""
         raise Refused(
             "league-unscored",
             f"no ruleset scores leagues of {game}; {available}first publish a ruleset that partitions by league "
@@ -53,7 +53,7 @@ def refuse_unscored_league(connection: Connection, game: str) -> None:
 
 
 def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None, append: Append) -> Subscription:
-    """Subscribe a player to a league, and schedule its games if that fills it. Retry when others subscribe meanwhile.
+    """Subscribe a player to a league, and schedule its games if the league is now full. Retry if others subscribe, too.
 
     Raises `Refused` (league-unknown).
     """
@@ -64,14 +64,14 @@ def subscribe(ledger: Ledger, name: str, player: str, at: str, seed: str | None,
         events = [{"type": "league.joined", "occurred_at": at, "data": {"league": name, "player": player}}]
         if is_last:
             league.players.append(player)
-            events.append(schedule_event(league, at, seed))
+            events.append(build_schedule_event(league, at, seed))
         result = append(events, partial(_refuse_changed, league))
         if [rejection.code for rejection in result.rejected[:1]] != ["changed-meanwhile"]:
             break
     return Subscription(result, players, is_last)
 
 
-def schedule_event(league: League, at: str, seed: str | None) -> dict[str, Any]:
+def build_schedule_event(league: League, at: str, seed: str | None) -> dict[str, Any]:
     """Return the event that schedules the games of a full league, drawn with `seed` or else with a new seed."""
     seed = seed or secrets.token_hex(8)
     schedule = draw_schedule(league.players, league.players_per_game, seed)
@@ -85,6 +85,10 @@ def schedule_event(league: League, at: str, seed: str | None) -> dict[str, Any]:
 
 def _refuse_changed(previous: League, connection: Connection) -> None:
     """Raise `Refused` (changed-meanwhile) if a league changed since it was read."""
-    now = find_league(Log(connection), previous.name)
-    if now is None or now.join_events != previous.join_events or now.created_event != previous.created_event:
+    current = find_league(Log(connection), previous.name)
+    if (
+        current is None
+        or current.join_events != previous.join_events
+        or current.created_event != previous.created_event
+    ):
         raise Refused("changed-meanwhile", f"others subscribed to {previous.name} at the same time; try again")

@@ -26,7 +26,7 @@ def create_ledger(name: str, zone: str | None, rulesets: Iterable[RulesetSource]
     Raises `BadArgument`, `LedgerExists`, `Refused` for incompatible rulesets, `NotALedger`,
     `StoreUnavailable`.
     """
-    from ratings_ledger.ledger.store.upgrading import create_store  # alembic, which no other call needs
+    from ratings_ledger.ledger.store.upgrading import create_store  # imports alembic, which no other call needs
 
     if zone is not None:
         try:
@@ -55,7 +55,7 @@ def create_ledger(name: str, zone: str | None, rulesets: Iterable[RulesetSource]
 def _append_first_events(ledger: Ledger, zone: str | None, sources: Sequence[SourcedRuleset], by: str) -> None:
     """Append the first events of a ledger in one transaction. Raises `Refused`."""
     zones = [Item("", 1, build_zone_event(zone), None)] if zone is not None else []
-    if events := [*zones, *_publication_items(ledger, sources)]:
+    if events := [*zones, *_build_publication_items(ledger, sources)]:
         propose(ledger, events, ImportPolicy(by)).commit()
 
 
@@ -64,11 +64,11 @@ def publish_source(ledger: Ledger, source: RulesetSource, zone: str, by: str) ->
 
     Raises `BadArgument`, `Refused`, `ClockBehind`, `StoreUnavailable`.
     """
-    commit = propose(ledger, _publication_items(ledger, read_source(source, zone)), ImportPolicy(by)).commit()
+    commit = propose(ledger, _build_publication_items(ledger, read_source(source, zone)), ImportPolicy(by)).commit()
     return [event.id.removeprefix("ruleset:") for event in commit.events if event.appended]
 
 
-def _publication_items(ledger: Ledger, sources: Iterable[SourcedRuleset]) -> list[Item]:
+def _build_publication_items(ledger: Ledger, sources: Iterable[SourcedRuleset]) -> list[Item]:
     """Return the events that publish rulesets; shipped rulesets produce identical events in every ledger."""
     items = []
     for ruleset, is_shipped in sources:

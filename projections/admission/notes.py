@@ -1,4 +1,4 @@
-"""Notes on valid events that may be unintended: new ladders with a similar name, and leagues that need attention.
+"""Collect notes on valid events that may be unintended: new ladders with a similar name, and unfinished leagues.
 
 A typo in a group, city, league or season creates a ladder:
 
@@ -39,7 +39,7 @@ HINTS_MAX = 100
 
 
 class NewLadder(NamedTuple):
-    """A ladder that a game creates: its ruleset, the values in its name, and the indexes of those that are labels."""
+    """A ladder that a game creates: its ruleset, the values in its name, and the indexes of the labels among them."""
 
     ruleset_id: str
     values: Labels
@@ -126,16 +126,16 @@ class NewLadders:
     def _suggest(self, refused: NewLadder) -> str:
         """Return a did-you-mean hint for one of the first refused ladders, or an empty string."""
         if refused.name not in self._hints and len(self._hints) < HINTS_MAX:
-            meant = suggest_ladders([refused], self._existing_labels[refused.ruleset_id]).get(refused.name)
-            self._hints[refused.name] = "" if meant is None else f"; did you mean {meant}?"
+            similar_name = suggest_ladders([refused], self._existing_labels[refused.ruleset_id]).get(refused.name)
+            self._hints[refused.name] = "" if similar_name is None else f"; did you mean {similar_name}?"
         return self._hints.get(refused.name, "")
 
     def find_similar(self) -> dict[str, str]:
-        """Map each new ladder with a suspiciously similar name to the ladder that was probably meant."""
+        """Map each new ladder with a suspiciously similar name to the ladder with this name."""
         similar: dict[str, str] = {}
         for ruleset_id in dict.fromkeys(ladder.ruleset_id for ladder in self.ladders):
-            of_ruleset = [ladder for ladder in self.ladders if ladder.ruleset_id == ruleset_id]
-            similar |= suggest_ladders(of_ruleset, self._existing_labels[ruleset_id])
+            ladders = [ladder for ladder in self.ladders if ladder.ruleset_id == ruleset_id]
+            similar |= suggest_ladders(ladders, self._existing_labels[ruleset_id])
         return similar
 
     def _load_existing_labels(self, connection: Connection, versions: Sequence[Version]) -> set[Labels]:
@@ -149,7 +149,7 @@ class NewLadders:
 
 
 def suggest_ladders(new: Sequence[NewLadder], existing: Collection[Labels]) -> dict[str, str]:
-    """Map each new ladder of a ruleset to the existing or earlier new ladder that was probably meant, if there is one.
+    """Map each new ladder of a ruleset to the existing or earlier new ladder with a similar name, if there is one.
 
     Exactly one of their labels differs, and is similar (`find_close_names`). The time grows with the number of new
     ladders plus the number of existing ones, not with their product.
@@ -169,8 +169,10 @@ def suggest_ladders(new: Sequence[NewLadder], existing: Collection[Labels]) -> d
             typos = find_similar_names([*new_by_label], [*existing_by_rest[rest], *new_by_label]) | dict(
                 find_close_names([*new_by_label], existing_by_rest[rest])
             )
-            for label, meant in typos.items():
-                suggestions.setdefault(new_by_label[label].name, new_by_label[label].with_label(number, meant[0]))
+            for label, similar_labels in typos.items():
+                suggestions.setdefault(
+                    new_by_label[label].name, new_by_label[label].with_label(number, similar_labels[0])
+                )
     return suggestions
 
 
@@ -207,7 +209,7 @@ class LeagueNotes:
         self._joined: dict[str, None] = {}
         # the league and activity requirement of each proposed league game, by game id
         self._games: dict[str, tuple[str, ActivityRequirement]] = {}
-        # by league: a proposed game that is scheduled in it but does not name it
+        # by league: a proposed game that is scheduled in the league but lacks its label
         self._unlabelled: dict[str, str] = {}
 
     def add_league_event(self, type_name: str, league: str) -> None:
@@ -258,7 +260,7 @@ class LeagueNotes:
         ]
 
     def describe_inactive_players(self, connection: Connection) -> list[str]:
-        """Return a note for each league with games of inactive players; call it once the games are recorded."""
+        """Return a note for each league with games of inactive players. Call this after the games are recorded."""
         if not self._games:
             return []
         facts = decode(connection)
@@ -270,7 +272,7 @@ class LeagueNotes:
         notes: dict[str, list[str]] = {}
         for game_id, row in live.items():
             league, requirement = self._games[game_id]
-            for slot in _participants(facts, row):
+            for slot in _list_slots(facts, row):
                 # a game does not count towards its own activity requirement
                 until = facts.occurred_at[row] - 1
                 recent = requirement.select_recent(finish_times[facts.person_of(slot)], until)
@@ -285,19 +287,19 @@ class LeagueNotes:
         ]
 
 
-def _participants(facts: Facts, row: int) -> range:
+def _list_slots(facts: Facts, row: int) -> range:
     first = facts.start[row]
     return range(first, first + facts.count[row])
 
 
 def _list_finish_times(facts: Facts, rows: Collection[int]) -> dict[int, list[int]]:
     """Return, by person, the sorted times when the participants of some games finished any game."""
-    finished: dict[int, list[int]] = {facts.person_of(slot): [] for row in rows for slot in _participants(facts, row)}
+    finished: dict[int, list[int]] = {facts.person_of(slot): [] for row in rows for slot in _list_slots(facts, row)}
     last = max((facts.occurred_at[row] for row in rows), default=0)
     for row, instant in enumerate(facts.occurred_at):
         if instant > last or row in facts.voided or facts.cell_of(row).flags & ABORTED:
             continue
-        for slot in _participants(facts, row):
+        for slot in _list_slots(facts, row):
             if facts.status[slot] == FINISHED and (person := facts.person_of(slot)) in finished:
                 finished[person].append(instant)
     return {person: sorted(instants) for person, instants in finished.items()}

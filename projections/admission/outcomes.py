@@ -1,4 +1,4 @@
-"""Outcomes of proposed events, as results: rejections, new names, and the impact."""
+"""Build the outcomes of proposed events: rejections, new names, and the impact."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -214,7 +214,9 @@ def build_new_names(imported: IntakeResult) -> NewNames:
         new_players=tuple(imported.new_players),
         close_names=tuple(map(_describe_close_name, imported.close.values())),
         new_ladders=() if is_refused else tuple(imported.new_ladders),
-        close_ladders=tuple({"ladder": name, "close_to": [meant]} for name, meant in close_ladders.items()),
+        close_ladders=tuple(
+            {"ladder": name, "close_to": [similar_name]} for name, similar_name in close_ladders.items()
+        ),
     )
 
 
@@ -223,7 +225,7 @@ def _describe_close_name(close: CloseName) -> dict[str, Any]:
 
     An unknown number of games is None.
     """
-    first, games = close.first, [known if isinstance(known, int) else None for known in close.others.values()]
+    first, games = close.first, [games if isinstance(games, int) else None for games in close.others.values()]
     place = {} if first is None or not first.file else {"file": first.file, "line": first.line}
     return {"player": close.name, **place, "close_to": [*close.others], "games": games}
 
@@ -254,7 +256,7 @@ def build_import_outcome(
         appended=imported.appended,
         existing=imported.existing,
         rejected=build_refusals(imported.rejected, with_place=True),
-        head=head_of(imported),
+        head=get_head_position(imported),
         rejected_count=imported.rejected_count if is_cut else ABSENT,
         new=build_new_names(imported),
         dry_run=dry_run or ABSENT,
@@ -283,7 +285,7 @@ def build_decision_outcome(
     return DecisionOutcome(
         type=type_name,
         event_id=event_id,
-        position=head_of(imported) if imported.appended else None,
+        position=get_head_position(imported) if imported.appended else None,
         appended=imported.appended,
         existing=imported.existing,
         dry_run=dry_run,
@@ -307,13 +309,13 @@ def build_ruleset_outcome(
         rejected=tuple(
             Refusal(rejection.file, ABSENT, rejection.code, rejection.message) for rejection in imported.rejected
         ),
-        head=head_of(imported),
+        head=get_head_position(imported),
         impact=impact,
         imported=imported,
         times=impact.times,
     )
 
 
-def head_of(imported: IntakeResult) -> int:
+def get_head_position(imported: IntakeResult) -> int:
     """Return the position of the log's head after an intake."""
     return 0 if imported.head is None else imported.head.position

@@ -1,4 +1,4 @@
-"""Try a rule that scores rating periods: drawn games in small periods, each starting from the previous one's states."""
+"""Try a rule that scores rating periods: drawn games in small periods, each with the states of the previous period."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def try_periods(stream: Stream, call_twice: Callable[..., Any]) -> bool:
     periods, rows = _draw_periods(stream)
     for index in range(len(periods.begin)):
         row = stream.row[int(periods.games[periods.offsets[index]])]
-        people, offsets, results_rows = (part.tolist() for part in rows.one(index))
-        before = [_find_state(stream, row, states.get(player), index % IDLE_PERIODS) for player in people]
+        players, offsets, results_rows = (part.tolist() for part in rows.one(index))
+        before = [_find_state(stream, row, states.get(player), index % IDLE_PERIODS) for player in players]
         results = PeriodResults([list(column) for column in zip(*before, strict=True)], offsets, results_rows)
         score = partial(rule_calls.score_period_states, version, ladder, row, results)
         minted, after = call_twice(row, "score_period", results, score)
-        names = [stream.names[player] for player in people]
-        for player in range(len(people)):
+        names = [stream.names[player] for player in players]
+        for player in range(len(players)):
             explain = partial(rule_calls.explain_period, version, ladder, row, player, names, results, after)
             call_twice(row, "explain_period", (results, after), explain)
         is_compiled = _compare_compiled(version, ladder, row, results, (minted, after)) or is_compiled
-        states |= dict(zip(people, zip(*after, strict=True), strict=True))
+        states |= dict(zip(players, zip(*after, strict=True), strict=True))
     return is_compiled
 
 

@@ -1,4 +1,4 @@
-"""Import previews, before anything is recorded: how each file was read, its first games, and totals."""
+"""Build import previews before anything is recorded: how each file was read, its first games, and totals."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from ratings_ledger.projections.queries.results import AS_IS, HIDDEN, Result
 
 FIRST_GAMES = 10  # of each file
 UNUSUAL_GAMES = 5  # of each kind and file
-FIRST_NAMES = 10_000  # players whose first games are kept, as a name may be close to another
+FIRST_NAMES = 10_000  # players whose first games are kept, in case their names are close to others
 
 Entry = tuple[Item, int, dict[str, Any]]
 
@@ -37,7 +37,7 @@ class PreviewedGame(Result):
 
 @dataclass(frozen=True, slots=True)
 class UnusualGame(PreviewedGame):
-    """A game that differs from most in its file, and how: `forfeit`, `unrated`, `no sets`, or a close name."""
+    """A game that differs from most games of its file, and why: `forfeit`, `unrated`, `no sets`, or a close name."""
 
     why: tuple[str, ...]
 
@@ -164,29 +164,31 @@ class PreviewBuilder:
             read=read,
             has_events=name in self._with_events,
             unusual=tuple(self._list_unusual(name, imported)),
-            unusual_by_kind={kind: self._unusual_by_kind[name][kind] for kind in self._unusual_kinds(name)},
+            unusual_by_kind={kind: self._unusual_by_kind[name][kind] for kind in self._find_unusual_kinds(name)},
         )
 
-    def _unusual_kinds(self, file: str) -> list[str]:
-        """Return the kinds of games that most games of a file are not."""
+    def _find_unusual_kinds(self, file: str) -> list[str]:
+        """Return the kinds of games that are in the minority in a file."""
         return [kind for kind, number in self._unusual_by_kind[file].items() if 2 * number < self._by_file[file]]
 
     def _list_unusual(self, file: str, imported: IntakeResult) -> Iterator[UnusualGame]:
         """Yield the first unusual games of a file in its order, also those with a name that is close to others."""
         reasons: dict[int, tuple[Entry, list[str]]] = {}
-        for kind in self._unusual_kinds(file):
+        for kind in self._find_unusual_kinds(file):
             for entry in self._unusual[file][kind]:
                 reasons.setdefault(entry[0].line, (entry, []))[1].append(kind)
         close_names = [name for name, close in imported.close.items() if close.first is not None]
         for name in [name for name in close_names if name in self._first_of_player][:UNUSUAL_GAMES]:
             if (entry := self._first_of_player[name])[0].file == file:
                 reasons.setdefault(entry[0].line, (entry, []))[1].append(f"close name {quote(name)}")
-        for line, ((_, played_at, data), why) in sorted(reasons.items()):
-            yield UnusualGame(line, moment(played_at), describe_result(data, has_scores=True), data, tuple(why))
+        for line, ((_, played_at, data), reasons_of_entry) in sorted(reasons.items()):
+            yield UnusualGame(
+                line, moment(played_at), describe_result(data, has_scores=True), data, tuple(reasons_of_entry)
+            )
 
 
 def _list_kinds(game: dict[str, Any]) -> Iterator[str]:
-    """Yield how a game may differ from the others of its file."""
+    """Yield the kinds of unusual games that a game belongs to."""
     is_forfeit = FORFEIT in (game.get("extra") or {})
     if is_forfeit:
         yield FORFEIT

@@ -1,4 +1,4 @@
-"""Proposals: checked events that are not written yet, with their rejections and their impact.
+"""Propose events: check them without writing, and return the rejections and the impact.
 
 `append` or `commit` writes them; `commit` raises the first rejection.
 """
@@ -32,9 +32,9 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.facts.players import Players, games_played, is_of_clubs, knows_club
 from ratings_ledger.projections.queries.ladders_at import Ladders
 
-# with more games, computing an impact takes longer than a user expects to wait without having requested it
+# with more games, an impact that the user did not request would take too long
 SMALL_GAMES = 20_000
-# more events are held on disk instead
+# more events are kept on disk
 IN_MEMORY = 5_000
 
 
@@ -195,10 +195,10 @@ class Proposal:
             result.close_ladders = new_ladders.find_similar()
 
     def __repr__(self) -> str:
-        """Return how much is appended, or would be, and how much is refused."""
+        """Return the numbers of appended or pending events, and of refused ones."""
         result = self.result
-        told = f"{result.would_append:,} to append, {len(result.rejected):,} refused"
-        return f"Proposal({f'{result.appended:,} appended' if result.appended else told})"
+        pending_text = f"{result.would_append:,} to append, {len(result.rejected):,} refused"
+        return f"Proposal({f'{result.appended:,} appended' if result.appended else pending_text})"
 
     @property
     def result(self) -> IntakeResult:
@@ -230,14 +230,14 @@ class Proposal:
         return self._intake.drafts()
 
     def note_equal_games(self) -> None:
-        """Add notes about games that equal recorded ones from other sources, unless that requires decoding the log."""
+        """Add notes about games that equal recorded games from other sources, if the log has been decoded."""
         if not self.is_refused and self.result.would_append and self.known.decoded is not None:
             with self.ledger.reading() as connection:
                 facts, waiting = self.known.facts(connection), self._intake.waiting
                 self.result.notes += describe_equal_games(connection, facts, waiting)
 
     def refuse(self, problem: Refused, file: str = "", line: int = 0) -> None:
-        """Add a rejection that the caller found."""
+        """Add a rejection by the caller."""
         self._intake.refuse(problem, file, line)
 
     def close(self) -> None:
@@ -273,7 +273,7 @@ class Proposal:
         return committed
 
     def impact(self) -> Impact:
-        """Return what the events would change; it is computed once. Raises `StoreUnavailable`."""
+        """Return the changes that the events would make; compute them once. Raises `StoreUnavailable`."""
         with self._lock:
             if self._impact is None:
                 with self.ledger.reading() as connection:
@@ -297,7 +297,7 @@ def propose(
     """Check events without writing anything; `append` will append them in one transaction.
 
     Args:
-        ledger: where they will be appended.
+        ledger: the ledger to append to.
         events: the events, or errors in their place; an `Item` also has the file and line of the event.
         policy: who records the events, and which checks are waived.
         known: the players and ladders of the ledger, if they were read before.

@@ -77,10 +77,10 @@ def _describe_open_periods(ladder: str, closed: ClosedPeriods, now: int, times: 
 
     Args:
         ladder: the name of the ladder.
-        closed: how far its periods are closed.
+        closed: the state of its rating periods.
         now: the present time.
         times: the time format.
-        is_whole: whether it is a list of a month or year, which is published with all of its games or not at all.
+        is_whole: whether it is a list of a month or year, which is published only with all of its games.
     """
     assert closed.closes_at is not None
     is_over = closed.closes_at < now

@@ -18,8 +18,8 @@ from ratings_ledger.projections.queries.coordinates import load_times
 from ratings_ledger.projections.rulesets.shipped_rulesets import find_shipped, read_rated_game
 from ratings_ledger.projections.rulesets.versions import ELO, SHIPPED_AT, read_shipped_texts, read_toml
 
-# in place of a name: all shipped rulesets that `init` publishes
-EVERY = "all"
+# the name that stands for all shipped rulesets that `init` publishes
+ALL_SHIPPED = "all"
 
 
 def _read_live(connection: Connection) -> list[KnownEvent]:
@@ -43,8 +43,10 @@ def build_ruleset_items(ledger: Ledger, rulesets: Iterable[tuple[str, Ruleset]],
     return items
 
 
-def shipped_texts(ledger: Ledger, name: str = EVERY, games: Iterable[str] = (), zone: str | None = None) -> list[str]:
-    """Return the texts of the shipped rulesets that `init` publishes, or of any one by name.
+def load_shipped_texts(
+    ledger: Ledger, name: str = ALL_SHIPPED, games: Iterable[str] = (), zone: str | None = None
+) -> list[str]:
+    """Return the texts of the shipped rulesets that `init` publishes, or of a single ruleset by name.
 
     Args:
         ledger: the ledger whose home zone is the default zone.
@@ -56,11 +58,11 @@ def shipped_texts(ledger: Ledger, name: str = EVERY, games: Iterable[str] = (), 
         BadArgument: the name is unknown, or games or a zone are missing or do not apply to the ruleset.
         Refused: (bad-slug) a game's name is not valid.
     """
-    if name == EVERY and not games:
+    if name == ALL_SHIPPED and not games:
         if zone is not None:
             raise BadArgument("a zone applies to one shipped ruleset; name it", "zone")
         return read_shipped_texts()
-    ruleset = find_shipped(ELO if name == EVERY else name)
+    ruleset = find_shipped(ELO if name == ALL_SHIPPED else name)
     ruleset.refuse_choice(bool(games), zone is not None)
     if zone is None and ruleset.takes_zone:
         with ledger.reading() as connection:

@@ -1,4 +1,4 @@
-"""Checks of new seeds: a player has at most one seed per ladder, recorded before the first counted game.
+"""Check new seeds: a player has at most one seed per ladder, recorded before the first counted game.
 
 A seed replaces a player's initial state from the beginning of time, so a seed after a game would change published
 standings. Only a withdrawn seed can be replaced later.
@@ -76,13 +76,13 @@ class SeedChecks:
         self._people = identities(connection, until)
         # by ladder and current id: the seeds of a person under all of their ids
         self._live: dict[str, dict[str, list[LiveSeed]]] = {}
-        live = list(read_live(connection, until=until, type_name=SEEDED))
-        for event in live:
+        live_seeds = list(read_live(connection, until=until, type_name=SEEDED))
+        for event in live_seeds:
             self._put(event.data, event.position)
         # ladder and id of each withdrawn seed
-        live_ids = {event.event_id for event in live}
+        live_ids = {event.event_id for event in live_seeds}
         recorded = read_events_of_type(SEEDED, read_where(connection, until=until, type_name=SEEDED))
-        self._withdrawn = {_key(event.data) for event in recorded if event.event_id not in live_ids}
+        self._withdrawn = {_build_key(event.data) for event in recorded if event.event_id not in live_ids}
         # the current ids of the people with counted games, by ladder
         self._counted: dict[str, set[str]] = {}
 
@@ -109,7 +109,7 @@ class SeedChecks:
         ladder, player = data["ladder"], data["player"]
         people, person = self._live.get(ladder, {}), self._people.current(player)
         people[person] = [seed for seed in people.get(person, []) if seed.player != player]
-        self._withdrawn.add(_key(data))
+        self._withdrawn.add(_build_key(data))
 
     def rename(self, player: str, new_player: str) -> None:
         """Apply a rename. Raises `Refused` (seeds-differ) if it gives a person two different seeds on a ladder."""
@@ -181,7 +181,7 @@ class SeedChecks:
         return self._counted[ladder]
 
 
-def _key(data: Mapping[str, Any]) -> tuple[str, str]:
+def _build_key(data: Mapping[str, Any]) -> tuple[str, str]:
     return data["ladder"], data["player"]
 
 
@@ -189,5 +189,5 @@ def _suggest_withdrawal(seeds: Sequence[LiveSeed]) -> str:
     """Return the commands that withdraw conflicting seeds."""
     if any(seed.position is None for seed in seeds):
         return "leave one out"
-    commands = [f"ratings void --event {seed.position} --reason WHY" for seed in seeds]
+    commands = [f"ratings void --event {seed.position} --reason TEXT" for seed in seeds]
     return f"withdraw that first: {'; '.join(commands)}"

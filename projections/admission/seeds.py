@@ -1,4 +1,4 @@
-"""Seeds from the command line or a table: the initial states of players on a ladder."""
+"""Read seeds from the command line or a table: the initial states of players on a ladder."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _read_row(defaults: SeedRow, cells: Cells, delimiter: str) -> SeedRow:
 
 
 def list_seed_columns(view: Snapshot, ladder: str) -> tuple[str, ...]:
-    """Return the names of the state columns of a ladder's rules. Raises whatever `Snapshot.query` raises."""
+    """Return the names of the state columns of a ladder's rules. Raises as `Snapshot.query` does."""
     with view.query(ladder) as query:
         versions = query.ladders.versions(ladder)
     return tuple(dict.fromkeys(column.name for version in versions for column in state_columns(version.rule)))

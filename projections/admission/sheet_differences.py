@@ -1,4 +1,4 @@
-"""The differences between a sheet and the ledger, game by game, as a result."""
+"""Describe the differences between a sheet and the ledger, game by game."""
 
 from collections import Counter
 
@@ -35,12 +35,12 @@ def describe_differences(connection: Connection, sync: Sync) -> SheetDifferences
 def _describe_game(difference: SheetDifference, times: Times, people: Identities) -> DifferingGame:
     """Return a game with its contents in the ledger and in the sheet; of a changed game only the changes."""
     recorded, in_sheet = difference.there, difference.here
-    was = None if recorded is None or recorded.voided else describe_result(people.present(recorded.data))
-    now = None if in_sheet is None else describe_result(people.present(in_sheet.data))
+    old_text = None if recorded is None or recorded.voided else describe_result(people.present(recorded.data))
+    new_text = None if in_sheet is None else describe_result(people.present(in_sheet.data))
     played_at = in_sheet.likeness.occurred_at if in_sheet is not None else recorded.occurred_at if recorded else 0
     if difference.what == "changed" and recorded is not None and in_sheet is not None:
         new = {**in_sheet.data, "game_id": difference.game_id, "occurred_at": format_instant(played_at)}
         if changes := list_changed_members(recorded, new, times, people):
-            was = "; ".join(f"{member} {before}".lstrip() for member, before, _ in changes)
-            now = "; ".join(f"{member} {after}".lstrip() for member, _, after in changes)
-    return DifferingGame(difference.what, difference.game_id, difference.line, moment(played_at), was, now)
+            old_text = "; ".join(f"{member} {before}".lstrip() for member, before, _ in changes)
+            new_text = "; ".join(f"{member} {after}".lstrip() for member, _, after in changes)
+    return DifferingGame(difference.what, difference.game_id, difference.line, moment(played_at), old_text, new_text)

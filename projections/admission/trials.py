@@ -18,7 +18,7 @@ from ratings_ledger.ledger.events.records import ZERO
 from ratings_ledger.ledger.events.revisions import KnownEvent
 from ratings_ledger.ledger.events.zones import local_time
 from ratings_ledger.projections import compiling
-from ratings_ledger.projections.admission.drawn_columns import ColumnRanges, draw_columns, without_columns
+from ratings_ledger.projections.admission.drawn_columns import ColumnRanges, draw_columns, simplify_for_drawing
 from ratings_ledger.projections.admission.drawn_sides import add_side_members
 from ratings_ledger.projections.admission.period_trials import try_periods
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, UNITS_MAX
@@ -96,9 +96,9 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: Col
     # a rule scores players, even on a ladder whose entrants are clubs
     ruleset = version.ruleset.model_copy(update={"entrant": "player", "takes": "sum"})
     version = version._replace(effective_from=-(2**63), ruleset=ruleset)
-    chance = Random(seed)
-    draw_version = without_columns(version, ranges)
-    facts = _draw_facts(draw_version, chance, games)
+    rng = Random(seed)
+    draw_version = simplify_for_drawing(version, ranges)
+    facts = _draw_facts(draw_version, rng, games)
     problems: dict[str, str] = {}
     for problem in () if is_built_in(version.rule) else list_inexact_places(version.rule):
         problems[problem] = problem if version.rule.state else f"{problem}: points are whole numbers"
@@ -108,9 +108,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: Col
     if draw_version is not version:
         facts.rulesets = {version.ruleset.id: [version]}
         try:
-            streams = {
-                name: draw_columns(stream, version, ranges, chance, uncounted) for name, stream in streams.items()
-            }
+            streams = {name: draw_columns(stream, version, ranges, rng, uncounted) for name, stream in streams.items()}
         except RuleFailure as failure:
             problems["sample"] = _describe_failure(failure)
             streams = {}
@@ -143,27 +141,27 @@ def _find_uncounted_reason(facts: Facts, row: int, version: Version) -> str:
     return str(decide_eligibility(facts, row, [version]).reason)
 
 
-def _draw_facts(version: Version, chance: Random, games: int) -> Facts:
+def _draw_facts(version: Version, rng: Random, games: int) -> Facts:
     """Return facts with drawn games, and adjustments halfway through that put a few players far ahead or behind."""
     facts = Facts(games, ZERO)
     names = [f"player-{number:03d}" for number in range(PLAYERS)]
     half = games // 2
     for number in range(1, games + 1):
         instant = START + number * HOUR
-        kind = chance.choice(version.ruleset.scope.kind)
+        kind = rng.choice(version.ruleset.scope.kind)
         # a few players meet often, as in a club
-        circle = names[: chance.choice((12, 12, 12, PLAYERS))] if number % 50 else names
+        circle = names[: rng.choice((12, 12, 12, PLAYERS))] if number % 50 else names
         guests = [f"guest-{number}-{guest}" for guest in range(PLAYERS)]
-        players = iter(chance.sample(circle, len(circle)) + guests)
-        seats = draw_seats(_draw_seat_count(version, kind, chance, number), players, chance)
+        players = iter(rng.sample(circle, len(circle)) + guests)
+        seats = draw_seats(_draw_seat_count(version, kind, rng, number), players, rng)
         data = {
             "game_id": f"g-{number}",
-            "game": chance.choice(version.ruleset.scope.game),
+            "game": rng.choice(version.ruleset.scope.game),
             "kind": kind,
-            **_draw_labels(version, instant, chance),
-            **GAME_TYPES[kind].generate(seats, chance),
+            **_draw_labels(version, instant, rng),
+            **GAME_TYPES[kind].generate(seats, rng),
         }
-        add_side_members(data, version, chance)
+        add_side_members(data, version, rng)
         apply(facts, number, _build_event("game.recorded", instant, data))
     if version.ranking.adjustable:
         for name in sorted({_find_ladder(version, facts, row) for row in range(len(facts.start))} - {""}):
@@ -179,17 +177,17 @@ def _build_event(type_name: str, instant: int, data: dict[str, Any]) -> KnownEve
     return KnownEvent(f"drawn-{instant}", type_name, instant, data)
 
 
-def _draw_seat_count(version: Version, kind: str, chance: Random, number: int) -> int:
-    scope, (fewest, most) = version.ruleset.scope, GAME_TYPES[kind].seats
-    low = max(scope.players_min, fewest)
-    usual = SEATS_MANY if number % 50 == 0 else SEATS_USUAL
-    return chance.randint(low, max(low, min(scope.players_max or usual, usual, most)))
+def _draw_seat_count(version: Version, kind: str, rng: Random, number: int) -> int:
+    scope, (seats_min, seats_max) = version.ruleset.scope, GAME_TYPES[kind].seats
+    low = max(scope.players_min, seats_min)
+    usual_max = SEATS_MANY if number % 50 == 0 else SEATS_USUAL
+    return rng.randint(low, max(low, min(scope.players_max or usual_max, usual_max, seats_max)))
 
 
-def _draw_labels(version: Version, instant: int, chance: Random) -> dict[str, str]:
+def _draw_labels(version: Version, instant: int, rng: Random) -> dict[str, str]:
     """Return random labels that put a game on one of the version's ladders."""
     by, starts = version.ruleset.partition.by, getattr(version.params, "season_months", [])
-    labels: dict[str, str] = {label: chance.choice("ab") for label in by if label in LABELS}
+    labels: dict[str, str] = {label: rng.choice("ab") for label in by if label in LABELS}
     if "season" in by:
         local = local_time(instant, version.ruleset.time_zone)
         season_number = sum(month <= local.month for month in starts)
@@ -285,11 +283,11 @@ def _try_game(trace: Trace, game: int) -> None:
         for name, column in zip(version.rule.columns, stream.columns, strict=True)
     ]
     before = _find_states_before(trace, game)
-    n, names = high - low, [f"player {number}" for number in range(high - low)]
+    player_count, names = high - low, [f"player {number}" for number in range(high - low)]
     call_twice = partial(_call_twice, stream, row)
     arguments = (before, columns)
 
-    reason = call_twice("check", arguments, lambda: rule_calls.check_game(version, ladder, row, n, columns))
+    reason = call_twice("check", arguments, lambda: rule_calls.check_game(version, ladder, row, player_count, columns))
     if reason is not None:
         raise _make_failure(stream, row, "check", f"check first let the game through, and then said: {reason}")
     if version.rule.state:
@@ -304,7 +302,7 @@ def _try_game(trace: Trace, game: int) -> None:
     explain = partial(rule_calls.explain_states, version, ladder, row, names, before, columns, after)
     call_twice("explain", arguments, explain)
     call_twice("remark", arguments, lambda: rule_calls.remark_on_game(version, ladder, row, names, columns))
-    if version.rule.chance is not None and n > 1:
+    if version.rule.chance is not None and player_count > 1:
         _try_chances(stream, row, before, columns)
 
 
@@ -363,9 +361,9 @@ def _compare_changes(stream: Stream, row: int, repeated: list[int], change: list
 
 def _try_chances(stream: Stream, row: int, before: list[list[int]], columns: list[list[int]]) -> None:
     """Check a rule's predictions for two pairs of opponents. Raises `RuleFailure`."""
-    version, ladder, n = stream.versions[0], stream.ladder, len(before[0])
-    side = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else [MISSING] * n
-    opponents = [j for j in range(1, n) if side[j] == MISSING or side[j] != side[0]]
+    version, ladder, player_count = stream.versions[0], stream.ladder, len(before[0])
+    side = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else [MISSING] * player_count
+    opponents = [j for j in range(1, player_count) if side[j] == MISSING or side[j] != side[0]]
     states: Any = before if version.rule.state else before[0]
     for name, function in (("chance", rule_calls.expected_chance), ("draw", rule_calls.draw_chance)):
         if getattr(version.rule, name) is None:

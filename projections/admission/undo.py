@@ -1,4 +1,4 @@
-"""Undo: plan the events that restore what a changeset changed.
+"""Plan the events that undo a changeset.
 
 The changed subjects must still be as the changeset left them; a later change must be undone first. A new game is
 voided, and any other new event is withdrawn. A voided game is reinstated, and a correction is corrected back. The undo
@@ -25,7 +25,7 @@ from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Refused, Rejection, quote
 from ratings_ledger.ledger.store.log import Log, changed_games, read_known_events, read_records, read_records_at
 from ratings_ledger.projections.admission.changesets import Changeset
-from ratings_ledger.projections.admission.outcomes import UndoOutcome, build_refusals, head_of
+from ratings_ledger.projections.admission.outcomes import UndoOutcome, build_refusals, get_head_position
 from ratings_ledger.projections.diff.impact import Impact
 from ratings_ledger.projections.queries.coordinates import Times, load_times, moment
 from ratings_ledger.projections.queries.event_texts import describe_recorded_event
@@ -34,7 +34,7 @@ from ratings_ledger.projections.queries.recorded_events import EventSelection, l
 PAGE_EVENTS = 5_000
 # prefix of an undo's default reason
 UNDONE = "undone: "
-# for the default reason: a noun for the last event of the changeset
+# the nouns for the last event of a changeset, in the default reason
 EVENT_NOUNS = {
     "game.recorded": "the game recorded",
     "game.corrected": "the correction",
@@ -74,7 +74,7 @@ def plan_undo(connection: Connection, changeset: Changeset, reason: str | None, 
     """
     times = load_times(connection)
     (last, *_), _ = load_events(connection, changeset.position, EventSelection(limit=1))
-    what = f"position {changeset.position}: {describe_recorded_event(last, times)}"
+    description = f"position {changeset.position}: {describe_recorded_event(last, times)}"
     noun = EVENT_NOUNS.get(last.event["type"], last.event["type"])
     reason = reason or f"{UNDONE}{noun} at position {changeset.position}"
     planner = _UndoPlanner(connection, changeset, reason, format_instant(decided_at))
@@ -86,7 +86,7 @@ def plan_undo(connection: Connection, changeset: Changeset, reason: str | None, 
                 planner.add_undo_of(event)
     if not planner.items:
         raise Refused("undone-already", f"position {changeset.position} is already undone; see: ratings log")
-    return UndoPlan(changeset, planner.items, planner.seen_versions, what, times)
+    return UndoPlan(changeset, planner.items, planner.seen_versions, description, times)
 
 
 def describe_undo(plan: UndoPlan, result: IntakeResult, impact: Impact, dry_run: bool) -> UndoOutcome:
@@ -98,7 +98,7 @@ def describe_undo(plan: UndoPlan, result: IntakeResult, impact: Impact, dry_run:
         recorded_at=moment(parse_instant(changeset.recorded_at)),
         types=changeset.types,
         what=plan.what,
-        position=head_of(result) if result.appended else None,
+        position=get_head_position(result) if result.appended else None,
         appended=result.appended,
         existing=result.existing,
         dry_run=dry_run,
@@ -123,7 +123,7 @@ class _UndoPlanner:
         self._planned: set[str] = set()
 
     def add_undo_of(self, event: KnownEvent) -> None:
-        """Add the undo of an event, once per subject; list rows mean nothing without their list, so they stay."""
+        """Add the undo of an event, once per subject. Rows of lists stay: they have no effect without their list."""
         if event.type in GAME_EVENTS:
             subject = f"game:{event.data['game_id']}"
             if event.type == "game.recorded" and subject not in self._changed:
@@ -145,25 +145,27 @@ class _UndoPlanner:
     def _restore_game(self, subject: str) -> None:
         """Add the events that restore a game as it was before the changeset."""
         history = self._log.about(subject)
-        own = [number for number, event in enumerate(history) if self._changeset.has(event.position)]
-        before, after = live_game(history[: own[0]]), live_game(history[: own[-1] + 1])
-        now = live_game(history)
+        own_indexes = [number for number, event in enumerate(history) if self._changeset.has(event.position)]
+        before, after = live_game(history[: own_indexes[0]]), live_game(history[: own_indexes[-1] + 1])
+        current = live_game(history)
         assert after is not None
-        assert now is not None
-        target = now._replace(voided=True) if before is None else before
-        if _is_same_game(before, after) or _is_same_game(target, now):
+        assert current is not None
+        target = current._replace(voided=True) if before is None else before
+        if _is_same_game(before, after) or _is_same_game(target, current):
             return
-        if not _is_same_game(after, now):
+        if not _is_same_game(after, current):
             self._refuse_later_change(subject, history[-1])
             return
-        game_id, last_id, voided = now.data["game_id"], now.last.event_id, now.voided
-        differs = not _is_same_game(target._replace(voided=voided), now)
+        game_id, last_id, voided = current.data["game_id"], current.last.event_id, current.voided
+        differs = not _is_same_game(target._replace(voided=voided), current)
         if voided and (differs or not target.voided):
             self._add("game.reinstated", {"game_id": game_id}, subject, last_id)
             voided = False
         if differs:
-            moved = {} if target.occurred_at == now.occurred_at else {"occurred_at": format_instant(target.occurred_at)}
-            self._add("game.corrected", {"game_id": game_id, "game": {**target.data, **moved}}, subject, last_id)
+            new_time = (
+                {} if target.occurred_at == current.occurred_at else {"occurred_at": format_instant(target.occurred_at)}
+            )
+            self._add("game.corrected", {"game_id": game_id, "game": {**target.data, **new_time}}, subject, last_id)
         if target.voided and not voided:
             self._add("game.voided", {"game_id": game_id}, subject, last_id)
 
@@ -176,19 +178,19 @@ class _UndoPlanner:
     def _restore_event(self, root: KnownEvent) -> None:
         """Add the event that puts a non-game event back in force, or withdraws it again."""
         chain = [root, *successors(self._log, root)]
-        own = [event.position or 0 for event in chain if self._changeset.has(event.position)]
-        was_live = is_live(Log(self._connection, own[0] - 1), root) and not self._changeset.has(root.position)
-        after, now = is_live(Log(self._connection, own[-1]), root), is_live(self._log, root)
-        if was_live != after and now == after:
+        own_positions = [event.position or 0 for event in chain if self._changeset.has(event.position)]
+        was_live = is_live(Log(self._connection, own_positions[0] - 1), root) and not self._changeset.has(root.position)
+        was_live_after, is_live_now = is_live(Log(self._connection, own_positions[-1]), root), is_live(self._log, root)
+        if was_live != was_live_after and is_live_now == was_live_after:
             # an event is put back in force by withdrawing its last withdrawal
-            target = root if now else chain[-1]
+            target = root if is_live_now else chain[-1]
             self._add("event.voided", {"id": target.event_id}, f"event:{target.event_id}", chain[-1].event_id)
 
 
 def _is_same_game(left: RevisedGame | None, right: RevisedGame) -> bool:
     """Tell whether two revisions agree in content and in being voided."""
-    return left is not None and (left.voided, _content(left)) == (right.voided, _content(right))
+    return left is not None and (left.voided, _find_meaning(left)) == (right.voided, _find_meaning(right))
 
 
-def _content(game: RevisedGame) -> str:
+def _find_meaning(game: RevisedGame) -> str:
     return meaning("game.recorded", game.occurred_at, game.data)

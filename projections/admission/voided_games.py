@@ -1,4 +1,4 @@
-"""Notes on imported games that already exist but are voided, each with the command that restores them.
+"""Describe imported games that already exist but are voided, with the commands that restore them.
 
 If an undo voided the games, or a changeset voided several games and did nothing else, the note suggests undoing it;
 otherwise it suggests `ratings reinstate`.
@@ -54,5 +54,5 @@ def _suggest_restore(changeset: Changeset, void: KnownEvent, game_ids: list[str]
         more = f" (this also reverts {count(other_voids, 'other void')})" if other_voids else ""
         restore = "restore it" if len(game_ids) == 1 else "restore them"
         return f"to {restore}: {command}{more}"
-    first = "it" if len(game_ids) == 1 else "the first"
-    return f"to restore {first}: ratings reinstate {quote(game_ids[0])} --reason TEXT"
+    restored = "it" if len(game_ids) == 1 else "the first"
+    return f"to restore {restored}: ratings reinstate {quote(game_ids[0])} --reason TEXT"

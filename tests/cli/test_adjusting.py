@@ -190,7 +190,7 @@ def test_concurrent_adjustment_is_refused(ratings: Ratings, db: str, step: str) 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("player,points\nanna,5\nanna,5\n", "player-twice: lines 2 and 3 of {} say the same; leave one out"),
+        ("player,points\nanna,5\nanna,5\n", "player-twice: lines 2 and 3 of {} are equal; leave one out"),
         ("player,to,to\nanna,5,6\n", "unknown-column: line 1 of {}: the column to occurs twice"),
     ],
 )
