@@ -8,7 +8,6 @@ from ratings_ledger.cli.arguments.views import open_for_command, open_view
 from ratings_ledger.cli.output.render import emit
 from ratings_ledger.cli.output.survey import (
     print_all_lists,
-    print_all_lists_csv,
     print_ladders,
     print_ladders_csv,
     print_statistics,
@@ -41,15 +40,15 @@ def lists_(
 ) -> None:
     """Show the lists of months and years, their state and their size.
 
-    Then the lists that were published, of other ladders as well: each is shown by ratings standings LADDER
-    --as-published. Of the coordinates only --known-at matters to them. Last, the ladders that are published every
-    month, and the months that are due now.
+    The published lists of all ladders follow; to show one: ratings standings LADDER --as-published. Of the
+    coordinates, only --known-at affects them. The ladders that are published every month come last, with the months
+    that are due now.
     """
     emit(
         open_view(open_for_command(db), as_of, known_at, rules).lists(period),
         output_format,
         print_all_lists,
-        print_all_lists_csv,
+        print_ladders_csv,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.impact import print_differing_lists, print_impact
 from ratings_ledger.cli.output.import_previews import describe_new, print_preview
-from ratings_ledger.cli.output.survey import note_no_timed
+from ratings_ledger.cli.output.survey import print_no_timed_lists
 from ratings_ledger.ledger.events.types import TYPES
 from ratings_ledger.ledger.intake.intake import IntakeResult
 from ratings_ledger.ledger.rejections import Rejection
@@ -258,7 +258,7 @@ def print_due_published(lists: DueListsOutcome) -> None:
     if not lists.rows and not lists.failed:
         render.echo("No list is due.")
         if not lists.has_timed:
-            note_no_timed()
+            print_no_timed_lists()
             render.print_hanging("Any other ladder is published by its name: ratings publish LADDER --as-of DATE", 2)
             render.print_hanging("or, by --due, at the end of each month: ratings publish LADDER --every month", 2)
 

@@ -1,4 +1,4 @@
-"""Print all ladders, all lists and the statistics of a player, as tables and as CSV."""
+"""Print the tables of all ladders, all lists and a player's statistics, also as CSV."""
 
 import shlex
 from collections.abc import Sequence
@@ -14,17 +14,12 @@ from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, sh
 
 
 def print_ladders_csv(overview: AllLadders | AllLists) -> None:
-    """Print one line per ladder or list, each with its own coordinates."""
+    """Print one line per ladder or list, each with the coordinates of that ladder or list."""
     kind = LadderRow if isinstance(overview, AllLadders) else ListRow
     header = [name for _, name, *_ in members(kind) if name != "as_of"]
     axes = overview.at.axes()
     cells = [[*row.model_dump().values(), axes["known_at"], axes["rules"]] for row in overview.rows]
     render.print_csv((*header, *AXES), cells)
-
-
-def print_all_lists_csv(lists: AllLists) -> None:
-    """Print one line per list, with its own coordinates."""
-    print_ladders_csv(lists)
 
 
 def print_ladders(ladders: AllLadders) -> None:
@@ -33,8 +28,8 @@ def print_ladders(ladders: AllLadders) -> None:
         render.note(f"No ladder has a game played up to {ladders.times.format_with_zone(ladders.at.as_of)}.")
         return
     if not ladders.rows:
-        sentence = describe_no_games(ladders.unscored)
-        render.note(render.plain(sentence[0].upper() + sentence[1:]))
+        reason = describe_no_games(ladders.unscored)
+        render.note(render.plain(reason[0].upper() + reason[1:]))
         return
     distinct = drop_duplicate_ladders(ladders.rows)
     _print_heading(ladders, render.count(len(distinct), "ladder"), [row.as_of for row in distinct])
@@ -59,7 +54,7 @@ def print_all_lists(lists: AllLists) -> None:
         rows = [(row.list, row.state, row.players, row.ranked, row.games) for row in lists.rows]
         render.print_table(("list", "state", "players", "ranked", "games"), rows, right=("players", "ranked", "games"))
     elif not (lists.has_timed or lists.published or schedules):
-        note_no_timed()
+        print_no_timed_lists()
     elif lists.has_timed and not (lists.published or schedules):
         during = f"during {lists.period} " if lists.period else ""
         render.note(f"No list of a month or year has a game {during}yet.")
@@ -76,7 +71,7 @@ def _print_schedules(scheduled: Sequence[Schedule]) -> None:
     rows = [(short_name(schedule.ladder), schedule.every, describe_due(schedule.due)) for schedule in scheduled]
     render.print_table(("ladder", "every", "due"), rows)
     if any(schedule.due for schedule in scheduled):
-        render.echo("\nPublish what is due: ratings publish --due")
+        render.echo("\nPublish the due months: ratings publish --due")
 
 
 def describe_due(months: Sequence[str]) -> str:
@@ -103,60 +98,63 @@ def _print_published(lists: AllLists) -> None:
     ]
     header = ("list", times.name_column("played up to"), "published", "by", "players")
     render.print_table(header, rows, right=("players",))
-    render.print_hanging(
-        f"\nOne of them: ratings standings {shlex.quote(short_name(lists.published[-1].ladder))} --as-published", 2
-    )
-    render.print_hanging("Those that would come out differently today: ratings diff published now", 2)
+    ladder = shlex.quote(short_name(lists.published[-1].ladder))
+    render.print_hanging(f"\nShow a published list: ratings standings {ladder} --as-published", 2)
+    render.print_hanging("Find the lists that would come out differently today: ratings diff published now", 2)
 
 
-def note_no_timed() -> None:
-    """Print that no ruleset of the ledger makes lists of months or years, and which shipped ones do."""
+def print_no_timed_lists() -> None:
+    """Print that no ruleset of the ledger makes lists of months or years, and name the shipped rulesets that do."""
     from ratings_ledger.projections.replay.partition import is_partitioned_by_time
     from ratings_ledger.projections.rulesets.versions import read_shipped_texts, read_toml
 
     rulesets = (read_toml(text)[0] for text in read_shipped_texts())
-    ids = list(dict.fromkeys(one.id for one in rulesets if one is not None and is_partitioned_by_time(one)))
+    ids = list(
+        dict.fromkeys(ruleset.id for ruleset in rulesets if ruleset is not None and is_partitioned_by_time(ruleset))
+    )
     hint = (
-        f" Shipped ones that do: {', '.join(ids)}; publish one with: ratings rules publish --shipped {ids[0]}"
+        f" Shipped rulesets that do: {', '.join(ids)}; publish one of them: ratings rules publish --shipped {ids[0]}"
         if ids
         else ""
     )
     render.print_hanging(f"No ruleset here makes lists of months or years.{hint}", 2)
 
 
-Many = AllLadders | AllLists | PlayerStatistics
+def _print_heading(
+    answer: AllLadders | AllLists | PlayerStatistics, subject: str, until: Sequence[datetime | None]
+) -> None:
+    """Print the subject of a table of several rulesets, and the times up to which games count.
 
-
-def _print_heading(found: Many, subject: str, until: Sequence[datetime | None]) -> None:
-    """Print what a table of several rulesets is about; a date ends at another instant in each of their zones."""
+    A date ends at a different instant in the time zone of each ruleset.
+    """
     moments = {moment for moment in until if moment is not None}
-    ends = [found.times.format_second(moment) for moment in moments]
-    played = ends[0] if len(ends) == 1 else f"{found.requested_as_of} in the time zone of each ruleset"
-    print_heading(subject, "", found.at, found.times, f"played up to {played}" if ends else None)
+    ends = [answer.times.format_second(moment) for moment in moments]
+    played = ends[0] if len(ends) == 1 else f"{answer.requested_as_of} in the time zone of each ruleset"
+    print_heading(subject, "", answer.at, answer.times, f"played up to {played}" if ends else None)
     render.echo()
 
 
 def print_statistics_csv(statistics: PlayerStatistics) -> None:
-    """Print one line per number; the gold of a list has its own coordinates."""
+    """Print one line per number; the gold of a list has the coordinates of that list."""
     axes = statistics.at.axes()
     until = {f"  {ladder}": moment for ladder, moment in statistics.model_dump()["gold_as_of"].items()}
     cells = [
-        [what, value, until.get(what, axes["as_of"]), axes["known_at"], axes["rules"]]
-        for what, value in _statistics_rows(statistics)
+        [label, value, until.get(label, axes["as_of"]), axes["known_at"], axes["rules"]]
+        for label, value in _list_statistics(statistics)
     ]
     render.print_csv(("what", "value", *AXES), cells)
 
 
 def print_statistics(statistics: PlayerStatistics) -> None:
-    """Print what the player started, finished and was paid."""
+    """Print the games that the player started and finished, the stars and the gold."""
     subject = render.plain(statistics.player) + (
         f": games of {render.plain(statistics.game)}" if statistics.game else ""
     )
     _print_heading(statistics, subject, [statistics.at.until, *statistics.gold_as_of.values()])
-    render.print_table(("what", "value"), _statistics_rows(statistics))
+    render.print_table(("what", "value"), _list_statistics(statistics))
 
 
-def _statistics_rows(statistics: PlayerStatistics) -> list[tuple[str, str | int]]:
+def _list_statistics(statistics: PlayerStatistics) -> list[tuple[str, str | int]]:
     percent = "-" if statistics.ratio is None else f"{render.format_decimal(statistics.ratio * 100)} %"
     golden = f"{statistics.stars} golden" if statistics.golden else str(statistics.stars)
     return [

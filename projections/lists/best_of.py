@@ -25,7 +25,7 @@ from ratings_ledger.projections.exact_numbers import ExactNumber
 from ratings_ledger.projections.lists.contract import ExplainedLine, RankedRow, Results, explain_too_few, rank_rows
 from ratings_ledger.projections.lists.tie_breaks import compare_tied, count_wins
 
-# More than any number of rounds or places.
+# the sort value of a place that a player never reached, and the limit if all places count
 NEVER = 10**9
 PLACE_READERS = ("places", "first", "last game")
 
@@ -114,8 +114,8 @@ def ranks_by_points(params: Any) -> bool:
 
 def _describe_results(parts: Sequence[PartTotal]) -> str:
     """Describe how many of a player's results count."""
-    best, out = sum(len(part.best) for part in parts), sum(len(part.left_out) for part in parts)
-    return f"of the best {best} of {best + out} results" if out else f"of {best} result{'s' * (best != 1)}"
+    best, unused = sum(len(part.best) for part in parts), sum(len(part.left_out) for part in parts)
+    return f"of the best {best} of {best + unused} results" if unused else f"of {best} result{'s' * (best != 1)}"
 
 
 def _find_divisor(params: Any) -> int:
@@ -125,9 +125,16 @@ def _find_divisor(params: Any) -> int:
 
 def _build_rows(results: Results) -> list[RankedRow]:
     """Return a row for every player, by name and without a rank."""
-    divisor, least = _find_divisor(results.params), results.params.min_games
+    divisor, min_games = _find_divisor(results.params), results.params.min_games
     return [
-        RankedRow(None, name, total.points, games, games >= least and name not in results.excluded, divisor)
+        RankedRow(
+            rank=None,
+            player=name,
+            points=total.points,
+            games=games,
+            qualified=games >= min_games and name not in results.excluded,
+            divisor=divisor,
+        )
         for name, total, games in zip(results.names, _compute_totals(results), results.games, strict=True)
     ]
 
@@ -144,11 +151,11 @@ def _compute_totals(results: Results) -> list[Total]:
             player, change = results.players[slot], results.changes[slot]
             adjusted[player] -= change * divisor
             played[player].setdefault(part_of[game], []).append(Result(game, change * weight))
-    bests = [None if part.best == "all" else part.best for part in params.parts] or [None]
+    limits = [None if part.best == "all" else part.best for part in params.parts] or [None]
     totals = []
     for results_by_part, adjustment in zip(played, adjusted, strict=True):
         parts = []
-        for part, limit in enumerate(bests):
+        for part, limit in enumerate(limits):
             ordered = sorted(results_by_part.get(part, ()), key=lambda result: (-result.points, result.game))
             parts.append(PartTotal(ordered[:limit], [] if limit is None else ordered[limit:]))
         totals.append(Total(parts, adjustment))
@@ -172,7 +179,7 @@ def _break_ties(results: Results, rows: Sequence[RankedRow]) -> list[dict[int, K
 
     A tie-break compares only players who are still tied after the ones before it.
     """
-    steps: list[dict[int, Key]] = [{n: (-row.points,) for n, row in enumerate(rows) if row.qualified}]
+    steps: list[dict[int, Key]] = [{player: (-row.points,) for player, row in enumerate(rows) if row.qualified}]
     for name in results.params.tie_breaks:
         keys = steps[-1]
         sizes = Counter(keys.values())
@@ -182,54 +189,54 @@ def _break_ties(results: Results, rows: Sequence[RankedRow]) -> list[dict[int, K
     return steps
 
 
-def _by_places(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
-    """Return by tied player the negated counts of their places, from the first place on."""
-    reached = _list_places(results, tied)
-    last = max((place for places in reached.values() for place, _ in places), default=0)
+def _compare_places(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+    """Return the negated counts of each tied player's places, from the first place on."""
+    places_by_player = _list_places(results, tied)
+    last_place = max((place for places in places_by_player.values() for place, _ in places), default=0)
     values = {}
-    for player, places in reached.items():
+    for player, places in places_by_player.items():
         counts = Counter(place for place, _ in places)
-        values[player] = tuple(-counts[place] for place in range(1, last + 1))
+        values[player] = tuple(-counts[place] for place in range(1, last_place + 1))
     return values
 
 
-def _by_first(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
-    """Return by tied player the round in which they first reached each place, from the first place on."""
-    reached = _list_places(results, tied)
-    last = max((place for places in reached.values() for place, _ in places), default=0)
+def _compare_first_rounds(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+    """Return the rounds in which each tied player first reached each place, from the first place on."""
+    places_by_player = _list_places(results, tied)
+    last_place = max((place for places in places_by_player.values() for place, _ in places), default=0)
     values = {}
-    for player, places in reached.items():
-        first: dict[int, int] = {}
+    for player, places in places_by_player.items():
+        first_games: dict[int, int] = {}
         for place, game in places:
-            first.setdefault(place, game)
-        values[player] = tuple(first.get(place, NEVER) for place in range(1, last + 1))
+            first_games.setdefault(place, game)
+        values[player] = tuple(first_games.get(place, NEVER) for place in range(1, last_place + 1))
     return values
 
 
 def _list_places(results: Results, tied: Mapping[int, Key]) -> dict[int, list[tuple[int, int]]]:
-    """Return by tied player the places that count, each with its game, in the order of the games."""
+    """Return each tied player's places that count, each with its game, in the order of the games."""
     counted = results.params.places_counted
-    most = NEVER if counted == "all" else counted
-    reached: dict[int, list[tuple[int, int]]] = {player: [] for player in tied}
+    worst_place = NEVER if counted == "all" else counted
+    places_by_player: dict[int, list[tuple[int, int]]] = {player: [] for player in tied}
     for game in range(len(results.offsets) - 1):
         for slot in range(results.offsets[game], results.offsets[game + 1]):
             if (player := results.players[slot]) in tied:
                 places = (results.places[slot], *results.more_places.get(slot, ()))
-                reached[player] += [(place, game) for place in places if 1 <= place <= most]
-    return reached
+                places_by_player[player] += [(place, game) for place in places if 1 <= place <= worst_place]
+    return places_by_player
 
 
-def _by_wins(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+def _compare_wins(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
     wins = count_wins(results)
     return {player: (-wins[player],) for player in tied}
 
 
-def _by_meetings(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+def _compare_meetings(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
     scores = compare_tied(results, tied)
     return {player: (-scores[player],) for player in tied}
 
 
-def _by_last_game(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
+def _compare_last_places(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
     places = dict.fromkeys(tied, NEVER)
     for slot in range(results.offsets[-2], results.offsets[-1]) if len(results.offsets) > 1 else ():
         if results.players[slot] in places and results.places[slot]:
@@ -238,11 +245,11 @@ def _by_last_game(results: Results, tied: Mapping[int, Key]) -> dict[int, Key]:
 
 
 TIE_BREAKS: dict[str, Callable[[Results, Mapping[int, Key]], dict[int, Key]]] = {
-    "places": _by_places,
-    "first": _by_first,
-    "more wins": _by_wins,
-    "head-to-head": _by_meetings,
-    "last game": _by_last_game,
+    "places": _compare_places,
+    "first": _compare_first_rounds,
+    "more wins": _compare_wins,
+    "head-to-head": _compare_meetings,
+    "last game": _compare_last_places,
 }
 
 

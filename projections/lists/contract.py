@@ -31,7 +31,7 @@ class RankedRow(NamedTuple):
 
 
 class RankedColumns(Sequence[RankedRow]):
-    """The rows of a long list of running points. Each row is built when it is read.
+    """The rows of a long list of running points, each built when it is read.
 
     `points`, `games` and `ranks` (0: not qualified) are arrays of numpy, by the indices of `names`; `order` has these
     indices in the order of the list. `states` are the rows' states by column, or empty.
@@ -55,7 +55,7 @@ class RankedColumns(Sequence[RankedRow]):
 
     def named(self, players: Collection[str]) -> Iterator[RankedRow]:
         """Yield the rows of some players, by their ids, in any order."""
-        return self.of(np.array([n for n, name in enumerate(self.names) if name in players], dtype=np.int64))
+        return self.of(np.array([index for index, name in enumerate(self.names) if name in players], dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.order)
@@ -87,7 +87,7 @@ class Results(NamedTuple):
     ranked_by: the values to rank running points by, in the same units; None: the points themselves
     more_places: by participant, the other places of a club whose players all count, ascending
     ids:      for long lists that numpy ranks: by player, the position of the id among all ids in order
-    rank_words: what `ranked_by` is, in words; None: the points themselves
+    rank_words: a description of `ranked_by`; None: the points themselves
     """
 
     names: Sequence[str]

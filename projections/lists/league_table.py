@@ -17,7 +17,7 @@ def rank(results: Results) -> list[RankedRow]:
     params = results.params
     totals = _sum_points(results)
     rows = [
-        RankedRow(None, name, total, games, games >= params.min_games)
+        RankedRow(rank=None, player=name, points=total, games=games, qualified=games >= params.min_games)
         for name, total, games in zip(results.names, totals, results.games, strict=True)
     ]
     if params.tie_break == "none":
@@ -30,14 +30,14 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     """Return the sum of the games that count plus adjustments, and the tie-break."""
     player = results.names.index(name)
     games, best = results.games[player], results.params.best_of
-    counting = f"of the best {best} of {games} games" if left_out(results, player) else "of all games"
+    description = f"of the best {best} of {games} games" if left_out(results, player) else "of all games"
     adjusted = results.points[player] != sum(change for _, change in results.of(player))
     total = ExactNumber(_sum_points(results)[player], results.scale)
     return [
         ExplainedLine(
             "sum",
             total,
-            f"{counting}, with what was adjusted" if adjusted else counting,
+            f"{description}, with adjustments" if adjusted else description,
             ("best_of",) if games > 1 else (),
         ),
         *_explain_tie(results, name),
@@ -62,8 +62,8 @@ def left_out(results: Results, player: int) -> set[int]:
     """Return the games that are not among a player's best."""
     if results.params.best_of == "all":
         return set()
-    games = sorted(results.of(player), key=lambda played: -played[1])
-    return {game for game, _ in games[results.params.best_of :]}
+    games_by_change = sorted(results.of(player), key=lambda game_and_change: -game_and_change[1])
+    return {game for game, _ in games_by_change[results.params.best_of :]}
 
 
 def _sum_points(results: Results) -> Sequence[int]:

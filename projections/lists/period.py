@@ -16,16 +16,25 @@ def rank(results: Results) -> list[RankedRow]:
     rows = []
     for name, points, games in zip(results.names, results.points, results.games, strict=True):
         divisor = max(games, 1) if params.score == "mean" else 1
-        rows.append(RankedRow(None, name, points, games, games >= params.min_games, divisor))
-    # Over a common denominator, fractions compare as whole numbers.
-    common = lcm(*{row.divisor for row in rows})
-    rows_by_rank = rank_rows(rows, key=lambda row: -row.points * (common // row.divisor))
+        rows.append(
+            RankedRow(
+                rank=None,
+                player=name,
+                points=points,
+                games=games,
+                qualified=games >= params.min_games,
+                divisor=divisor,
+            )
+        )
+    # over a common denominator, fractions compare as whole numbers
+    denominator = lcm(*{row.divisor for row in rows})
+    rows_by_rank = rank_rows(rows, key=lambda row: -row.points * (denominator // row.divisor))
     if not params.gold:
         return rows_by_rank
-    ties: dict[int | None, int] = {}
+    sizes: dict[int | None, int] = {}
     for row in rows_by_rank:
-        ties[row.rank] = ties.get(row.rank, 0) + 1
-    return [row._replace(gold=_compute_gold(results, row.rank, ties[row.rank])) for row in rows_by_rank]
+        sizes[row.rank] = sizes.get(row.rank, 0) + 1
+    return [row._replace(gold=_compute_gold(results, row.rank, sizes[row.rank])) for row in rows_by_rank]
 
 
 def _compute_gold(results: Results, place: int | None, tied: int) -> int:

@@ -19,7 +19,7 @@ def rank(results: Results) -> Sequence[RankedRow]:
     if results.ids is not None:
         return _rank_columns(results)
     rows = [
-        RankedRow(None, name, points, games, games >= results.params.min_games)
+        RankedRow(rank=None, player=name, points=points, games=games, qualified=games >= results.params.min_games)
         for name, points, games in zip(results.names, results.points, results.games, strict=True)
     ]
     if results.states:
@@ -27,20 +27,20 @@ def rank(results: Results) -> Sequence[RankedRow]:
         rows = [row._replace(state=state) for row, state in zip(rows, states, strict=True)]
     if results.ranked_by is None:
         return rank_rows(rows, key=lambda row: -row.points)
-    by = dict(zip(results.names, results.ranked_by, strict=True))
-    return rank_rows(rows, key=lambda row: -by[row.player])
+    rank_values = dict(zip(results.names, results.ranked_by, strict=True))
+    return rank_rows(rows, key=lambda row: -rank_values[row.player])
 
 
 def _rank_columns(results: Results) -> RankedColumns:
     """Return the rows of a long list as columns."""
     points, games = np.asarray(results.points), np.asarray(results.games)
-    by = points if results.ranked_by is None else np.asarray(results.ranked_by)
+    rank_values = points if results.ranked_by is None else np.asarray(results.ranked_by)
     unqualified = games < results.params.min_games
-    order = np.lexsort((np.asarray(results.ids), -by, unqualified))
-    ahead, ranks = order[: len(order) - unqualified.sum()], np.zeros(len(order), dtype=np.int64)
-    # A player with the same value as the one before shares that rank.
-    first = np.diff(by[ahead], prepend=by[ahead[:1]] + 1) != 0
-    ranks[ahead] = np.maximum.accumulate(np.where(first, np.arange(1, len(ahead) + 1), 0))
+    order = np.lexsort((np.asarray(results.ids), -rank_values, unqualified))
+    qualified, ranks = order[: len(order) - unqualified.sum()], np.zeros(len(order), dtype=np.int64)
+    # a player with the same value as the player before shares that rank
+    starts_rank = np.diff(rank_values[qualified], prepend=rank_values[qualified[:1]] + 1) != 0
+    ranks[qualified] = np.maximum.accumulate(np.where(starts_rank, np.arange(1, len(qualified) + 1), 0))
     return RankedColumns(results.names, points, games, ranks, order, [*map(np.asarray, results.states)])
 
 

@@ -99,7 +99,7 @@ def test_schedules_and_what_is_due_are_shown(db: str, ratings: Ratings) -> None:
     assert ratings("publish", "elo-chess", "--every", "month", db=db).exit_code == 0
     lists, status = (ratings(command, db=db).stdout for command in ("lists", "status"))
     assert lists.startswith("1 schedule\n\n")
-    assert lists.endswith("\nPublish what is due: ratings publish --due\n")
+    assert lists.endswith("\nPublish the due months: ratings publish --due\n")
     for shown in (lists, status):
         assert " months, 2024-03 to 2" in shown, shown
     for command in ("lists", "status"):

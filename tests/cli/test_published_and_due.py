@@ -8,8 +8,8 @@ from publishing_helpers import BASIC, MARCH, list_ledger, publish
 from test_only_ladder import one_ladder
 
 NO_TIMED = (
-    "No ruleset here makes lists of months or years. Shipped ones that do: catan-monthly, catan-open, catan-annual; "
-    "publish one with: ratings rules publish --shipped catan-monthly\n"
+    "No ruleset here makes lists of months or years. Shipped rulesets that do: catan-monthly, catan-open, "
+    "catan-annual; publish one of them: ratings rules publish --shipped catan-monthly\n"
 )
 
 
@@ -24,8 +24,8 @@ def test_lists_show_published_ladders(copied_file: Callable[..., str], ratings: 
     assert shown.startswith("1 published list\n\n")
     assert "catan-elo/basic  2024-03-31 21:59" in shown
     assert shown.endswith(
-        "\nOne of them: ratings standings catan-elo/basic --as-published\n"
-        "Those that would come out differently today: ratings diff published now\n"
+        "\nShow a published list: ratings standings catan-elo/basic --as-published\n"
+        "Find the lists that would come out differently today: ratings diff published now\n"
     )
     assert read(ratings, db, "standings", BASIC, "--as-published")["published"]["position"] == told["position"]
 

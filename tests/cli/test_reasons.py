@@ -79,7 +79,7 @@ def test_explain_marks_games_not_among_best(ratings: Ratings, filled: Callable[.
         ("g1", "2", None), ("g2", "0", "not among the best"), ("g3", "6", None), (None, "-1", None),
     ]  # fmt: skip
     assert [(term["amount"], term["detail"]) for term in found["terms"]] == [
-        ("7", "of the best 2 of 3 games, with what was adjusted"),
+        ("7", "of the best 2 of 3 games, with adjustments"),
     ]  # fmt: skip
 
 

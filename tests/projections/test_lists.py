@@ -96,7 +96,7 @@ def test_adjustment_counts_beside_best_games():
 
     assert table(params, *LEAGUE, adjusted={"cleo": 4}) == [(1, "cleo", 7), (2, "anna", 6), (2, "ben", 6)]
     assert explained("table", given, "cleo") == [
-        ("sum", 7, "of the best 1 of 4 games, with what was adjusted"),
+        ("sum", 7, "of the best 1 of 4 games, with adjustments"),
     ]  # fmt: skip
 
 
