@@ -60,12 +60,17 @@ class BackupCheck(Result):
     ladders: int | Absent = ABSENT
 
 
-def describe_new_backup(folder: Path, done: BackupResult) -> NewBackup:
-    """Return a new backup as a result, with file paths that include the folder."""
-    backup, deleted = done.backup, tuple(str(folder / name) for name in done.deleted)
-    named = backup_json(backup) | {"file": str(folder / backup.file)}
-    lost, ahead = tuple(map(backup_json, done.diverged)), tuple(map(backup_json, done.ahead))
-    return NewBackup(named, backup.head.position, deleted, done.kept, lost, ahead)
+def describe_new_backup(folder: Path, result: BackupResult) -> NewBackup:
+    """Describe a new backup for output, with file paths that include the folder."""
+    backup = result.backup
+    return NewBackup(
+        backup=backup_json(backup) | {"file": str(folder / backup.file)},
+        position=backup.head.position,
+        dropped=tuple(str(folder / name) for name in result.deleted),
+        kept=result.kept,
+        lost=tuple(map(backup_json, result.diverged)),
+        ahead=tuple(map(backup_json, result.ahead)),
+    )
 
 
 def check_backup_files(files_to_check: BackupFiles, live: str | None = None) -> BackupCheck:
@@ -74,37 +79,37 @@ def check_backup_files(files_to_check: BackupFiles, live: str | None = None) -> 
     Raises `StoreUnavailable`, `NotALedger`.
     """
     try:
-        whole = check_backup(files_to_check)
-        _check_head_files(files_to_check, whole)
+        contents = check_backup(files_to_check)
+        _check_head_files(files_to_check, contents)
     except RefusedFile as refused:
         return BackupCheck(False, None, (), (refused.rejection,))
     files = tuple(
-        BackupFile(name, place.position - before.position, str(place), place.position)
-        for name, (before, place) in zip(files_to_check.files, pairwise([BEGINNING, *whole.heads]), strict=True)
+        BackupFile(file=name, events=end.position - start.position, head=str(end), position=end.position)
+        for name, (start, end) in zip(files_to_check.files, pairwise([BEGINNING, *contents.heads]), strict=True)
     )
     findings: list[Finding] = []
-    ladders = ABSENT if live is None else _compare_with_live(open_ledger(live), files_to_check, whole, findings)
-    return BackupCheck(True, str(whole.head), files, tuple(findings), ladders)
+    ladders = ABSENT if live is None else _compare_with_live(open_ledger(live), files_to_check, contents, findings)
+    return BackupCheck(True, str(contents.head), files, tuple(findings), ladders)
 
 
-def _check_head_files(files_to_check: BackupFiles, whole: BackupContents) -> None:
+def _check_head_files(files_to_check: BackupFiles, contents: BackupContents) -> None:
     """Raise `RefusedFile` if the head file of a backup holds a different head."""
-    for name, place in zip(files_to_check.files, whole.heads, strict=True):
+    for name, head in zip(files_to_check.files, contents.heads, strict=True):
         try:
-            if (beside := read_head_file(name)) not in (None, place):
-                raise Refused("end-mismatch", f"{name}.head names {beside}, but the file ends at {place}")
+            if (expected_head := read_head_file(name)) not in (None, head):
+                raise Refused("end-mismatch", f"{name}.head names {expected_head}, but the file ends at {head}")
         except Refused as problem:
             raise RefusedFile(name, problem) from None
 
 
 def _compare_with_live(
-    live: Ledger, files_to_check: BackupFiles, whole: BackupContents, findings: list[Finding]
+    live: Ledger, files_to_check: BackupFiles, contents: BackupContents, findings: list[Finding]
 ) -> int:
     """Restore a backup into a temporary ledger, compare it with the live one, and return its number of ladders."""
     with tempfile.TemporaryDirectory(prefix="ratings-check-") as folder:
         restored = upgrade(f"{folder}/ratings.db")
-        store_backup(restored, files_to_check, whole, RecordedChecks)
-        differences = find_differing_ladders(restored, live, whole.head)
+        store_backup(restored, files_to_check, contents, RecordedChecks)
+        differences = find_differing_ladders(restored, live, contents.head)
         while True:
             try:
                 findings.append(next(differences))
@@ -121,9 +126,9 @@ def find_differing_ladders(restored: Ledger, live: Ledger, place: Place) -> Gene
         if chain_hash_at(connection, place.position) != place.chain_hash:
             yield Finding("head", place.position, f"{live.location} does not contain the history of this backup")
             return 0
-    expected, restored_digests = _compute_digests(live, place.position), _compute_digests(restored, place.position)
-    for ladder in sorted(expected.keys() | restored_digests.keys()):
-        live_digest, restored_digest = expected.get(ladder), restored_digests.get(ladder)
+    live_digests, restored_digests = _compute_digests(live, place.position), _compute_digests(restored, place.position)
+    for ladder in sorted(live_digests.keys() | restored_digests.keys()):
+        live_digest, restored_digest = live_digests.get(ladder), restored_digests.get(ladder)
         for failure in {digest for digest in (live_digest, restored_digest) if isinstance(digest, LadderFailure)}:
             yield Finding("rule", failure.position, f"{failure.ladder}: {failure.message}")
         if (

@@ -19,7 +19,7 @@ ReportProgress = Callable[[str, dict[str, Any]], None]
 
 
 class HistoryPlan(NamedTuple):
-    """What a rebuild does with the SQL history.
+    """The plan of a rebuild for the SQL history.
 
     is_kept: whether the new generation has a history
     source:  the live generation, if its history can be reused
@@ -65,35 +65,36 @@ class NewGeneration:
         self._waiting, self._waiting_rows = [], 0
 
     def take_over_unchanged(self, ladders: Sequence[Row[Any]]) -> None:
-        """Reuse live ladders that no event has changed, as up to date at the current position."""
-        now = {"position": self.facts.position, "chain_hash": self.facts.chain_hash, "built_at": self._clock()}
-        generations.copy_ladder_rows(self._lock.ledger, self.number, ladders, **now)
+        """Reuse live ladders that no event has changed, and date them at the current position."""
+        current_state = {
+            "position": self.facts.position,
+            "chain_hash": self.facts.chain_hash,
+            "built_at": self._clock(),
+        }
+        generations.copy_ladder_rows(self._lock.ledger, self.number, ladders, **current_state)
         self.ladders |= {row.ladder for row in ladders}
         self.rows += sum(row.players for row in ladders)
         self.changes += self._copy_history([row.ladder for row in ladders])
 
     def take_over_stale(self, ladders: Sequence[Row[Any]], games: bool) -> None:
-        """Reuse live ladders that were not rebuilt, still dated at their own position; with `games`, the games, too."""
+        """Reuse live ladders that were not rebuilt, at their old positions; with `games`, reuse the games, too."""
         generations.copy_ladder_rows(self._lock.ledger, self.number, ladders)
         self._copy_history([*(row.ladder for row in ladders), *([sql_history.GAMES] if games else [])])
 
     def _copy_history(self, names: list[str]) -> int:
-        source = self.history.source
-        return (
-            0
-            if self.history_writer is None or source is None
-            else sql_history.reuse_parts(self.history_writer, source, names)
-        )
+        if self.history_writer is None or self.history.source is None:
+            return 0
+        return sql_history.reuse_parts(self.history_writer, self.history.source, names)
 
     def promote(self, live: int | None) -> None:
         """Make this generation live in place of generation `live`. Raises `LockLost`."""
         ledger, pointer = self._lock.ledger, self.number if self.history_writer else self.history.pointer
 
-        def point(connection: Connection) -> None:
+        def publish_history(connection: Connection) -> None:
             sql_history.set_history_generation(connection, pointer)
 
         sql_history.check_row_count(ledger, self.number)
-        generations.promote(self._lock, self.number, self._clock, live, point)
+        generations.promote(self._lock, self.number, self._clock, live, publish_history)
         self.is_promoted = True
 
 
@@ -107,9 +108,9 @@ def build_generation(
         lock: the rebuild lock, which the caller holds.
         facts: the facts from which the ladders are computed.
         clock: the source of build times.
-        history: what to do with the SQL history.
+        history: the plan for the SQL history.
         covers: the position and chain hash up to which all ladders are rebuilt together.
-        keep: how many generations to keep once this one is promoted.
+        keep: the number of generations to keep once this one is promoted.
     """
     ledger = lock.ledger
     number = generations.begin_generation(lock, *covers, clock)

@@ -1,4 +1,4 @@
-"""Find the ladders that events after a position may have changed; all others can keep their stored rows."""
+"""Find the ladders that events after a position may have changed, so that all other ladders keep their stored rows."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
@@ -64,7 +64,7 @@ def find_changed_ladders(connection: Connection, facts: Facts, position: int) ->
 
 
 def _find_affected_since(connection: Connection, facts: Facts, position: int) -> set[str]:
-    """Return what the events that are not about games may affect, in the form of `describe_affected`."""
+    """Return the subjects that events other than those of games may affect, in the form of `describe_affected`."""
     types = [name for name, event_type in TYPES.items() if not event_type.is_silent and name not in GAME_EVENTS]
     affected = set[str]()
     for event in read_types(connection, types, until=facts.position, after=position):
@@ -84,9 +84,9 @@ def _list_clock_rulesets(facts: Facts) -> set[str]:
 
 
 def _load_game_states(connection: Connection, facts: Facts, position: int) -> Iterator[GameState]:
-    """Yield the states of every game with an event after the position: its current one and, if older, its former one.
+    """Yield the current state of every game with an event after the position, and the former state of older games.
 
-    With more than `GAMES_MAX` games, only yield enough states to exceed that number.
+    With more than `GAMES_MAX` games, yield only enough states to exceed that number.
     """
     first_new_row = bisect_right(facts.first_position, position)
     for row in range(first_new_row, min(len(facts.first_position), first_new_row + GAMES_MAX + 1)):

@@ -104,16 +104,16 @@ def plan(
 ) -> ComputePlan:
     """Plan the computation of the requested ladders and rulesets (default: all).
 
-    The plan has the ladders with games or adjustments, and the `stored` ones even if they no longer have any. The
+    The plan has the ladders with games or adjustments, and all `stored` ladders, even if they no longer have any. The
     rulesets in `isolated` are left to `compute`.
     """
     facts = ladders.facts
-    streams, failures, later = dict[str, Stream](), list[LadderFailure](), list[str]()
+    streams, failures, isolated_ids = dict[str, Stream](), list[LadderFailure](), list[str]()
     for ruleset_id in sorted(_list_ruleset_ids(requested) or facts.rulesets.keys() | facts.unusable.keys()):
         if unusable := facts.unusable.get(ruleset_id):
             failures.append(LadderFailure(ruleset_id, unusable.position, unusable.reason))
         elif ruleset_id in isolated:
-            later.append(ruleset_id)
+            isolated_ids.append(ruleset_id)
         elif ruleset_id in facts.rulesets:
             ruleset_streams = ladders.streams(ruleset_id, light=True)
             if [*ruleset_streams] == [ruleset_id]:
@@ -125,10 +125,10 @@ def plan(
                 _load_summed_streams(ladders, version)
     failed = _list_ruleset_ids(failure.ladder for failure in failures)
     for name in stored:
-        if name not in streams and parse_name(name).ruleset_id in facts.rulesets.keys() - failed - {*later}:
+        if name not in streams and parse_name(name).ruleset_id in facts.rulesets.keys() - failed - {*isolated_ids}:
             with suppress(UnknownLadder):
                 streams[name] = ladders.stream(name)
-    return ComputePlan(dict(sorted(streams.items())), failures, later)
+    return ComputePlan(dict(sorted(streams.items())), failures, isolated_ids)
 
 
 def _list_ruleset_ids(names: Iterable[str]) -> set[str]:
@@ -175,7 +175,7 @@ def compute(
     Close the iterator if you do not read it to its end. Raises `WorkerLost`.
 
     Args:
-        cores: how many processes share the work if it is long; default: the number of processors.
+        cores: the number of processes that share long work; default: the number of processors.
         compute_isolated: computes the rulesets that the plan left out; its results come last.
         changes: whether `build` needs the changes of every game.
     """

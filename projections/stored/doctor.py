@@ -1,4 +1,4 @@
-"""Check every setting that safety depends on, and suggest fixes."""
+"""Check the settings on which the safety of a ledger depends, and suggest fixes."""
 
 import platform
 from collections.abc import Iterator
@@ -23,8 +23,10 @@ from ratings_ledger.projections.rulesets.registry import find_contested_rules
 from ratings_ledger.projections.stored.status import LedgerStatus, read_ledger_status
 
 WRONG = "WRONG"
-REGUARD = "somebody removed them: see what verify finds, then export events and restore them into a new ledger"
-REMAKE = "ratings upgrade makes a view that is gone; for all else export events and restore them into a new ledger"
+RESTORE_GUARDS = "they were removed; run ratings verify, then export the events and restore them into a new ledger"
+RESTORE_OBJECTS = (
+    "missing view: ratings upgrade; other differences: export the events and restore them into a new ledger"
+)
 # the benefit of the packages of the extra `fast`, as in docs/performance.md
 FAST_PACKAGES = {"numba": "replays long histories ten times as fast and more"}
 
@@ -63,19 +65,23 @@ def run_checks(ledger: Ledger) -> Checks:
         *(_check_optional(name, gain, "fast") for name, gain in FAST_PACKAGES.items()),
         Check("ok", "schema", SCHEMA_REVISION),
         *(
-            Check(WRONG, "rule", f"{name} is registered twice", why, "uninstall the package that should not have it")
-            for name, why in find_contested_rules().items()
+            Check(
+                WRONG, "rule", f"{name} is registered twice", message, "uninstall the package that must not register it"
+            )
+            for name, message in find_contested_rules().items()
         ),
     ]
     with ledger.reading() as connection:
         latest = head(connection)
         rows += [
-            Check("ok", s.name, s.value) if s.fine else Check(WRONG, s.name, s.value, f"should be {s.wanted}", s.remedy)
-            for s in ledger.dialect.settings(connection)
+            Check("ok", setting.name, setting.value)
+            if setting.fine
+            else Check(WRONG, setting.name, setting.value, f"should be {setting.wanted}", setting.remedy)
+            for setting in ledger.dialect.settings(connection)
         ]
         guards = ledger.dialect.missing_guards(connection)
         rows.append(
-            Check(WRONG, "guards", "missing", ", ".join(guards), REGUARD)
+            Check(WRONG, "guards", "missing", ", ".join(guards), RESTORE_GUARDS)
             if guards
             else Check("ok", "guards", "in place")
         )
@@ -84,41 +90,41 @@ def run_checks(ledger: Ledger) -> Checks:
         rows += _check_jobs(read_ledger_status(ledger, connection))
     now = clock.now()
     if clock.is_ahead(latest.recorded_at, now):
-        behind = f"{(latest.recorded_at - now) / 1_000_000:.0f} s behind the last event"
+        delay = f"{(latest.recorded_at - now) / 1_000_000:.0f} s behind the last event"
         remedy = "set this machine's clock; if the last event's time is wrong: --ignore-clock"
-        rows.append(Check(WRONG, "clock", behind, "nothing is appended until it has caught up", remedy))
+        rows.append(Check(WRONG, "clock", delay, "nothing is appended until the clock has caught up", remedy))
     else:
         rows.append(Check("ok", "clock", format_instant(now)))
     return Checks(tuple(rows))
 
 
 def _check_objects(connection: Connection) -> Check:
-    """Check that the tables and views are those that this program creates."""
+    """Check that the tables and views equal those that this program creates."""
     try:
-        wrong = [difference for difference in find_object_differences(connection) if difference is not None]
+        differences = [difference for difference in find_object_differences(connection) if difference is not None]
     except DBAPIError as error:
         failure = dialect_of(connection).failure(error.orig or error, "")
         if failure is None or failure.reason != "no-right":
             raise
-        return Check(WRONG, "objects", "a right is missing", str(error.orig).strip(), "see the rights")
-    if not wrong:
-        return Check("ok", "objects", "as this program makes them")
-    return Check(WRONG, "objects", count(len(wrong), "difference"), "; ".join(wrong), REMAKE)
+        return Check(WRONG, "objects", "a right is missing", str(error.orig).strip(), "restore the rights first")
+    if not differences:
+        return Check("ok", "objects", "as this program creates them")
+    return Check(WRONG, "objects", count(len(differences), "difference"), "; ".join(differences), RESTORE_OBJECTS)
 
 
 def _check_rights(connection: Connection) -> list[Check]:
     """Check that each role has exactly the documented rights."""
-    who, wrong = dialect_of(connection).find_rights_problems(connection)
-    if not wrong:
-        return [Check("ok", "rights", f"as documented, asked as {who}")]
-    return [Check(WRONG, "rights", *difference) for difference in wrong]
+    user, problems = dialect_of(connection).find_rights_problems(connection)
+    if not problems:
+        return [Check("ok", "rights", f"as documented, checked as {user}")]
+    return [Check(WRONG, "rights", *problem) for problem in problems]
 
 
 def _check_cache(connection: Connection, newest: int) -> Check:
-    """Check where the columns of long histories are cached, and up to which position."""
+    """Report the folder in which the columns of long histories are cached, and the position that the cache reaches."""
     cache = column_cache.find_cache(connection, newest)
     if cache is None:
-        return Check("-", "cache", "none", "this account has no home folder", "name another place with XDG_CACHE_HOME")
+        return Check("-", "cache", "none", "this account has no home folder", "set XDG_CACHE_HOME to another folder")
     until = f"up to position {cache.position}" if cache.position else "nothing yet"
     note = until if newest >= CACHED_EVENTS else f"kept from {CACHED_EVENTS:,} events on"
     return Check("ok", "cache", note, f"{cache.root} may be deleted at any time")
@@ -131,15 +137,15 @@ def _check_jobs(state: LedgerStatus) -> Iterator[Check]:
             WRONG,
             "rule",
             f"{missing.rule} is not installed",
-            f"{missing.ruleset} needs it; its ladders stay as they are",
-            "install the package that has it, or void that version of the ruleset",
+            f"{missing.ruleset} needs it; the ladders of {missing.ruleset} stay as they are",
+            "install the package with the rule, or void that version of the ruleset",
         )
     failed = [stale.ladder for stale in state.stale if stale.why == "failed"]
     if state.generations or failed:
         more = f" and {len(failed) - NAMED_MAX:,} more" if len(failed) > NAMED_MAX else ""
         names = ", ".join(failed[:NAMED_MAX]) + more
-        note = f"the rule failed for {names}; what was stored before stays" if failed else ""
-        stale = count(len(state.stale), "stale ladder") if state.stale else "as new as the last rebuild"
+        note = f"the rule failed for {names}; the standings stored before stay" if failed else ""
+        stale = count(len(state.stale), "stale ladder") if state.stale else "as of the last rebuild"
         yield Check(
             WRONG if failed else "ok",
             "stored standings",
@@ -155,10 +161,10 @@ def _check_jobs(state: LedgerStatus) -> Iterator[Check]:
             "after this machine's time",
             f"set the clock, or if it is right: {ahead.remedy}",
         )
-    for kind, known in state.runs.items():
-        wrong = known.ended is not None and known.ended.has_failed
-        how, why = (known.ended if wrong and known.ended else known.last).describe(state.times)
-        yield Check(WRONG if wrong else "ok", f"last {kind}", how, why, f"ratings {kind}" * wrong)
+    for kind, runs in state.runs.items():
+        has_failed = runs.ended is not None and runs.ended.has_failed
+        outcome, reason = (runs.ended if has_failed and runs.ended else runs.last).describe(state.times)
+        yield Check(WRONG if has_failed else "ok", f"last {kind}", outcome, reason, f"ratings {kind}" * has_failed)
 
 
 def _check_optional(package: str, use: str, extra: str) -> Check:

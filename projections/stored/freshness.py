@@ -30,8 +30,8 @@ FAILED, NOT_ASKED = "failed", "not-asked"
 class StaleLadder(Result):
     """A ladder older than the live position, or one that a rebuild could not build at all (then without a position).
 
-    It lacks the last `behind` events. `built` is its build time, in whole seconds. `why` is `failed` (its rule failed;
-    `message` is the rule's) or `not-asked` (the rebuild did not include it).
+    The ladder lacks the last `behind` events. `built` is its build time, in whole seconds. `why` is `failed` (its rule
+    failed with `message`) or `not-asked` (the rebuild did not include the ladder).
     """
 
     ladder: str
@@ -95,7 +95,7 @@ def _find_failures(runs: Sequence[Run], live_generation: int | None) -> dict[str
         ):
             continue
         names = [name for name in requested if isinstance(name, str)] if isinstance(requested, list) else []
-        failure_by_name = {name: why for name, why in failure_by_name.items() if names and not is_named(name, names)}
+        failure_by_name = {name: text for name, text in failure_by_name.items() if names and not is_named(name, names)}
         for failure in failures if isinstance(failures, list) else ():
             if isinstance(failure, dict) and isinstance(failure.get("ladder"), str):
                 failure_by_name[failure["ladder"]] = str(failure.get("message"))

@@ -37,15 +37,15 @@ from ratings_ledger.projections.stored.schema import (
 )
 
 TRANSACTION_ROWS, CLEANUP_ROWS = 5_000, 200
-# a rebuild leaves this much of the disk free for appends
+# the disk space that a rebuild leaves free for appends
 ROOM_BYTES = 1 << 20
-# the most names in one statement
+# the largest number of names in one statement
 NAMES_MAX = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Generation(Result):
-    """A stored generation; its own rebuild computed `built` of its `ladders`, the others are unchanged.
+    """A stored generation; its rebuild computed `built` of its `ladders`, and reused the others.
 
     `finished` is the time at which it was finished, and `age_seconds` the time since then, both in whole seconds.
     """
@@ -62,7 +62,7 @@ class Generation(Result):
 
 
 def begin_generation(lock: RebuildLock, position: int, chain_hash: bytes, clock: Clock) -> int:
-    """Create a new, invisible generation, delete what aborted rebuilds left, and return the new number."""
+    """Create a new, invisible generation, delete the remains of aborted rebuilds, and return the new number."""
     with lock.fenced_transaction() as connection:
         number = (connection.execute(select(func.max(generations.c.generation))).scalar() or 0) + 1
         row = {"generation": number, "position": position, "chain_hash": chain_hash, "started_at": clock()}
@@ -109,7 +109,7 @@ def check_free_space(ledger: Ledger) -> None:
     free = shutil.disk_usage(Path(ledger.file).absolute().parent).free
     if free < ROOM_BYTES:
         raise StoreUnavailable(
-            f"no space left for {ledger.location}: {free >> 10:,} KiB are free, which are reserved for appends; "
+            f"no space left for {ledger.location}: the last {free >> 10:,} KiB are reserved for appends; "
             "free some space and run the same command again",
             "no-space",
         )
@@ -137,20 +137,21 @@ def promote(
     generation: int,
     clock: Clock,
     previous: int | None,
-    and_then: Callable[[Connection], None] = lambda connection: None,
+    before_commit: Callable[[Connection], None] = lambda connection: None,
 ) -> None:
-    """Make a complete generation visible to readers, and call `and_then` in the same transaction.
+    """Make a complete generation visible to readers, and call `before_commit` in the same transaction.
 
     `previous` is the generation that was live when the rebuild began. Raises `LockLost` if another rebuild has begun
     since, another generation is live, or rows are missing.
     """
     with lock.fenced_transaction() as connection:
         _check_promotable(connection, generation, previous)
-        finished = update(generations).where(generations.c.generation == generation).values(finished_at=clock())
-        connection.execute(finished)
+        connection.execute(
+            update(generations).where(generations.c.generation == generation).values(finished_at=clock())
+        )
         connection.execute(delete(live_generation))
         connection.execute(insert(live_generation), {"singleton": 1, "generation": generation})
-        and_then(connection)
+        before_commit(connection)
         promoted = read_live_generation(connection)
         if promoted is None or promoted.generation != generation or promoted.finished_at is None:
             raise LockLost(f"generation {generation} could not be promoted: its row is not as it was written")
@@ -167,8 +168,8 @@ def _check_promotable(connection: Connection, generation: int, previous: int | N
     current = read_live_generation(connection)
     if previous != (None if current is None else current.generation):
         raise LockLost(
-            f"{'no generation' if current is None else f'generation {current.generation}'} is live now, not "
-            f"{'none' if previous is None else previous} as when this rebuild began, so it had lost its lock; "
+            f"{'no generation' if current is None else f'generation {current.generation}'} is live now, but "
+            f"{'none' if previous is None else previous} was live when this rebuild began, which has lost its lock; "
             "nothing was promoted"
         )
     ladders, rows = generation_ladders.c, generation_standings
@@ -214,35 +215,36 @@ def roll_back(ledger: Ledger) -> Rollback:
     """
     with hold_rebuild_lock(ledger) as lock:
         with lock.fenced_transaction() as connection:
-            newest = _list_finished(connection)
-            if len(newest) < 2:
-                available = f"generation {newest[0].generation} is the only one that is" if newest else "nothing is"
+            finished = _list_finished(connection)
+            if len(finished) < 2:
+                available = f"only generation {finished[0].generation} is" if finished else "nothing is"
                 raise NoEarlierGeneration(f"there is no earlier generation to go back to: {available} stored")
-            given_up, previous = newest[0].generation, newest[1]
+            given_up, previous = finished[0].generation, finished[1]
             connection.execute(update(live_generation).values(generation=previous.generation))
             _mark_unfinished(connection, [given_up])
-            last = connection.execute(select(func.max(generations.c.generation))).scalar_one()
-        sweep_generations(lock, last)
+            latest = connection.execute(select(func.max(generations.c.generation))).scalar_one()
+        sweep_generations(lock, latest)
     return Rollback(previous.generation, previous.position, given_up, bytes(previous.chain_hash).hex())
 
 
 def sweep_generations(lock: RebuildLock, until: int, keep: int | None = None, is_building: bool = False) -> None:
     """Delete all generations up to `until`, except the live one and the finished ones before it (the newest `keep`).
 
-    With `is_building`, generation `until` stays. Later generations belong to the process that took over the lock. The
+    With `is_building`, generation `until` stays. Later generations belong to a process that took over the lock. The
     generations to delete are marked as unfinished while no other process can promote; then their rows are deleted.
     """
-    number, listed = generations.c.generation, generation_ladders.c.generation
+    number, ladder_generation = generations.c.generation, generation_ladders.c.generation
     with lock.fenced_transaction() as connection:
         kept = {row.generation for row in _list_finished(connection)[:keep]} | ({until} if is_building else set())
         unfinished = set(connection.execute(select(number).where(number <= until)).scalars()) - kept
-        lists = set(connection.execute(select(listed).where(listed <= until).distinct()).scalars()) - kept
-        builds_in_use = _list_builds(connection, kept) if unfinished or lists else set()
+        referencing = select(ladder_generation).where(ladder_generation <= until).distinct()
+        obsolete = set(connection.execute(referencing).scalars()) - kept
+        builds_in_use = _list_builds(connection, kept) if unfinished or obsolete else set()
         _mark_unfinished(connection, sorted(unfinished))
-    for generation in sorted(lists):
+    for generation in sorted(obsolete):
         _delete_generation(lock.ledger, generation, builds_in_use)
-    # keep the rows of builds in use, because they say at which position a ladder was built; keep the newest row, too,
-    # so that its number is never used again
+    # keep the rows of builds in use, because they hold the positions at which ladders were built
+    # keep the newest row, too, so that no later rebuild uses its number again
     if unused := unfinished - {until, *(build for build, _ in builds_in_use)}:
         with lock.ledger.writing() as connection:
             connection.execute(delete(generations).where(number.in_(sorted(unused))))
@@ -261,7 +263,7 @@ def _list_finished(connection: Connection) -> list[Row[Any]]:
 
 
 def _list_builds(connection: Connection, numbers: Iterable[int]) -> set[tuple[int, str]]:
-    """Return the (build, ladder) pairs that these generations reference."""
+    """Return the pairs (build, ladder) that the generations reference."""
     pairs = select(generation_ladders.c.build, generation_ladders.c.ladder)
     return {
         (row[0], row[1]) for row in connection.execute(pairs.where(generation_ladders.c.generation.in_(list(numbers))))
@@ -271,7 +273,7 @@ def _list_builds(connection: Connection, numbers: Iterable[int]) -> set[tuple[in
 def _delete_generation(
     ledger: Ledger, generation: int, builds_in_use: set[tuple[int, str]], batch_rows: int | None = None
 ) -> None:
-    """Delete a generation and its builds, except those in use by another one.
+    """Delete a generation and its builds, except builds that another generation references.
 
     A transaction deletes `batch_rows` rows, by default `TRANSACTION_ROWS`.
     """
@@ -284,8 +286,8 @@ def _delete_generation(
     for build, ladder, players in rows:
         for ordinal in range(players - batch_rows, 0, -batch_rows) if (build, ladder) not in builds_in_use else ():
             with ledger.writing() as connection:
-                last = (standings.build == build) & (standings.ladder == ladder) & (standings.ordinal > ordinal)
-                connection.execute(delete(generation_standings).where(last))
+                tail = (standings.build == build) & (standings.ladder == ladder) & (standings.ordinal > ordinal)
+                connection.execute(delete(generation_standings).where(tail))
     for batch in _batch_ladders([(row.build, row.ladder, row.players) for row in rows], batch_rows):
         with ledger.writing() as connection:
             for build in {build for build, _, _ in batch}:
@@ -294,10 +296,10 @@ def _delete_generation(
                     for stored_build, ladder, _ in batch
                     if stored_build == build and (build, ladder) not in builds_in_use
                 ]
-                unnamed = (standings.build == build) & standings.ladder.in_(names)
-                connection.execute(delete(generation_standings).where(unnamed))
-            ladders = table.c.ladder.in_([ladder for _, ladder, _ in batch])
-            connection.execute(delete(table).where(table.c.generation == generation, ladders))
+                of_names = (standings.build == build) & standings.ladder.in_(names)
+                connection.execute(delete(generation_standings).where(of_names))
+            of_batch = table.c.ladder.in_([ladder for _, ladder, _ in batch])
+            connection.execute(delete(table).where(table.c.generation == generation, of_batch))
 
 
 def _batch_ladders(ladders: list[tuple[int, str, int]], batch_rows: int) -> Iterator[list[tuple[int, str, int]]]:
@@ -318,11 +320,11 @@ def _delete_orphans(ledger: Ledger) -> None:
     """Delete the standings of builds that no generation references."""
     table = generation_standings
     with ledger.reading() as connection:
-        builds, first = list[int](), select(func.min(table.c.build))
-        build = connection.execute(first).scalar()
+        builds, lowest = list[int](), select(func.min(table.c.build))
+        build = connection.execute(lowest).scalar()
         while build is not None:
             builds.append(build)
-            build = connection.execute(first.where(table.c.build > build)).scalar()
+            build = connection.execute(lowest.where(table.c.build > build)).scalar()
         builds_in_use = (
             set(connection.execute(select(generation_ladders.c.build).distinct()).scalars()) if builds else set()
         )
@@ -366,11 +368,22 @@ def list_generations(connection: Connection, now: int) -> list[Generation]:
     """Return the live generation and the finished ones before it, newest first."""
     ladders, entries = generation_ladders, []
     for number, row in enumerate(_list_finished(connection)):
-        counts = select(func.count(), func.count().filter(ladders.c.build == row.generation))
-        counted = connection.execute(counts.where(ladders.c.generation == row.generation)).one()
-        chain_hash, at = read_stored_head(row)
-        when = moment(at), *counted, number == 0, format_whole_second(at), seconds_since(at, now)
-        entries.append(Generation(row.generation, row.position, chain_hash.hex(), *when))
+        count_query = select(func.count(), func.count().filter(ladders.c.build == row.generation))
+        ladder_count, built_count = connection.execute(count_query.where(ladders.c.generation == row.generation)).one()
+        chain_hash, finished_at = read_stored_head(row)
+        entries.append(
+            Generation(
+                generation=row.generation,
+                position=row.position,
+                chain_hash=chain_hash.hex(),
+                finished_at=moment(finished_at),
+                ladders=ladder_count,
+                built=built_count,
+                live=number == 0,
+                finished=format_whole_second(finished_at),
+                age_seconds=seconds_since(finished_at, now),
+            )
+        )
     return entries
 
 
@@ -389,11 +402,13 @@ def read_stored_head(row: Row[Any]) -> tuple[bytes, int]:
 
     Raises `StoreDamaged` for values that no rebuild writes.
     """
-    chain, at = row.chain_hash, row.finished_at
-    numbers = isinstance(row.position, int) and isinstance(at, int) and INSTANT_MIN <= at <= INSTANT_MAX
-    if not numbers or not isinstance(chain, (bytes, memoryview)):
-        raise StoreDamaged(f"generation {row.generation} is not as a rebuild stores it; run a rebuild to replace it")
-    return bytes(chain), at
+    chain_hash, finished_at = row.chain_hash, row.finished_at
+    has_valid_numbers = (
+        isinstance(row.position, int) and isinstance(finished_at, int) and INSTANT_MIN <= finished_at <= INSTANT_MAX
+    )
+    if not has_valid_numbers or not isinstance(chain_hash, (bytes, memoryview)):
+        raise StoreDamaged(f"generation {row.generation} is not as a rebuild stores it; to replace it: ratings rebuild")
+    return bytes(chain_hash), finished_at
 
 
 def list_ladder_ages(connection: Connection, generation: int) -> list[Row[Any]]:
@@ -412,27 +427,29 @@ def list_ladder_rows(connection: Connection, generation: int) -> list[Row[Any]]:
 
 
 def list_ladders_built_before(connection: Connection, generation: int, position: int) -> set[str]:
-    """Return the ladders of a generation that are certain to have been computed before a position."""
+    """Return the ladders of a generation that were certainly computed before a position."""
     ladders, builds = generation_ladders.c, generations.alias()
     # a ladder at its generation's position may come unchanged from an earlier build
-    own = select(generations.c.position).where(generations.c.generation == generation).scalar_subquery()
-    earlier = (ladders.position < position) | ((ladders.position == own) & (builds.c.position < position))
+    generation_position = select(generations.c.position).where(generations.c.generation == generation).scalar_subquery()
+    is_earlier = (ladders.position < position) | (
+        (ladders.position == generation_position) & (builds.c.position < position)
+    )
     query = select(ladders.ladder).join_from(generation_ladders, builds, builds.c.generation == ladders.build)
-    return set(connection.execute(query.where(ladders.generation == generation, earlier)).scalars())
+    return set(connection.execute(query.where(ladders.generation == generation, is_earlier)).scalars())
 
 
 def find_incomplete_ladders(connection: Connection, generation: int) -> list[str]:
     """Return the ladders of a generation whose number of stored standings is wrong or zero."""
     ladders, rows = generation_ladders.c, generation_standings.c
-    same_ladder = (rows.build == ladders.build) & (rows.ladder == ladders.ladder)
-    query = select(ladders.ladder).join_from(generation_ladders, generation_standings, same_ladder, isouter=True)
+    is_same_ladder = (rows.build == ladders.build) & (rows.ladder == ladders.ladder)
+    query = select(ladders.ladder).join_from(generation_ladders, generation_standings, is_same_ladder, isouter=True)
     query = query.where(ladders.generation == generation).group_by(ladders.ladder, ladders.players)
-    short = (func.count(rows.ordinal) != ladders.players) | (ladders.players == 0)
-    return list(connection.execute(query.having(short)).scalars())
+    is_incomplete = (func.count(rows.ordinal) != ladders.players) | (ladders.players == 0)
+    return list(connection.execute(query.having(is_incomplete)).scalars())
 
 
 def read_plain_rows(connection: Connection, build: int, ladder: str) -> list[tuple[Any, ...]]:
-    """Return a ladder's stored standings in order, with their ordinals, unconverted except for booleans (0 or 1)."""
+    """Return a ladder's stored standings in order, with their ordinals; booleans become 0 or 1, all else stays."""
     table = generation_standings
     columns = [type_coerce(table.c[name], NullType()).label(name) for name in ("ordinal", *RankedRow._fields)]
     query = select(*columns).where(table.c.build == build, table.c.ladder == ladder).order_by(table.c.ordinal)
@@ -452,7 +469,7 @@ def describe_standing_differences(connection: Connection, stored: Row[Any], repl
     for name, value in expected.items():
         if getattr(stored, name) != value:
             actual = quote(getattr(stored, name))
-            yield f"{stored.ladder}: {name} is stored as {actual}, a replay has {quote(value)}"
+            yield f"{stored.ladder}: {name} is stored as {actual}, but a replay has {quote(value)}"
 
 
 def _add_types(rows: list[tuple[Any, ...]]) -> list[list[tuple[type, Any]]]:
@@ -465,15 +482,17 @@ def find_build_conflicts(connection: Connection, generation: int) -> list[str]:
 
     Their rows may differ only in the position up to which the ladder is unchanged, and in its chain hash and time.
     """
-    own, referred = generation_ladders.alias(), generation_ladders.alias()
+    rows, earlier_rows = generation_ladders.alias(), generation_ladders.alias()
     renewed = ("generation", "position", "chain_hash", "built_at")
-    same = [referred.c[column.name] == column for column in own.c if column.name not in renewed]
-    shared = (referred.c.build == own.c.build) & (referred.c.ladder == own.c.ladder)
-    earlier = shared & (referred.c.generation < own.c.generation)
-    ladders = select(own.c.ladder).where(own.c.generation == generation)
-    differing = ladders.join(referred, earlier).where(~and_(*same, referred.c.position <= own.c.position))
-    later = ladders.where(own.c.build > generation)
-    return sorted({*connection.execute(differing).scalars(), *connection.execute(later).scalars()})
+    is_equal = [earlier_rows.c[column.name] == column for column in rows.c if column.name not in renewed]
+    is_same_build = (earlier_rows.c.build == rows.c.build) & (earlier_rows.c.ladder == rows.c.ladder)
+    is_earlier = is_same_build & (earlier_rows.c.generation < rows.c.generation)
+    ladders = select(rows.c.ladder).where(rows.c.generation == generation)
+    contradicting = ladders.join(earlier_rows, is_earlier).where(
+        ~and_(*is_equal, earlier_rows.c.position <= rows.c.position)
+    )
+    built_later = ladders.where(rows.c.build > generation)
+    return sorted({*connection.execute(contradicting).scalars(), *connection.execute(built_later).scalars()})
 
 
 def read_standings(connection: Connection, build: int, ladder: str) -> list[RankedRow]:

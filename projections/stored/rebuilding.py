@@ -57,13 +57,13 @@ class HistoryMissing(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class RebuildOptions:
-    """How to rebuild.
+    """The options of a rebuild.
 
-    check:        whether to replay everything a second time, interpreted and without a cache, before promoting
-    keep:         how many generations to keep, including the live one
-    keep_history: whether to store changes and games for SQL; None: as last time
-    rule_seconds: how long a third-party rule may take for each ladder, which it computes in its own process
-    cores:        how many processes replay; None: one per processor
+    check:        whether to replay everything a second time, interpreted and without the cache, before promoting
+    keep:         the number of generations to keep, including the live one
+    keep_history: whether to store changes and games for SQL; None: as in the last rebuild
+    rule_seconds: the time limit of a third-party rule for each ladder; the rule runs in a separate process
+    cores:        the number of processes that replay; None: one per processor
     """
 
     check: bool = False
@@ -105,7 +105,7 @@ class RebuildResult(Result):
 
 
 class _RebuildPlan(NamedTuple):
-    """What to rebuild, and from what.
+    """The plan of a rebuild: its inputs, the ladders to build, and the ladders to reuse.
 
     requested: the requested ladders and rulesets; all if empty
     facts:     the facts at the position of the rebuild
@@ -113,8 +113,8 @@ class _RebuildPlan(NamedTuple):
     live:      the row of the live generation, if there is one
     stored:    the ladder rows of the live generation
     unchanged: the rows of `stored` that no event can have changed
-    changed:   the other ladders and rulesets; None if all are to be replayed
-    history:   what to do with the SQL history
+    changed:   all other ladders and rulesets; None if all ladders are to be replayed
+    history:   the plan for the SQL history
     """
 
     requested: Collection[str]
@@ -136,7 +136,7 @@ class _RebuildPlan(NamedTuple):
 
     @property
     def requested_stored(self) -> list[str]:
-        """Return the requested ladders that are stored; one that no longer has games is stored as an empty ladder."""
+        """Return the requested ladders that are stored; ladders that lost all games are stored as empty ladders."""
         return [row.ladder for row in self.stored if is_named(row.ladder, self.requested)]
 
 
@@ -146,12 +146,12 @@ def rebuild(
     requested: Collection[str] = (),
     options: RebuildOptions = RebuildOptions(),
     *,
-    report_progress: ReportProgress = lambda what, numbers: None,
+    report_progress: ReportProgress = lambda stage, numbers: None,
     work_at: WorkAt | None = None,
 ) -> RebuildResult:
     """Build and promote a generation of the requested ladders and rulesets (default: all) at the head.
 
-    Without names, ladders that cannot have changed since the live generation keep their rows; with names, all other
+    Without `requested`, ladders that cannot have changed since the live generation keep their rows; with it, all other
     ladders do. The rebuild is recorded as a run.
 
     Args:
@@ -204,7 +204,7 @@ def _plan_rebuild(
         if requested and options.keep_history and source is None:
             raise HistoryMissing("the other ladders have no history; first run: ratings rebuild --history")
         is_kept = pointer is not None if options.keep_history is None else options.keep_history
-        # a rebuild of some ladders cannot start a history, but must not withdraw the request for one either
+        # a rebuild of some ladders cannot start a history, and must not withdraw an earlier request for a history
         history = HistoryPlan(
             is_kept and (source is not None or not requested), source, options.check, pointer if is_kept else None
         )
@@ -243,7 +243,7 @@ def _find_changed_names(
     changed = find_changed_ladders(connection, facts, live.position)
     if changed is None:
         return None
-    # also rebuild ladders that are empty, have lost rows, or failed before and may work now
+    # also rebuild ladders that are empty, have lost rows, or failed in an earlier rebuild
     to_rebuild = {*generations.find_incomplete_ladders(connection, live.generation)}
     to_rebuild |= {row.ladder for row in stored if row.position != live.position}
     return changed | to_rebuild | {failure["ladder"] for failure in builds[0].details.get("failed", [])}
@@ -252,7 +252,7 @@ def _find_changed_names(
 def _write_ladders(
     generation: NewGeneration, plan: _RebuildPlan, report_progress: ReportProgress
 ) -> list[LadderFailure]:
-    """Compute and store the requested ladders, or those that may have changed; return the failures."""
+    """Compute and store the requested ladders, or all that may have changed; return the failures."""
     expected_count, results = 0, (result for result in list[BuiltLadder | LadderFailure]())
     if plan.changed != set():
         names = plan.requested or plan.changed or ()
@@ -309,7 +309,7 @@ def _check_by_replay(
 ) -> list[str]:
     """Replay everything a second time, and return the ladders whose stored standings differ.
 
-    A warning names reused ladders that differed before this rebuild, too.
+    Log a warning for each reused ladder that differed before this rebuild.
     """
     facts, requested, changes = plan.facts, plan.requested, generation.history_writer is not None
     report_progress("checking", {"ladders_done": 0, "ladders": len(generation.ladders)})
@@ -421,13 +421,13 @@ def _record_outcome(run: RunOutcome, result: RebuildResult, is_whole: bool) -> N
 
 
 def _join_some(names: list[str]) -> str:
-    """Join the first few names, with the number of further ones."""
+    """Join the first few names, and append the number of the remaining names."""
     more = len(names) - NAMED_MAX
     return ", ".join(names[:NAMED_MAX]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _find_games(ledger: Ledger, positions: Sequence[int]) -> dict[int, str]:
-    """Return the game id of each event that is about a game, by position."""
+    """Return the game ids of the events that are about games, by position."""
     with ledger.reading() as connection:
         records = read_records_at(connection, positions)
     games = {position: json.loads(record)["data"].get("game_id") for position, record in records.items()}

@@ -32,19 +32,19 @@ ROW_TABLES = (history_changes, history_games, history_participants)
 # the part ids of generation g start at g * PARTS_PER_GENERATION
 PARTS_PER_GENERATION = 1 << 32
 
-KnownParts = dict[tuple[str, int, str], int]
+StoredParts = dict[tuple[str, int, str], int]
 
 
 class HistoryWriter(NamedTuple):
     """Writes the history of a generation: the stored parts by ladder, block and digest, and the ids of new parts.
 
-    The generation references stored parts that match.
+    The generation references stored parts with equal digests.
     """
 
     ledger: Ledger
     generation: int
-    known: KnownParts
-    numbers: Iterator[int]
+    stored_parts: StoredParts
+    part_ids: Iterator[int]
 
 
 def read_history_generation(connection: Connection) -> int | None:
@@ -56,13 +56,13 @@ def read_history_generation(connection: Connection) -> int | None:
 def open_history_writer(ledger: Ledger, generation: int, reuse: bool) -> HistoryWriter:
     """Start writing the history of a generation under construction; with `reuse`, reuse stored parts that match."""
     table = history_parts.c
-    known: KnownParts = {}
+    stored_parts: StoredParts = {}
     if reuse:
         with ledger.reading() as connection:
             query = select(table.ladder, table.block, table.digest, table.part)
             for row in connection.execute(query.where(table.generation == read_history_generation(connection))):
-                known[row.ladder, row.block, row.digest] = row.part
-    return HistoryWriter(ledger, generation, known, count(generation * PARTS_PER_GENERATION + 1))
+                stored_parts[row.ladder, row.block, row.digest] = row.part
+    return HistoryWriter(ledger, generation, stored_parts, count(generation * PARTS_PER_GENERATION + 1))
 
 
 def write_changes(writer: HistoryWriter, built: Iterable[BuiltLadder]) -> int:
@@ -105,8 +105,8 @@ def _list_game_rows(part: int, block: GameBlock) -> Iterator[tuple[Table, tuple[
 
 def _assign_part(writer: HistoryWriter, ladder: str, number: int, digest: str) -> tuple[int, bool]:
     """Return the id of the part that holds a block, and whether the part is new."""
-    known = writer.known.get((ladder, number, digest))
-    return (next(writer.numbers), True) if known is None else (known, False)
+    stored_part = writer.stored_parts.get((ladder, number, digest))
+    return (next(writer.part_ids), True) if stored_part is None else (stored_part, False)
 
 
 def _store(ledger: Ledger, part_rows: list[tuple[Any, ...]], rows: Iterator[tuple[Table, tuple[Any, ...]]]) -> None:
@@ -115,38 +115,34 @@ def _store(ledger: Ledger, part_rows: list[tuple[Any, ...]], rows: Iterator[tupl
         generations.check_free_space(ledger)
         with ledger.writing() as connection:
             generations.insert_rows(connection, history_parts, part_rows)
-            for table, of_table in groupby(batch, key=lambda row: row[0]):
-                generations.insert_rows(connection, table, [row for _, row in of_table])
+            for table, table_rows in groupby(batch, key=lambda row: row[0]):
+                generations.insert_rows(connection, table, [row for _, row in table_rows])
         part_rows = []
 
 
-def reuse_parts(writer: HistoryWriter, before: int, ladders: Collection[str]) -> int:
-    """Reference the previous generation's parts of some ladders or games, and return their number of rows."""
+def reuse_parts(writer: HistoryWriter, source: int, ladders: Collection[str]) -> int:
+    """Reference generation `source`'s parts of some ladders or of the games, and return their number of rows."""
     table = history_parts
     with writer.ledger.reading() as connection:
-        rows = connection.execute(select(table).where(table.c.generation == before)).all()
+        rows = connection.execute(select(table).where(table.c.generation == source)).all()
     names = set(ladders)
-    copied = [row for row in rows if row.ladder in names]
-    part_rows = [(writer.generation, *row[1:]) for row in copied]
+    reused = [row for row in rows if row.ladder in names]
+    part_rows = [(writer.generation, *row[1:]) for row in reused]
     for start in range(0, len(part_rows), generations.TRANSACTION_ROWS):
         _store(writer.ledger, part_rows[start : start + generations.TRANSACTION_ROWS], iter(()))
-    return sum(row.rows for row in copied)
+    return sum(row.rows for row in reused)
 
 
 def check_row_count(ledger: Ledger, generation: int) -> None:
     """Raise `LockLost` if any row that a generation wrote is missing."""
     table = history_parts.c
-    id_range = (generation * PARTS_PER_GENERATION, (generation + 1) * PARTS_PER_GENERATION)
+    first_id, end_id = generation * PARTS_PER_GENERATION, (generation + 1) * PARTS_PER_GENERATION
     with ledger.reading() as connection:
         row_sum = select(func.coalesce(func.sum(table.rows), 0)).where(table.generation == generation)
-        expected_count = int(
-            connection.execute(row_sum.where(table.part > id_range[0], table.part < id_range[1])).scalar_one()
-        )
+        expected_count = int(connection.execute(row_sum.where(table.part > first_id, table.part < end_id)).scalar_one())
         stored_count = 0
         for rows in ROW_TABLES:
-            count_query = (
-                select(func.count()).select_from(rows).where(rows.c.part > id_range[0], rows.c.part < id_range[1])
-            )
+            count_query = select(func.count()).select_from(rows).where(rows.c.part > first_id, rows.c.part < end_id)
             stored_count += connection.execute(count_query).scalar_one()
     if expected_count != stored_count:
         raise LockLost(
@@ -156,7 +152,7 @@ def check_row_count(ledger: Ledger, generation: int) -> None:
 
 
 def set_history_generation(connection: Connection, generation: int | None) -> None:
-    """Publish a generation's history, which readers see once the generation is live; with None, publish none."""
+    """Publish a generation's history, which readers see once the generation is live; with None, publish no history."""
     if generation is not None or read_history_generation(connection) is not None:
         connection.execute(delete(live_history))
     if generation is not None:
@@ -166,34 +162,34 @@ def set_history_generation(connection: Connection, generation: int | None) -> No
 def sweep_history(ledger: Ledger, until: int, is_building: bool = False) -> None:
     """Delete the history of all generations up to `until`, except the published one.
 
-    Generation `until` is also kept while it is being built. Later generations belong to the process that took over the
+    Generation `until` is also kept while it is being built. Later generations belong to a process that took over the
     lock, so they and their parts are kept.
     """
     table = history_parts.c
     with ledger.reading() as connection:
         kept_generations = {read_history_generation(connection)} | ({until} if is_building else set())
         # part rows are committed with their data, so every stored part is referenced by now
-        stored = {part for of_rows in ROW_TABLES for part in _list_parts_in(connection, of_rows, until)}
+        stored = {part for row_table in ROW_TABLES for part in _list_parts_in(connection, row_table, until)}
         rows = connection.execute(select(table.generation, table.part, table.rows).order_by(table.part)).all()
     kept_parts = {row.part for row in rows if row.generation in kept_generations or row.generation > until}
     sizes = {row.part: row.rows for row in rows if row.generation <= until}
-    removed = [part for part in sorted(sizes.keys() | stored) if part not in kept_parts]
-    for parts in _batch_parts([(part, sizes.get(part, generations.TRANSACTION_ROWS)) for part in removed]):
+    obsolete = [part for part in sorted(sizes.keys() | stored) if part not in kept_parts]
+    for parts in _batch_parts([(part, sizes.get(part, generations.TRANSACTION_ROWS)) for part in obsolete]):
         with ledger.writing() as connection:
-            for of_rows in ROW_TABLES:
-                connection.execute(delete(of_rows).where(of_rows.c.part.in_(parts)))
+            for row_table in ROW_TABLES:
+                connection.execute(delete(row_table).where(row_table.c.part.in_(parts)))
     for generation in sorted({row.generation for row in rows if row.generation <= until} - kept_generations):
         with ledger.writing() as connection:
             connection.execute(delete(history_parts).where(table.generation == generation))
 
 
 def _list_parts_in(connection: Connection, table: Table, until: int) -> Iterator[int]:
-    """Yield the parts of generations up to `until` that have rows in a table, referenced or not."""
-    first = select(func.min(table.c.part)).where(table.c.part < (until + 1) * PARTS_PER_GENERATION)
-    part = connection.execute(first).scalar()
+    """Yield the parts of generations up to `until` that have rows in a table, even if no generation references them."""
+    lowest = select(func.min(table.c.part)).where(table.c.part < (until + 1) * PARTS_PER_GENERATION)
+    part = connection.execute(lowest).scalar()
     while part is not None:
         yield part
-        part = connection.execute(first.where(table.c.part > part)).scalar()
+        part = connection.execute(lowest.where(table.c.part > part)).scalar()
 
 
 def _batch_parts(parts: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
@@ -210,9 +206,6 @@ def _batch_parts(parts: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
         yield batch
 
 
-# -- comparison with a replay
-
-
 def find_change_difference(connection: Connection, stored: Sequence[Row[Any]], replayed: BuiltLadder) -> str | None:
     """Describe the first difference between a ladder's stored changes and a replay, or return None."""
     blocks = replayed.changes or []
@@ -221,7 +214,7 @@ def find_change_difference(connection: Connection, stored: Sequence[Row[Any]], r
     if not stored and replayed_parts:
         return f"{subject} are missing"
     if [(row.block, row.scale, row.rows, row.digest) for row in stored] != replayed_parts:
-        return f"{subject} are not in the parts of a replay"
+        return f"{subject} are not divided into the parts of a replay"
     for row, block in zip(stored, blocks, strict=True):
         if _read_rows(connection, history_changes, row.part) != list(iterate_change_rows(row.block, block)):
             return f"{subject} differ from a replay"
@@ -236,18 +229,18 @@ def find_game_difference(connection: Connection, stored: Sequence[Row[Any]], fac
             return "stored games are missing"
         row = parts.pop(0)
         if (row.block, row.scale, row.rows, row.digest) != (number, 1, block.rows, block.digest):
-            return "the stored games are not in the parts that the log gives"
+            return "the stored games are not divided into the parts that the log gives"
         for table, expected in zip((history_games, history_participants), block.read(), strict=True):
             stored_rows = _read_rows(connection, table, row.part)
             if stored_rows != expected:
-                first = next((a for a, b in zip(stored_rows, expected, strict=False) if a != b), None)
+                first = next((row for row, new in zip(stored_rows, expected, strict=False) if row != new), None)
                 location = "" if first is None else f", the first at position {quote(str(first[0]))}"
                 return f"the stored games differ from the log{location}"
-    return "there are stored games that the log does not have" if parts else None
+    return "there are stored games that the log does not contain" if parts else None
 
 
 def list_parts(connection: Connection, generation: int) -> dict[str, list[Row[Any]]]:
-    """Return a generation's parts in order, by ladder; the key of games is `GAMES`."""
+    """Return a generation's parts in order, by ladder; games have the key `GAMES`."""
     table = history_parts.c
     rows = connection.execute(
         select(history_parts).where(table.generation == generation).order_by(table.ladder, table.block)

@@ -50,18 +50,18 @@ def split_trace_into_blocks(facts: Facts, trace: Trace) -> list[Block]:
 
 def _iterate_changes(facts: Facts, trace: Trace) -> Iterator[tuple[Any, ...]]:
     stream = trace.stream
-    last = -1
+    current_row = -1
     places: dict[int, int] = {}
     for player, step in trace.every_step():
         if step.cause and step.row is not None:
-            moment = facts.live_position[step.row], facts.occurred_at[step.row]
-            yield stream.names[player], "", *moment, 0, step.before, step.change
+            position, occurred_at = facts.live_position[step.row], facts.occurred_at[step.row]
+            yield stream.names[player], "", position, occurred_at, 0, step.before, step.change
             continue
         if step.row is None or step.version is None:
             yield stream.names[player], "", step.position, step.occurred_at, 0, step.before, step.change
             continue
-        if (row := step.row) != last:
-            last = row
+        if (row := step.row) != current_row:
+            current_row = row
             slots = range(facts.start[row], facts.start[row] + facts.count[row])
             places = {facts.person_of(slot): facts.place[slot] for slot in reversed(slots)}
         yield (
@@ -125,10 +125,11 @@ def split_games_into_blocks(connection: Connection, facts: Facts) -> Iterator[Ga
     people = identities(connection, facts.position)
     for first in range(0, len(facts.first_position), GAMES_PER_BLOCK):
         rows = range(first, min(first + GAMES_PER_BLOCK, len(facts.first_position)))
-        live = [row for row in rows if row not in facts.voided]
-        count = len(live) + sum(facts.count[row] for row in live)
+        live_rows = [row for row in rows if row not in facts.voided]
         yield GameBlock(
-            _compute_games_digest(facts, live), count, partial(_read_games, connection, facts, live, people)
+            digest=_compute_games_digest(facts, live_rows),
+            rows=len(live_rows) + sum(facts.count[row] for row in live_rows),
+            read=partial(_read_games, connection, facts, live_rows, people),
         )
 
 
@@ -139,9 +140,10 @@ def _compute_games_digest(facts: Facts, rows: list[int]) -> str:
         numbers.extend((facts.first_position[row], facts.live_position[row], facts.occurred_at[row]))
         if facts.renamed:
             start = facts.start[row]
-            renamed = [p for p in range(start, start + facts.count[row]) if facts.person_of(p) != facts.player[p]]
+            slots = range(start, start + facts.count[row])
+            renamed = [slot for slot in slots if facts.person_of(slot) != facts.player[slot]]
             # a rename changes the ids that are stored, so the digest includes the renames of the block's players
-            names += [f"{row} {p - start} {facts.name_of(p)}" for p in renamed]
+            names += [f"{row} {slot - start} {facts.name_of(slot)}" for slot in renamed]
     return sha256("\n".join(names).encode() + b"\n" + to_little_endian(numbers)).hexdigest()
 
 

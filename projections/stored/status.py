@@ -65,10 +65,10 @@ class RunState(Result):
 
     def describe(self, times: Times) -> tuple[str, str]:
         """Describe the result, time and author of the run; and the reason if it failed, else an empty text."""
-        at = times.format_second(self.finished or self.started)
+        moment = times.format_second(self.finished or self.started)
         if self.has_failed:
-            return f"failed, {at}, by {self.by}", self.message or "no reason was recorded"
-        return (f"{self.result}, {at}" if self.finished else f"{self.result} since {at}, by {self.by}"), ""
+            return f"failed, {moment}, by {self.by}", self.message or "no reason was recorded"
+        return (f"{self.result}, {moment}" if self.finished else f"{self.result} since {moment}, by {self.by}"), ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Night(Result):
     compared_without_cache: str | None
 
 
-# the commands that start a new run of a kind, where the command is not just the kind
+# the commands that start a new run of a kind, if they differ from `ratings KIND`
 REMEDIES = {"backup": "ratings backup make DIR", "publish": "ratings publish --due"}
 
 
@@ -142,7 +142,7 @@ class LedgerStatus(Answer):
     """The status of a ledger; generations come newest first.
 
     `age_seconds` and `behind` are those of the oldest stored standings, None if nothing is stored. `problems` are the
-    results of a health check, if requested. `schedules` has the ladders that are published every month, if any is.
+    results of a health check, if requested. `schedules` has the ladders that are published every month, if any.
     """
 
     ledger: str
@@ -188,34 +188,41 @@ def read_ledger_status(ledger: Ledger, connection: Connection) -> LedgerStatus:
         newest = generations[0]
         behind = latest.position - newest.position
         live = LiveGeneration(
-            newest.generation, newest.position, newest.finished_at, behind, newest.finished, newest.age_seconds
+            generation=newest.generation,
+            position=newest.position,
+            finished_at=newest.finished_at,
+            behind=behind,
+            finished=newest.finished,
+            age_seconds=newest.age_seconds,
         )
         behind = max(behind, *(entry.behind for entry in stale)) if stale else behind
         age = max([newest.age_seconds, *(entry.age_seconds for entry in stale if entry.age_seconds is not None)])
     recorded = None if not latest.position else latest.recorded_at
     return LedgerStatus(
-        ledger.location,
-        ledger_id(connection),
-        times.home,
-        str(latest),
-        latest.position,
-        None if recorded is None else format_instant(recorded),
-        None if recorded is None else format_whole_second(recorded),
-        count_by_type(connection),
-        live,
-        tuple(generations),
-        age,
-        behind,
-        tuple(stale),
-        tuple(find_missing_rules(connection)),
-        {
+        ledger=ledger.location,
+        ledger_id=ledger_id(connection),
+        zone=times.home,
+        head=str(latest),
+        position=latest.position,
+        recorded_at=None if recorded is None else format_instant(recorded),
+        recorded=None if recorded is None else format_whole_second(recorded),
+        events=count_by_type(connection),
+        generation=live,
+        generations=tuple(generations),
+        age_seconds=age,
+        behind=behind,
+        stale=tuple(stale),
+        rules_missing=tuple(find_missing_rules(connection)),
+        runs={
             kind: LastRuns(
-                _build_run_state(last_runs.last, now),
-                *(run and _build_run_state(run, now) for run in (last_runs.done, last_runs.failed, last_runs.ended)),
+                last=_build_run_state(last_runs.last, now),
+                last_success=last_runs.done and _build_run_state(last_runs.done, now),
+                last_failure=last_runs.failed and _build_run_state(last_runs.failed, now),
+                ended=last_runs.ended and _build_run_state(last_runs.ended, now),
             )
             for kind, last_runs in latest_runs(runs).items()
         },
-        tuple(_find_dated_ahead(runs, generations, stale, now)),
+        dated_ahead=tuple(_find_dated_ahead(runs, generations, stale, now)),
         schedules=_load_schedules(connection, latest.position, times, now) or ABSENT,
         times=times,
     )
@@ -249,15 +256,13 @@ def _find_dated_ahead(
 
 
 def _build_run_state(run: Run, now: int) -> RunState:
-    finished = None if run.finished_at is None else format_whole_second(run.finished_at)
-    age = seconds_since(run.finished_at or run.started_at, now)
     return RunState(
-        run.result,
-        format_whole_second(run.started_at),
-        finished,
-        age,
-        run.message,
-        run.position,
-        run.run_by,
-        run.details,
+        result=run.result,
+        started=format_whole_second(run.started_at),
+        finished=None if run.finished_at is None else format_whole_second(run.finished_at),
+        age_seconds=seconds_since(run.finished_at or run.started_at, now),
+        message=run.message,
+        position=run.position,
+        by=run.run_by,
+        details=run.details,
     )

@@ -52,7 +52,7 @@ from ratings_ledger.projections.stored.work import WorkAt, create_local_work_at
 
 
 def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, None, None]:
-    """Yield the games with events after a position whose result contradicts their clock about a player's removal."""
+    """Yield the games with events after a position whose result contradicts the clock about a player's removal."""
     until = head(connection).position
     if not read_where(connection, until=until, type_name="clock.started"):
         return
@@ -67,16 +67,16 @@ def verify_clocks(connection: Connection, after: int = 0) -> Generator[Finding, 
         # the log of a clock may end before a removal that was still due
         settle_completely(clock)
         possible = {name for name, player_clock in clock.players.items() if player_clock.removed_at is not None}
-        for p in range(facts.start[row], facts.start[row] + facts.count[row]):
-            names = {name for name in clock.players if _is_participant(facts, name, p)}
-            status = STATUSES[facts.status[p]]
+        for slot in range(facts.start[row], facts.start[row] + facts.count[row]):
+            names = {name for name in clock.players if _is_participant(facts, name, slot)}
+            status = STATUSES[facts.status[slot]]
             if names and (status == "removed") != bool(names & (possible if status == "removed" else certain)):
-                ended = [instant for name in names if (instant := clock.players[name].removed_at) is not None]
-                removed = f"removed them at {ended[0]} ms" if ended else "never removed them"
+                removals = [instant for name in names if (instant := clock.players[name].removed_at) is not None]
+                removed = f"removed them at {removals[0]} ms" if removals else "never removed them"
                 yield Finding(
                     "clock",
                     facts.live_position[row],
-                    f"{game_id}: {facts.name_of(p)} is {status} in the result, but its clock {removed}; see: "
+                    f"{game_id}: {facts.name_of(slot)} is {status} in the result, but its clock {removed}; see: "
                     f"ratings clock show {shlex.quote(game_id)}",
                 )
 
@@ -90,10 +90,10 @@ def verify_traces(connection: Connection) -> Generator[Finding, None, None]:
         yield Finding("trace", None, f"{path} differs from a replay of {ladder}; it is deleted")
 
 
-def _is_participant(facts: Facts, player: str, participant: int) -> bool:
-    """Tell whether an id belongs to a participant."""
+def _is_participant(facts: Facts, player: str, slot: int) -> bool:
+    """Tell whether an id belongs to the participant in a slot."""
     number = facts.player_numbers.get(player)
-    return number is not None and facts.person[number] == facts.person_of(participant)
+    return number is not None and facts.person[number] == facts.person_of(slot)
 
 
 def verify_published(
@@ -124,11 +124,11 @@ def verify_published(
         if isinstance(recomputed, str):
             yield Finding("published", entry.position, f"{description}, cannot be computed: {recomputed}")
             continue
-        if (wrong := _find_list_problem(connection, entry)) is not None:
-            yield Finding("published", entry.position, f"{description}: {wrong}")
+        if (problem := _find_list_problem(connection, entry)) is not None:
+            yield Finding("published", entry.position, f"{description}: {problem}")
         if (recomputed.digest, recomputed.games) != (entry.digest, entry.games):
             difference = _describe_difference(entry, recomputed)
-            message = f"{description}, does not come out of position {entry.known_at}: {difference}"
+            message = f"{description}, differs from a replay at position {entry.known_at}: {difference}"
             yield Finding("published", entry.position, message)
     return len(lists)
 
@@ -159,7 +159,7 @@ def _find_list_problem(connection: Connection, published: PublishedList) -> str 
         ranking = load_published_list(connection, published)
     except StoreDamaged as problem:
         return str(problem)
-    return None if ranking.digest == published.digest else "its rows do not have its digest"
+    return None if ranking.digest == published.digest else "the digest does not match the rows"
 
 
 def _describe_difference(published: PublishedList, built: BuiltLadder) -> str:
@@ -174,7 +174,7 @@ def _describe_difference(published: PublishedList, built: BuiltLadder) -> str:
 
 def verify_standings(
     connection: Connection,
-    kept: Row[Any] | None = None,
+    stored_generation: Row[Any] | None = None,
     rule_seconds: float = RULE_SECONDS,
     work_at: WorkAt | None = None,
     since: int = 0,
@@ -185,13 +185,13 @@ def verify_standings(
     separate processes.
 
     Args:
-        kept: the row of the generation; by default, the live one.
-        rule_seconds: how long a third-party rule may take for each ladder.
+        stored_generation: the row of the generation; by default, the live one.
+        rule_seconds: the time limit of a third-party rule for each ladder.
         work_at: provides the work at a position; by default, this machine does it, from the log alone.
         since: a position; ladders computed before it are not compared.
     """
-    generation = kept or read_live_generation(connection)
-    for message in check_live_pointer(connection) if kept is None else ():
+    generation = stored_generation or read_live_generation(connection)
+    for message in check_live_pointer(connection) if stored_generation is None else ():
         yield Finding("standings", None, message)
     if generation is None:
         return 0
@@ -207,7 +207,7 @@ def verify_standings(
         yield from comparison.compare_at(position)
     differing = comparison.list_history_findings()
     if differing and not _has_history(connection, generation):
-        # only the live generation has a history, and another one has become live meanwhile
+        # only the live generation has a history, and a newer generation has become live meanwhile
         return (yield from verify_standings(connection, None, rule_seconds, work_at, since))
     yield from sorted(differing, key=lambda finding: finding.message)
     return len(comparison.rows)
@@ -285,19 +285,19 @@ class _Comparison:
             yield Finding("standings", None, f"{result.ladder} is missing from the stored generation")
 
     def list_history_findings(self) -> list[Finding]:
-        """Return the errors of the SQL history; only a full comparison can report superfluous parts."""
-        extra = [
+        """Return the errors of the SQL history; only a full comparison reports superfluous parts."""
+        superfluous = [
             f"{name}: it has stored changes that a replay does not have"
             for name in (self.parts or () if not self.since else ())
             if name not in self._unseen and not is_named(name, self._failed)
         ]
-        return [_build_finding(message) for message in (*self._history, *extra) if message is not None]
+        return [_build_finding(message) for message in (*self._history, *superfluous) if message is not None]
 
 
 def _has_history(connection: Connection, generation: Row[Any]) -> bool:
     """Tell whether a generation is live and has an SQL history."""
-    now = read_live_generation(connection)
-    return now is not None and generation.generation == now.generation == sql_history.read_history_generation(
+    live = read_live_generation(connection)
+    return live is not None and generation.generation == live.generation == sql_history.read_history_generation(
         connection
     )
 
@@ -307,7 +307,7 @@ def _build_finding(message: str) -> Finding:
 
 
 def _find_unreadable_value(generation: Row[Any], ladders: Sequence[Row[Any]]) -> str | None:
-    """Describe a value in the rows of a generation that has another type than a rebuild writes, or return None."""
+    """Describe a value in the rows of a generation whose type a rebuild would not write, or return None."""
     for row in (generation, *ladders):
         location = f"generation {generation.generation}" if row is generation else quote(str(row.ladder))
         for name, value in row._mapping.items():
@@ -347,7 +347,7 @@ def verify_all(
 
     Args:
         expected: a place that the log must contain.
-        rule_seconds: how long a third-party rule may take for each ladder, in a separate process.
+        rule_seconds: the time limit of a third-party rule for each ladder; the rule runs in a separate process.
         on_finding: called with each finding.
         work_at: provides the work of replaying the stored standings at a position; by default, this machine does it.
         since: a place that was verified before; only data recorded or computed after it is checked.

@@ -154,7 +154,7 @@ def test_doctor_has_remedy_for_each_finding(db: str, ratings: Ratings, monkeypat
     assert all(row["note"] and row["remedy"] for row in wrong.values())
     assert all(row["remedy"] for row in rows.values() if row["state"] == "-")
     shown = ratings("doctor", db=db).stdout
-    assert "events_refuse_delete; somebody removed them: " in shown
+    assert "events_refuse_delete; they were removed; " in shown
     assert "set this machine's clock" in shown
 
 
