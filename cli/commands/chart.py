@@ -24,12 +24,12 @@ from ratings_ledger.web.axes import to_number
 from ratings_ledger.web.charts import SERIES_MAX, Point, Series, VerticalLine, draw_steps
 from ratings_ledger.web.courses import (
     By,
-    course_span,
+    build_points_line,
+    build_rank_line,
     describe_band,
-    points_line,
-    published_points,
-    rank_line,
-    revision_marks,
+    find_course_span,
+    list_published_points,
+    list_revision_marks,
 )
 
 
@@ -90,10 +90,10 @@ def _draw_points(view: Snapshot, ladder: str, players: Sequence[str], by: By) ->
             raise Unknown(None, f"{quote(player)} has no game or adjustment on {short_name(ladder)}")
         published = list[Point]()
         if len(histories) == 1:
-            published = published_points(history.steps, lambda value: f"published: {render.format_decimal(value)}")
-            marks = revision_marks(history.steps, by, lambda row: f"{row.game_id} was corrected later")
+            published = list_published_points(history.steps, lambda value: f"published: {render.format_decimal(value)}")
+            marks = list_revision_marks(history.steps, by, lambda row: f"{row.game_id} was corrected later")
         lines.append(
-            points_line(player, history.steps, by, partial(_describe_step, history.times), published=published)
+            build_points_line(player, history.steps, by, partial(_describe_step, history.times), published=published)
         )
     return draw_steps(
         lines,
@@ -114,12 +114,14 @@ def _draw_ranks(view: Snapshot, ladder: str, players: Sequence[str], by: By) -> 
     for player, player_ranks in ranks_by_player.items():
         if player_ranks.rows is None:
             raise Unknown(None, f"{short_name(ladder)} is too long to look up every rank on it")
-        lines.append(rank_line(player, player_ranks.rows, by))
+        lines.append(build_rank_line(player, player_ranks.rows, by))
         if not lines[-1].points:
             raise Unknown(None, f"{quote(player)} never had a rank on {short_name(ladder)}")
     # the time axis covers the same span as in a chart of points, even if the ranks stayed the same at the end
     spans = [
-        span for player in ranks_by_player if (span := course_span(view.history(ladder, player).steps, by)) is not None
+        span
+        for player in ranks_by_player
+        if (span := find_course_span(view.history(ladder, player).steps, by)) is not None
     ]
     return draw_steps(
         lines,

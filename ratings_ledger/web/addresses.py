@@ -1,4 +1,4 @@
-"""Paths and links of all pages, on a server and in a folder.
+"""Build the paths and links of all pages, on a server and in a folder.
 
     /                                 index.html
     /ladders/club-catan-elo/all       ladders/club-catan-elo/all.html
@@ -7,8 +7,8 @@
 
 A path is a tuple of segments. Every id, and every part of a ladder's name, is one segment: lower-case letters, digits
 and hyphens stay, every other byte of its UTF-8 becomes ~ and two hex digits. A long segment is truncated and ends in ~~
-plus a prefix of its SHA-256. So segments are legal file names everywhere, no two ids share one, and no id collides with
-the site's own path words, which begin with _.
+plus a prefix of its SHA-256. So segments are legal file names everywhere, no two ids share a segment, and no segment
+collides with the path words of the site, which begin with _.
 """
 
 import re
@@ -20,7 +20,7 @@ Path = tuple[str, ...]
 
 UNESCAPED = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-")
 SEGMENT_MAX = 120  # characters
-TRUNCATED_LENGTH = 80  # characters kept of a longer segment
+TRUNCATED_LENGTH = 80  # characters that a truncated segment keeps
 HASH_DIGITS = 32
 # device names reserved by Windows, with any extension
 DEVICES = re.compile(r"con|prn|aux|nul|(com|lpt)[0-9]", re.ASCII)
@@ -28,9 +28,9 @@ CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f]")  # no id contains these, and Po
 PLAIN = re.compile(r"[a-z0-9-]+", re.ASCII)
 SEGMENT = re.compile(r"(?:[a-z0-9-]|~[0-9a-f]{2})+", re.ASCII)
 
-# default limit: an exported folder has a page per game up to this many games
+# the default number of games up to which an exported folder has a page per game
 GAME_PAGES = 20_000
-# CPU seconds a third-party rule may use for one page; the server times out after ten
+# CPU seconds that a third-party rule may use for a page; the server times out after ten
 RULE_SECONDS = 8
 
 INDEX: Path = ()
@@ -51,14 +51,14 @@ def encode_segment(text: str) -> str:
         escaped = f"~{content[0]:02x}{escaped[1:]}"
     if len(escaped) <= SEGMENT_MAX:
         return escaped
-    start = escaped[:TRUNCATED_LENGTH]
-    if "~" in start[-2:]:  # never split an escape
-        start = start.rpartition("~")[0]
-    return f"{start}~~{sha256(content).hexdigest()[:HASH_DIGITS]}"
+    prefix = escaped[:TRUNCATED_LENGTH]
+    if "~" in prefix[-2:]:  # never split an escape
+        prefix = prefix.rpartition("~")[0]
+    return f"{prefix}~~{sha256(content).hexdigest()[:HASH_DIGITS]}"
 
 
 def decode_segment(segment: str) -> str | None:
-    """Return the id that a segment encodes; None if it is invalid or truncated.
+    """Return the id that a segment encodes; None for an invalid or truncated segment.
 
     >>> decode_segment("~c5~81ukasz"), decode_segment("Łukasz"), decode_segment("~41~~" + "0" * 32)
     ('Łukasz', None, None)
@@ -79,13 +79,13 @@ def is_truncated(segment: str) -> bool:
 
 
 def resolve_truncated(segment: str, ids: Iterable[str]) -> str | None:
-    """Return the id whose segment is `segment`, or None."""
+    """Return the id that is encoded as `segment`, or None."""
     return next((name for name in ids if encode_segment(name) == segment), None)
 
 
 def ladder(name: str, number: int = 1) -> Path:
     """Return the path of a ladder, or of one page of a long ladder."""
-    return ("ladders", *_ladder_segments(name), *([] if number == 1 else [f"_{number}"]))
+    return ("ladders", *_encode_ladder(name), *([] if number == 1 else [f"_{number}"]))
 
 
 def player(name: str) -> Path:
@@ -95,7 +95,7 @@ def player(name: str) -> Path:
 
 def player_ladder(name: str, ladder: str) -> Path:
     """Return the path of a player's page on one ladder."""
-    return ("players", encode_segment(name), *_ladder_segments(ladder))
+    return ("players", encode_segment(name), *_encode_ladder(ladder))
 
 
 def player_ranks(name: str, ladder: str) -> Path:
@@ -124,8 +124,8 @@ def ruleset(ruleset_id: str, version: str | None = None) -> Path:
 
 
 def published(name: str, position: int | None = None) -> Path:
-    """Return the path of the list of a ladder published at a position; by default the latest one."""
-    return ("lists", *_ladder_segments(name), *([] if position is None else [f"_{position}"]))
+    """Return the path of a ladder's list published at a position; by default, of the latest list."""
+    return ("lists", *_encode_ladder(name), *([] if position is None else [f"_{position}"]))
 
 
 def change(position: int) -> Path:
@@ -148,31 +148,31 @@ def clock(game_id: str) -> Path:
     return (*game(game_id), "_clock")
 
 
-def _ladder_segments(name: str) -> Path:
+def _encode_ladder(name: str) -> Path:
     return tuple(encode_segment(part) for part in name.split("/"))
 
 
-def relative(start: Path, target: Path, ending: str, **query: object) -> str:
+def build_relative_link(start: Path, target: Path, extension: str, **query: object) -> str:
     """Return a relative link from one page to another.
 
-    `ending` is the file extension: empty on a server, .html in a folder.
+    `extension` is the file extension: empty on a server, .html in a folder.
 
-    >>> relative(("ladders", "elo", "all"), ("games", "g-1"), ".html")
+    >>> build_relative_link(("ladders", "elo", "all"), ("games", "g-1"), ".html")
     '../../games/g-1.html'
-    >>> relative(("games", "g-1"), (), ""), relative((), (), ".html", as_of="2024-01-01")
+    >>> build_relative_link(("games", "g-1"), (), ""), build_relative_link((), (), ".html", as_of="2024-01-01")
     ('../', 'index.html?as_of=2024-01-01')
     """
     folder = start[:-1]
     shared = 0
     while shared < min(len(folder), len(target) - 1) and folder[shared] == target[shared]:
         shared += 1
-    relative_path = "../" * (len(folder) - shared) + file_of(target, ending, skip=shared)
+    relative_path = "../" * (len(folder) - shared) + name_file(target, extension, skip=shared)
     parameters = {name: value for name, value in query.items() if value is not None} if query else {}
     return (relative_path or "./") + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
 
 
-def file_of(path: Path, ending: str, skip: int = 0) -> str:
+def name_file(path: Path, extension: str, skip: int = 0) -> str:
     """Return a page's file in a folder, or its URL path without the leading slash; skip the first `skip` segments."""
     if not path:
-        return f"index{ending}" if ending else ""
-    return "/".join(path[skip:]) + ending
+        return f"index{extension}" if extension else ""
+    return "/".join(path[skip:]) + extension

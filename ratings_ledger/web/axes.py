@@ -1,7 +1,7 @@
 """Choose the ticks of a chart's axes: round values, numbers of games and dates, with their labels.
 
-Functions such as `game_label_sets` yield candidate sets of labels, from many to few. The chart uses the first set that
-fits. Dates are numbers too: microseconds since 1970.
+Functions such as `generate_game_labels` yield candidate sets of labels, from many to few. The chart uses the first set
+that fits. Dates are numbers, too: microseconds since 1970.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -58,7 +58,7 @@ def to_common_denominator(numbers: Sequence[Number]) -> tuple[int, list[int]]:
     return denominator, [number.numerator * (denominator // number.denominator) for number in numbers]
 
 
-def range_of(numbers: Sequence[Number], margin: int = 0) -> tuple[Number, Number]:
+def find_range(numbers: Sequence[Number], margin: int = 0) -> tuple[Number, Number]:
     """Return the lowest and the highest number.
 
     If they are equal, widen the range by `margin` at both ends; by default by 1 % of the number, at least 1.
@@ -70,10 +70,10 @@ def range_of(numbers: Sequence[Number], margin: int = 0) -> tuple[Number, Number
     return low - margin, high + margin
 
 
-def round_step(span: Number, steps_max: int, is_whole: bool = False) -> Fraction:
+def choose_round_step(span: Number, steps_max: int, is_whole: bool = False) -> Fraction:
     """Return the smallest of ... 0.1, 0.2, 0.5, 1, 2, 5, 10 ... that divides a span into at most `steps_max` steps.
 
-    >>> round_step(147, 5), round_step(Fraction(1, 3), 5), round_step(3, 5, is_whole=True)
+    >>> choose_round_step(147, 5), choose_round_step(Fraction(1, 3), 5), choose_round_step(3, 5, is_whole=True)
     (Fraction(50, 1), Fraction(1, 10), Fraction(1, 1))
     """
     step_min = Fraction(span) / steps_max
@@ -84,59 +84,66 @@ def round_step(span: Number, steps_max: int, is_whole: bool = False) -> Fraction
     return next(step for step in candidates if step >= step_min)
 
 
-def value_ticks(low: Number, high: Number, steps_max: int, is_whole: bool = False) -> tuple[list[Fraction], Fraction]:
+def choose_value_ticks(
+    low: Number, high: Number, steps_max: int, is_whole: bool = False
+) -> tuple[list[Fraction], Fraction]:
     """Return round values that enclose `low` and `high`, and the step between them."""
-    step = round_step(high - low, steps_max, is_whole)
+    step = choose_round_step(high - low, steps_max, is_whole)
     return [number * step for number in range(floor(low / step), ceil(high / step) + 1)], step
 
 
-def rank_ticks(last: Fraction) -> tuple[list[Fraction], Fraction]:
+def choose_rank_ticks(last: Fraction) -> tuple[list[Fraction], Fraction]:
     """Return rank 1 and the round ranks up to `last`, without those too close to rank 1, and the step between them."""
     last = max(last, Fraction(2))
-    step = round_step(last - 1, 5, is_whole=True)
+    step = choose_round_step(last - 1, 5, is_whole=True)
     round_ranks = [number * step for number in range(1, floor(last / step) + 1)]
     return [Fraction(1), *(rank for rank in round_ranks if rank > 1 and rank - 1 >= step / 2)], step
 
 
-def value_labels(values: Sequence[Fraction], step: Fraction) -> list[str]:
+def format_value_labels(values: Sequence[Fraction], step: Fraction) -> list[str]:
     """Return the labels of an axis: in full if short enough, else as 1.5e12, else only the last digits.
 
-    >>> value_labels([Fraction(-1), Fraction(1, 2)], Fraction(1, 2)), value_labels([Fraction(10**12)], Fraction(1))
-    (['−1.0', '0.5'], ['1e12'])
+    >>> format_value_labels([Fraction(-1), Fraction(1, 2)], Fraction(1, 2))
+    ['−1.0', '0.5']
+    >>> format_value_labels([Fraction(10**12)], Fraction(1))
+    ['1e12']
     """
     decimals = next(number for number in range(10_000) if (step * 10**number).denominator == 1)
     forms = []
     for value in values:
         sign, number = "−" if value < 0 else "", str(int(abs(value) * 10**decimals)).rjust(decimals + 1, "0")
-        whole, rest = number[: len(number) - decimals], number[len(number) - decimals :]
+        whole, fraction = number[: len(number) - decimals], number[len(number) - decimals :]
         digits = number.strip("0") or "0"
         power = len(number.lstrip("0")) - 1 - decimals
         mantissa = digits if len(digits) == 1 else f"{digits[0]}.{digits[1:]}"
-        full = f"{sign}{int(whole):,}{'.' * bool(rest)}{rest}"
+        full = f"{sign}{int(whole):,}{'.' * bool(fraction)}{fraction}"
         forms.append((full, "0" if value == 0 else f"{sign}{mantissa}e{power}".replace("e-", "e−"), f"…{full[-8:]}"))
     return next(list(texts) for texts in zip(*forms, strict=True) if max(map(len, texts)) <= 11)
 
 
-def game_label_sets(first: Number, last: Number) -> Iterator[LabelSet]:
+def generate_game_labels(first: Number, last: Number) -> Iterator[LabelSet]:
     """Yield sets of round numbers of games, from many to few; the last label of a set has the unit."""
     for steps_max in range(10, 0, -1):
-        step = round_step(last - first, steps_max, is_whole=True)
+        step = choose_round_step(last - first, steps_max, is_whole=True)
         numbers = [int(number * step) for number in range(ceil(first / step), floor(last / step) + 1)]
-        yield [*((n, f"{n:,}") for n in numbers[:-1]), *((n, count(n, "game")) for n in numbers[-1:])]
+        yield [
+            *((number, f"{number:,}") for number in numbers[:-1]),
+            *((number, count(number, "game")) for number in numbers[-1:]),
+        ]
 
 
-def date_label_sets(first: Number, last: Number, labels_max: int) -> Iterator[LabelSet]:
+def generate_date_labels(first: Number, last: Number, labels_max: int) -> Iterator[LabelSet]:
     """Yield sets of dates that start days, months or years, finest interval first, each of fewer than `labels_max`."""
     for step in _CALENDAR_STEPS:
         if last - first < labels_max * step.unit.days * step.interval * DAY:
-            days = _UNIT_STARTS[step.unit](_day_of(first), _day_of(last), step.interval)
-            inside = [(x, day) for day in days for x in (_to_microseconds(day),) if first <= x <= last]
-            # if no date starts inside, the first day is labelled
-            yield _label_dates(inside or [(first, _day_of(first))], step.unit if inside else _Unit.DAY)
+            days = _UNIT_STARTS[step.unit](_find_day(first), _find_day(last), step.interval)
+            ticks = [(x, day) for day in days for x in (_to_microseconds(day),) if first <= x <= last]
+            # label the first day if no date starts within the range
+            yield _label_dates(ticks or [(first, _find_day(first))], step.unit if ticks else _Unit.DAY)
 
 
 def _label_dates(ticks: Sequence[tuple[Number, date]], unit: _Unit) -> LabelSet:
-    """Return the labels of dates; the first has the year, and so has every date on which the year changes."""
+    """Return the labels of dates; the first label and the first label of every later year have the year."""
     labels: LabelSet = []
     labelled_year = None
     for x, day in ticks:
@@ -150,7 +157,7 @@ def _label_dates(ticks: Sequence[tuple[Number, date]], unit: _Unit) -> LabelSet:
 def _generate_days(first: date, last: date, interval: int) -> Iterator[date]:
     """Yield every n-th day; Mondays if the interval is 7."""
     start = first.toordinal()
-    yield from (date.fromordinal(n) for n in range(start, last.toordinal() + 1) if (n - 1) % interval == 0)
+    yield from (date.fromordinal(day) for day in range(start, last.toordinal() + 1) if (day - 1) % interval == 0)
 
 
 def _generate_months(first: date, last: date, interval: int) -> Iterator[date]:
@@ -177,7 +184,7 @@ _CALENDAR_STEPS = [
 ]
 
 
-def _day_of(x: Number) -> date:
+def _find_day(x: Number) -> date:
     """Return the day of a number of microseconds, clamped to the range of the calendar."""
     earliest, latest = date.min.toordinal(), date.max.toordinal()
     return date.fromordinal(min(max(_EPOCH.toordinal() + floor(x / DAY), earliest), latest))

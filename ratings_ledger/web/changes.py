@@ -1,4 +1,4 @@
-"""Build the page that shows one event's impact on ratings."""
+"""Build the page that shows the impact of an event on ratings."""
 
 from dataclasses import replace
 
@@ -25,8 +25,8 @@ EVENT_NOUNS = {
 def change_page(visit: Visit, position: int) -> Page:
     """Return the impact page of the event at `position`. Raises the errors of `Snapshot.event_impact`."""
     impact = visit.view.event_impact(position)
-    bare_ladders = [replace(ladder, gains=(), losses=(), joined_or_left=()) for ladder in impact.ladders]
-    distinct = distinct_ladders(impact.rows, bare_ladders)
+    ladders_without_rows = [replace(ladder, gains=(), losses=(), joined_or_left=()) for ladder in impact.ladders]
+    distinct = distinct_ladders(impact.rows, ladders_without_rows)
     variables = {
         "impact": impact,
         "affected": [ladder for ladder in impact.ladders if ladder.ladder in distinct],

@@ -32,17 +32,24 @@ from ratings_ledger.web.axes import (
     DAY,
     LabelSet,
     Number,
-    date_label_sets,
-    game_label_sets,
-    range_of,
-    rank_ticks,
-    round_step,
+    choose_rank_ticks,
+    choose_round_step,
+    choose_value_ticks,
+    find_range,
+    format_value_labels,
+    generate_date_labels,
+    generate_game_labels,
     to_common_denominator,
     to_number,
-    value_labels,
-    value_ticks,
 )
-from ratings_ledger.web.svg import band_path, escape_text, step_path, tenths, text_width, truncate
+from ratings_ledger.web.svg import (
+    build_band_path,
+    build_step_path,
+    escape_text,
+    estimate_text_width,
+    tenths,
+    truncate,
+)
 
 PointKind = Literal["start", "game", "change", "published"]
 
@@ -143,20 +150,20 @@ def draw_steps(
             not positive integers, or a prefix that is not an id.
         TypeError: a time has no zone.
     """
-    points = [point for one_series in series for point in one_series.points]
-    # only one line is readable with a band around it, and only games and changes are steps of the band
+    points = [point for line_series in series for point in line_series.points]
+    # a band is readable only around a single line, and only games and changes are steps of the band
     has_band = len(series) == 1 and any(point.deviation for point in points if point.kind in ("game", "change"))
     deviations = [point.deviation or 0 for point in points] if has_band else []
     denominator, numerators = to_common_denominator([*(point.value for point in points), *deviations])
     remaining = iter(numerators)
     lines = [
         _Line(
-            one_series.label,
-            [to_number(point.x) for point in one_series.points],
-            [*islice(remaining, len(one_series.points))],
-            one_series.points,
+            line_series.label,
+            [to_number(point.x) for point in line_series.points],
+            [*islice(remaining, len(line_series.points))],
+            line_series.points,
         )
-        for one_series in series
+        for line_series in series
     ]
     _check_series(lines, vertical_lines, span, values_are_ranks)
     xs = [x for line in lines for x in line.xs]
@@ -168,7 +175,7 @@ def draw_steps(
         lines=lines,
         denominator=denominator,
         vertical_lines=placed_lines,
-        x_range=range_of(xs, DAY if is_dated else 1),
+        x_range=find_range(xs, DAY if is_dated else 1),
         is_dated=is_dated,
         values_are_ranks=values_are_ranks,
         deviations=[*remaining],
@@ -187,10 +194,10 @@ def draw_sparkline(values: Sequence[Number]) -> str:
     shapes = ""
     if values:
         denominator, numerators = to_common_denominator(values)
-        frame = _Frame(20, 1080, 30, 190, *range_of([0, len(values) - 1]), *range_of(numerators, denominator))
+        frame = _Frame(20, 1080, 30, 190, *find_range([0, len(values) - 1]), *find_range(numerators, denominator))
         positions = [*zip(frame.to_x(range(len(values))), frame.to_y(numerators), strict=True)]
         x, y = positions[-1]
-        shapes = f'<path d="{step_path(positions, x)}"/><circle cx="{tenths(x)}" cy="{tenths(y)}" r="2"/>'
+        shapes = f'<path d="{build_step_path(positions, x)}"/><circle cx="{tenths(x)}" cy="{tenths(y)}" r="2"/>'
     return f'<svg class="spark" viewBox="0 0 112 22" aria-hidden="true" focusable="false">{shapes}</svg>'
 
 
@@ -208,8 +215,8 @@ def draw_distribution(
     `highlighted` points out one player by their points; the other arguments are those of `draw_steps`. Raises
     `ValueError` for a prefix that is not an id.
     """
-    low, high = range_of([*values, *([to_number(highlighted.x)] if highlighted and values else [])])
-    width = round_step(high - low, min(_BINS_MAX, 3 + isqrt(4 * len(values))))
+    low, high = find_range([*values, *([to_number(highlighted.x)] if highlighted and values else [])])
+    width = choose_round_step(high - low, min(_BINS_MAX, 3 + isqrt(4 * len(values))))
     first = floor(low / width)
     bins = [0] * (floor(high / width) - first + 1)
     for value in values:
@@ -294,8 +301,9 @@ class _Frame:
 _WIDE = _Layout("wide", 720, 190, 11, 100)
 _NARROW = _Layout("narrow", 360, 200, 13, 60)
 _INSET = 120  # margin at both ends of the horizontal axis, in tenths, so that no marker is clipped
-_START_OFFSET = 100  # in tenths, how far left of a first game at the same x the line starts, so that its rise is seen
-# the radius of a marker in tenths, and that of markers so many that they have less than this room for each
+# the distance in tenths by which a line starts left of a first game at the same x, so that the rise is visible
+_START_OFFSET = 100
+# the radius of a marker in tenths, the radius of crowded markers, and the room per marker below which they are crowded
 _MARKER_SIZE, _SMALL_MARKER_SIZE, _MARKER_ROOM = 30, 20, 80
 
 
@@ -322,9 +330,9 @@ def _check_series(
     for line in lines:
         if line.xs != sorted(line.xs):
             raise ValueError(f"the points of series {line.label!r} must be in the order of x")
-        wrong = [point.value for point in line.points if point.value.denominator != 1 or point.value < 1]
-        if values_are_ranks and wrong:
-            raise ValueError(f"rank {wrong[0]} in series {line.label!r} is not a positive integer")
+        invalid = [point.value for point in line.points if point.value.denominator != 1 or point.value < 1]
+        if values_are_ranks and invalid:
+            raise ValueError(f"rank {invalid[0]} in series {line.label!r} is not a positive integer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,13 +357,13 @@ def _draw_step_chart(chart: _StepChart, layout: _Layout) -> _Drawing:
     labels = [line.label for line in chart.lines]
     legend, legend_height = _draw_legend(layout, labels, kinds, has_band=bool(chart.deviations))
     top = 10 * (legend_height + (2 * layout.font_size if chart.vertical_lines else layout.font_size))
-    left = _axis_position(layout, tick_labels) + _INSET
+    left = _compute_axis_position(layout, tick_labels) + _INSET
     right, bottom = 10 * layout.width - _INSET, top + 10 * layout.height
     frame = _Frame(left, right, top, bottom, *chart.x_range, low * chart.denominator, high * chart.denominator)
     if chart.is_dated:
-        label_sets = date_label_sets(*chart.x_range, layout.width // layout.font_size)
+        label_sets = generate_date_labels(*chart.x_range, layout.width // layout.font_size)
     else:
-        label_sets = game_label_sets(*chart.x_range)
+        label_sets = generate_game_labels(*chart.x_range)
     picture = [
         legend,
         _draw_grid(layout, frame, [tick * chart.denominator for tick in ticks], tick_labels),
@@ -372,7 +380,9 @@ def _draw_step_chart(chart: _StepChart, layout: _Layout) -> _Drawing:
         drawn = _select_points_with_markers(line_kinds, line.numerators, layout.markers_max // len(chart.lines))
         is_thinned |= len(drawn) < len(line_kinds) - line_kinds.count("start")
         size = _MARKER_SIZE if len(drawn) * _MARKER_ROOM < frame.right - frame.left else _SMALL_MARKER_SIZE
-        shapes = (_draw_marker(index, *positions[n], line_kinds[n], size, *line.caption_of(n)) for n in drawn)
+        shapes = (
+            _draw_marker(index, *positions[point], line_kinds[point], size, *line.caption_of(point)) for point in drawn
+        )
         markers.append(f'<g class="s{index + 1}">{"".join(shapes)}</g>')
     return _Drawing("".join(picture), "".join(markers), frame.bottom // 10 + 2 * layout.font_size, is_thinned)
 
@@ -385,41 +395,41 @@ def _choose_value_axis(chart: _StepChart) -> tuple[Sequence[Fraction], Sequence[
         numerators += [numerator + sign * deviation for numerator, deviation in values]
     lowest, highest = Fraction(min(numerators), chart.denominator), Fraction(max(numerators), chart.denominator)
     if chart.values_are_ranks:
-        ticks, step = rank_ticks(highest)
-        return ticks, value_labels(ticks, step), (max(*ticks, highest), Fraction(1))
-    ticks, step = value_ticks(*range_of([lowest, highest]), 5)
-    return ticks, value_labels(ticks, step), (ticks[0], ticks[-1])
+        ticks, step = choose_rank_ticks(highest)
+        return ticks, format_value_labels(ticks, step), (max(*ticks, highest), Fraction(1))
+    ticks, step = choose_value_ticks(*find_range([lowest, highest]), 5)
+    return ticks, format_value_labels(ticks, step), (ticks[0], ticks[-1])
 
 
 def _draw_line(frame: _Frame, index: int, kinds: Sequence[PointKind], positions: Sequence[tuple[int, int]]) -> str:
-    """Draw the step line of a series through all points but published ones; empty if there are no others."""
+    """Draw the step line of a series through all points except published values; an empty text if nothing remains."""
     steps = [position for position, kind in zip(positions, kinds, strict=True) if kind != "published"]
     if len(steps) > 1 and kinds[0] == "start" and steps[0][0] == steps[1][0]:
         steps[0] = (steps[0][0] - _START_OFFSET, steps[0][1])
-    path = step_path(steps, frame.right) if steps else ""
+    path = build_step_path(steps, frame.right) if steps else ""
     return f'<g class="s{index + 1}"><path class="step" d="{path}"/></g>' if path else ""
 
 
 def _draw_band(frame: _Frame, line: _Line, deviations: Sequence[int]) -> str:
     """Draw the deviations of a line after each game and change as a band."""
-    zipped = zip(line.points, line.xs, line.numerators, deviations, strict=True)
-    steps = [(x, value, deviation) for point, x, value, deviation in zipped if point.kind in ("game", "change")]
+    rows = zip(line.points, line.xs, line.numerators, deviations, strict=True)
+    steps = [(x, value, deviation) for point, x, value, deviation in rows if point.kind in ("game", "change")]
     tops, bottoms = (frame.to_y([value + sign * deviation for _, value, deviation in steps]) for sign in (1, -1))
     positions = [*zip(frame.to_x([x for x, _, _ in steps]), tops, bottoms, strict=True)]
-    return f'<g class="s1"><path class="band" d="{band_path(positions, frame.right)}"/></g>'
+    return f'<g class="s1"><path class="band" d="{build_band_path(positions, frame.right)}"/></g>'
 
 
 def _draw_bars(
     layout: _Layout, bins: Sequence[int], first: int, width: Fraction, highlighted: VerticalLine | None
 ) -> _Drawing:
-    ticks, step = value_ticks(0, max(bins), 4, is_whole=True)
-    tick_labels = value_labels(ticks, step)
+    ticks, step = choose_value_ticks(0, max(bins), 4, is_whole=True)
+    tick_labels = format_value_labels(ticks, step)
     top = 10 * (2 * layout.font_size if highlighted else layout.font_size)
     ends = (first * width, (first + len(bins)) * width)
-    left, right = _axis_position(layout, tick_labels) + _INSET, 10 * layout.width - _INSET
+    left, right = _compute_axis_position(layout, tick_labels) + _INSET, 10 * layout.width - _INSET
     frame = _Frame(left, right, top, top + 10 * layout.height, *ends, 0, ticks[-1])
-    bounds = value_labels([(first + index) * width for index in range(len(bins) + 1)], width)
-    x_labels = _find_fitting_labels(layout, frame, _edge_label_sets(first, width, bounds))
+    bounds = format_value_labels([(first + index) * width for index in range(len(bins) + 1)], width)
+    x_labels = _find_fitting_labels(layout, frame, _list_edge_labels(first, width, bounds))
     shapes = [_draw_grid(layout, frame, ticks, tick_labels), _draw_x_axis(layout, frame, x_labels)]
     for index, player_count in enumerate(bins):
         edge = (first + index) * width
@@ -435,17 +445,17 @@ def _draw_bars(
     return _Drawing("".join(shapes), "", frame.bottom // 10 + 2 * layout.font_size)
 
 
-def _edge_label_sets(first: int, width: Fraction, bounds: Sequence[str]) -> Iterator[LabelSet]:
+def _list_edge_labels(first: int, width: Fraction, bounds: Sequence[str]) -> Iterator[LabelSet]:
     """Yield sets of labels for the edges of bars: all, every second, every fifth, and so on."""
     for interval in (1, 2, 5, 10, 20):
-        numbered = enumerate(bounds, first)
-        yield [(number * width, label) for number, label in numbered if number % interval == 0]
+        numbered_bounds = enumerate(bounds, first)
+        yield [(number * width, label) for number, label in numbered_bounds if number % interval == 0]
 
 
 def _draw_figure(
     draw: Callable[[_Layout], _Drawing] | None, *, title: str, description: str, prefix: str, standalone: bool
 ) -> str:
-    """Return both drawings for a page, or the wide one as a file; `draw` is None if there is no data."""
+    """Return both drawings for a page, or the wide drawing as a file; `draw` is None if there is no data."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", prefix):
         raise ValueError(f"{prefix!r} cannot begin an id")
     figures = []
@@ -501,7 +511,7 @@ def _draw_legend(
     entries, x, row = [], 0, 0
     for sample, label in items:
         text = truncate(label, 10 * (layout.width - 3 * font_size), font_size)
-        width = 30 * font_size + text_width(text, font_size)
+        width = 30 * font_size + estimate_text_width(text, font_size)
         if x and x + width > 10 * layout.width:
             x, row = 0, row + 1
         y = 10 * font_size + row * 17 * font_size
@@ -533,19 +543,19 @@ def _draw_x_axis(layout: _Layout, frame: _Frame, labels: LabelSet) -> str:
     y = tenths(frame.bottom + 16 * layout.font_size)
     texts = "".join(
         f'<text x="{tenths((start + end) // 2)}" y="{y}">{escape_text(label)}</text>'
-        for (_, label), (start, end) in zip(labels, _label_boxes(layout, frame, labels), strict=True)
+        for (_, label), (start, end) in zip(labels, _compute_label_boxes(layout, frame, labels), strict=True)
     )
     return f'<path class="grid" d="{lines}"/><g text-anchor="middle">{texts}</g>'
 
 
 def _draw_vertical_lines(layout: _Layout, frame: _Frame, placed_lines: Sequence[tuple[Number, VerticalLine]]) -> str:
-    """Draw vertical lines. Each has its label next to its top if it fits, else only its title."""
+    """Draw vertical lines, each with a label at its top if the label fits, else only with a title."""
     shapes, label_end = [], -1
     interval = ceil(len(placed_lines) / _VERTICAL_LINES_MAX) or 1
     drawn_lines = sorted(placed_lines, key=lambda pair: pair[0])[::interval]
     for x, (_, vertical_line) in zip(frame.to_x([x for x, _ in drawn_lines]), drawn_lines, strict=True):
         text = truncate(vertical_line.label, 4 * layout.width, layout.font_size)
-        width, label, top = text_width(text, layout.font_size), "", frame.top
+        width, label, top = estimate_text_width(text, layout.font_size), "", frame.top
         start = x + 50 if x + 50 + width <= 10 * layout.width else x - 50 - width
         if text and start > label_end:
             baseline = tenths(frame.top - 5 * layout.font_size)
@@ -591,7 +601,7 @@ def _outline_marker(kind: PointKind, series: int, size: int) -> str:
 
 
 def _select_points_with_markers(kinds: Sequence[PointKind], values: Sequence[int], markers_max: int) -> list[int]:
-    """Return the indices of the points whose marker is drawn: every n-th of each kind, its highest, lowest and last.
+    """Return the indices of the points whose marker is drawn: of each kind every n-th, the highest, lowest and last.
 
     The intervals are powers of 2, so the markers of the smaller drawing are a subset of those of the larger one.
     """
@@ -604,25 +614,25 @@ def _select_points_with_markers(kinds: Sequence[PointKind], values: Sequence[int
 
 
 def _find_fitting_labels(layout: _Layout, frame: _Frame, label_sets: Iterable[LabelSet]) -> LabelSet:
-    """Return the first set whose labels do not crowd each other; empty if there is none."""
+    """Return the first set whose labels do not crowd each other; an empty list if all sets are crowded."""
     for labels in label_sets:
-        boxes = _label_boxes(layout, frame, labels)
+        boxes = _compute_label_boxes(layout, frame, labels)
         gaps = [after - end for (_, end), (after, _) in pairwise(boxes)]
         if labels and min(gaps, default=20 * layout.font_size) >= 20 * layout.font_size:
             return labels
     return []
 
 
-def _label_boxes(layout: _Layout, frame: _Frame, labels: LabelSet) -> list[tuple[int, int]]:
+def _compute_label_boxes(layout: _Layout, frame: _Frame, labels: LabelSet) -> list[tuple[int, int]]:
     """Return the left and right ends of the labels below an axis, in tenths, clamped to the drawing."""
     boxes = []
     for x, (_, label) in zip(frame.to_x([x for x, _ in labels]), labels, strict=True):
-        width = text_width(label, layout.font_size)
+        width = estimate_text_width(label, layout.font_size)
         start = max(0, min(10 * layout.width - width, x - width // 2))
         boxes.append((start, start + width))
     return boxes
 
 
-def _axis_position(layout: _Layout, tick_labels: Sequence[str]) -> int:
+def _compute_axis_position(layout: _Layout, tick_labels: Sequence[str]) -> int:
     """Return the position of the vertical axis in tenths, to the right of its labels."""
-    return max(text_width(label, layout.font_size) for label in tick_labels) + 80
+    return max(estimate_text_width(label, layout.font_size) for label in tick_labels) + 80

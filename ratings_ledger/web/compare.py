@@ -18,7 +18,7 @@ from ratings_ledger.projections.queries.players import Profile
 from ratings_ledger.projections.queries.results import ABSENT
 from ratings_ledger.projections.replay.ladders import short_name
 from ratings_ledger.web.charts import SERIES_MAX, draw_steps
-from ratings_ledger.web.courses import By, points_line
+from ratings_ledger.web.courses import By, build_points_line
 from ratings_ledger.web.page import Page, format_change, format_minute, format_points, pin_known_at
 from ratings_ledger.web.visits import Visit
 
@@ -43,7 +43,7 @@ class LadderComparison(NamedTuple):
 
 
 class Suggestion(NamedTuple):
-    """A comparison worth making: its description, both coordinates, and the ladder, None for all."""
+    """A suggested comparison: its description, both coordinates, and the ladder, None for all ladders."""
 
     text: str
     a: str
@@ -52,7 +52,7 @@ class Suggestion(NamedTuple):
 
 
 def compare_page(visit: Visit) -> Page:
-    """Return the page that compares ladders at two coordinates; without coordinates, only its form.
+    """Return the page that compares ladders at two coordinates; without coordinates, only the form.
 
     A single ladder also gets the quality of its predictions. Coordinates are written as for `ratings diff`. Raises the
     errors of `Ledger.compare`.
@@ -73,7 +73,7 @@ def compare_page(visit: Visit) -> Page:
         "ladder": ladder,
         "ladders": [row.ladder for row in visit.ladders.rows],
         "has_coordinates": a is not None,
-        "suggestions": [*_suggest(visit, ladder)],
+        "suggestions": [*_suggest_comparisons(visit, ladder)],
         "comparisons": [_compare_ladder(difference, differences.times) for difference in differences.ladders],
         "rows_max": ROWS_MAX,
     }
@@ -86,19 +86,19 @@ def _parse_pinned(visit: Visit, text: str) -> CoordinateSpec:
     return spec if spec.known_at is not None else spec._replace(known_at=visit.view.known_at)
 
 
-def _suggest(visit: Visit, ladder: str | None) -> Iterator[Suggestion]:
-    """Suggest the published lists against today's, and each version of a ruleset against the previous one."""
+def _suggest_comparisons(visit: Visit, ladder: str | None) -> Iterator[Suggestion]:
+    """Suggest comparisons of published lists with today's, and of each ruleset version with the previous version."""
     if visit.view.events(types=["list.published"], limit=1).rows:
         yield Suggestion("Published lists against today’s", "published", "now", ladder)
     ladders = [row.ladder for row in visit.ladders.rows if ladder in (None, row.ladder)]
-    previous: dict[str, str] = {}
+    previous_versions: dict[str, str] = {}
     for row in visit.view.rulesets().rows:
         ruleset_id = row.version.partition("@")[0]
-        scored = next((name for name in ladders if name.partition("/")[0] == ruleset_id), None)
-        if scored is not None and ruleset_id in previous:
-            text = f"{short_name(scored)}: all games under {previous[ruleset_id]} against {row.version}"
-            yield Suggestion(text, f"rules={previous[ruleset_id]}", f"rules={row.version}", scored)
-        previous[ruleset_id] = row.version
+        scored_ladder = next((name for name in ladders if name.partition("/")[0] == ruleset_id), None)
+        if scored_ladder is not None and (previous := previous_versions.get(ruleset_id)) is not None:
+            text = f"{short_name(scored_ladder)}: all games under {previous} against {row.version}"
+            yield Suggestion(text, f"rules={previous}", f"rules={row.version}", scored_ladder)
+        previous_versions[ruleset_id] = row.version
 
 
 def _compare_ladder(difference: Difference, times: Times) -> LadderComparison:
@@ -117,15 +117,15 @@ def _compare_ladder(difference: Difference, times: Times) -> LadderComparison:
 
 
 def compare_players_page(visit: Visit) -> Page:
-    """Return the page that shows several players on a ladder in one chart; without players, only its form.
+    """Return the page that shows several players on a ladder in one chart; without players, only the form.
 
-    Raises the errors of `Snapshot.profile`, `Unknown` for a player without games there, `BadArgument` for too many.
+    Raises the errors of `Snapshot.profile`; `Unknown` for a player without games there; `BadArgument` for too many.
     """
     ladder, players = visit.parameter("ladder"), visit.parameters.get("player", ())
     ladder = None if ladder is None else visit.view.full_name(ladder)
     if len(players) > SERIES_MAX:
         raise BadArgument(f"{len(players)} players are too many; compare at most {SERIES_MAX}", "player")
-    profiles = [] if ladder is None else [*_profiles(visit, ladder, players)]
+    profiles = [] if ladder is None else [*_load_profiles(visit, ladder, players)]
     variables = {
         "profiles": profiles,
         "ladder": ladder,
@@ -154,15 +154,15 @@ def _predict_all(visit: Visit, ladder: str | None, profiles: Sequence[Profile]) 
     return () if ladder is None else visit.view.predict_pairs(ladder, [*combinations(players, 2)])
 
 
-def _profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterator[Profile]:
+def _load_profiles(visit: Visit, ladder: str, players: Sequence[str]) -> Iterator[Profile]:
     """Yield the profiles of the players on a ladder, without duplicates."""
-    yielded = set[str]()
+    loaded = set[str]()
     for player in players:
         profile = visit.view.profile(ladder, player)
         if not profile.steps:
             raise Unknown("player-unknown", f"{quote(player)} has no game on {short_name(ladder)}")
-        if profile.player not in yielded:
-            yielded.add(profile.player)
+        if profile.player not in loaded:
+            loaded.add(profile.player)
             yield pin_known_at(profile, visit.view.last_event(ladder, profile.player))
 
 
@@ -175,7 +175,7 @@ def _draw_chart(
         subject = row.reason if row.game_id is None else row.game_id
         return f"{subject}: {format_change(row.change)}, {format_points(row.after)}"
 
-    lines = [points_line(name(profile.player), profile.steps, by, describe, game_link) for profile in profiles]
+    lines = [build_points_line(name(profile.player), profile.steps, by, describe, game_link) for profile in profiles]
     ends = "; ".join(f"{name(profile.player)} has {format_points(profile.steps.values[-1])}" for profile in profiles)
     return draw_steps(
         lines,

@@ -1,4 +1,4 @@
-"""Limit connections: their number, and the time each may be idle, so that silent clients exhaust nothing."""
+"""Limit the number of connections and their idle time, so that silent clients cannot exhaust the server."""
 
 import resource
 from asyncio import AbstractEventLoop, BaseTransport, Transport, get_running_loop
@@ -9,8 +9,8 @@ from typing import Any, cast
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-HEADER_SECONDS = 10  # a client must send the head of a request in this time
-STALLED_SECONDS = 30  # a client may read nothing of an answer for this time
+HEADER_SECONDS = 10  # the time in which a client must send the head of a request
+STALLED_SECONDS = 30  # the time for which a client may stop reading an answer
 CONNECTIONS_MAX = 1_000
 OTHER_FILES = 100  # open files reserved for the store, the workers and connections not yet counted
 ACCEPTED_AT_ONCE, BACKLOG = 16, 1_024
@@ -20,15 +20,15 @@ LOGGER = getLogger("uvicorn.error")
 
 
 class LimitedConnection(H11Protocol):
-    """A connection that is closed if its client is too slow, or if it is the most idle one of too many."""
+    """A connection that is closed if its client is too slow, or if it is the longest idle of too many connections."""
 
     def connection_made(self, transport: BaseTransport) -> None:
-        """Start; if there are too many connections, close the one that has been idle longest."""
+        """Start; if there are too many connections, close the connection that has been idle longest."""
         super().connection_made(cast(Transport, transport))
         self._since, self._unsent = self.loop.time(), 0
         self._timer = self.loop.call_later(HEADER_SECONDS, self._close_if_slow)
-        if len(self.connections) > connections_max():
-            connections = [each for each in self.connections if isinstance(each, LimitedConnection)]
+        if len(self.connections) > compute_connections_max():
+            connections = [connection for connection in self.connections if isinstance(connection, LimitedConnection)]
             idle = [connection for connection in connections if connection.is_idle]
             min(idle, key=lambda connection: connection._since).drop()
 
@@ -77,7 +77,7 @@ class Server(uvicorn.Server):
 
 
 class _LoopErrors:
-    """Logs errors of the event loop; a failure to accept connections only once per `LOG_INTERVAL_SECONDS`."""
+    """Logs errors of the event loop, and failures to accept connections at most every `LOG_INTERVAL_SECONDS`."""
 
     def __init__(self) -> None:
         self._logged_at: float | None = None
@@ -92,6 +92,6 @@ class _LoopErrors:
             )
 
 
-def connections_max() -> int:
-    """Return the maximum number of open connections, which leaves files for everything else."""
+def compute_connections_max() -> int:
+    """Return the maximum number of open connections, which leaves enough open files for all other uses."""
     return max(OTHER_FILES // 10, min(CONNECTIONS_MAX, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - OTHER_FILES))

@@ -1,4 +1,4 @@
-"""Turn a player's course into lines of a chart: points or ranks, by date or by number of games."""
+"""Convert a player's course to lines of a chart: points or ranks, by date or by number of games."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from ratings_ledger.web.charts import Point, Series, VerticalLine
 By = Literal["date", "games"]
 
 
-def points_line(
+def build_points_line(
     label: str,
     course: Course,
     by: By,
@@ -30,7 +30,7 @@ def points_line(
     """
     if not course:
         return Series(label, ())
-    xs = _x_values(course, by)
+    xs = _list_x_values(course, by)
     points = [Point(course.moments[0] if by == "date" else 0, course.start, "start")]
     steps = zip(xs, course.values, course.is_game, course.deviations or repeat(None), strict=False)
     for index, (x, value, is_game, deviation) in enumerate(steps):
@@ -40,7 +40,9 @@ def points_line(
         else:
             points.append(Point(x, value, "change", title, deviation=deviation))
     if published:
-        points += [point if by == "date" else point._replace(x=_games_until(course, point.x)) for point in published]
+        points += [
+            point if by == "date" else point._replace(x=_count_games_until(course, point.x)) for point in published
+        ]
         points.sort(key=lambda point: to_number(point.x))
     return Series(label, points)
 
@@ -54,14 +56,14 @@ def _link_step(link: Callable[[str], str], course: Course, index: int) -> str:
 
 
 def describe_band(course: Course, format_points: Callable[[Fraction], str]) -> str:
-    """Describe the deviation band around a course in a clause; empty if the rule has no deviation."""
+    """Describe the deviation band around a course in a clause; return an empty text if the rule has no deviation."""
     if not course.deviations:
         return ""
     return f"; the band is the rating ± its deviation, {format_points(course.deviations[-1])} at the end"
 
 
-def published_points(course: Course, describe: Callable[[Fraction], str]) -> list[Point]:
-    """Return the points that published lists showed where today's differ, at the lists' dates, without duplicates."""
+def list_published_points(course: Course, describe: Callable[[Fraction], str]) -> list[Point]:
+    """Return the points on published lists that differ from today's, at the dates of the lists, without duplicates."""
     listings = [(listing, index) for index, lists in course.published.items() for listing in lists]
     points = [
         Point(listing.as_of or course.moments[index], listing.points, "published", describe(listing.points))
@@ -71,25 +73,25 @@ def published_points(course: Course, describe: Callable[[Fraction], str]) -> lis
     return [*dict.fromkeys(points)]
 
 
-def revision_marks(course: Course, by: By, describe: Callable[[Change], str]) -> list[VerticalLine]:
+def list_revision_marks(course: Course, by: By, describe: Callable[[Change], str]) -> list[VerticalLine]:
     """Return a mark at every game that was corrected later, or voided and reinstated."""
-    xs = _x_values(course, by)
+    xs = _list_x_values(course, by)
     return [VerticalLine(xs[index], "corrected later", describe(row)) for index, row in course.revised()]
 
 
-def rank_line(label: str, rows: Sequence[RankChange], by: By) -> Series:
+def build_rank_line(label: str, rows: Sequence[RankChange], by: By) -> Series:
     """Return a player's ranks as a line without dots. The line continues where the player has no rank for a while.
 
-    By number of games, it has the last rank at each number.
+    By number of games, the line has the last rank at each number.
     """
-    ranked = [(row.occurred_at if by == "date" else row.games, row.rank) for row in rows if row.rank is not None]
+    ranks = [(row.occurred_at if by == "date" else row.games, row.rank) for row in rows if row.rank is not None]
     if by == "games":
-        ranked = [*dict(ranked).items()]
-    return Series(label, [Point(x, Fraction(rank), "start") for x, rank in ranked])
+        ranks = [*dict(ranks).items()]
+    return Series(label, [Point(x, Fraction(rank), "start") for x, rank in ranks])
 
 
-def course_span(course: Course, by: By) -> tuple[datetime, datetime] | tuple[int, int] | None:
-    """Return the first and the last x of a course; None if it has no steps."""
+def find_course_span(course: Course, by: By) -> tuple[datetime, datetime] | tuple[int, int] | None:
+    """Return the first and the last x of a course; None for a course without steps."""
     if not course:
         return None
     if by == "date":
@@ -98,11 +100,11 @@ def course_span(course: Course, by: By) -> tuple[datetime, datetime] | tuple[int
     return min(1, games), games
 
 
-def _x_values(course: Course, by: By) -> Sequence[datetime | int]:
+def _list_x_values(course: Course, by: By) -> Sequence[datetime | int]:
     return course.moments if by == "date" else [*accumulate(map(int, course.is_game))]
 
 
-def _games_until(course: Course, instant: object) -> int:
+def _count_games_until(course: Course, instant: object) -> int:
     """Return the number of games played up to an instant."""
     assert isinstance(instant, datetime)
     return sum(course.is_game[: bisect_right(course.moments, instant)])

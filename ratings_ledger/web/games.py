@@ -97,7 +97,7 @@ def clock_page(visit: Visit, game_id: str) -> Page:
     return Page(path, "clock", title, clock, clock.times, variables, "players", visit.query)
 
 
-def game_lines(visit: Visit, after: int = 0) -> Iterator[bytes]:
+def iterate_game_lines(visit: Visit, after: int = 0) -> Iterator[bytes]:
     """Yield the live games recorded after a position as importable JSON lines, in chunks.
 
     Raises the errors of `Snapshot.live_games`.

@@ -1,4 +1,4 @@
-"""Build the ladder pages: standings, and what has changed since the last list."""
+"""Build the ladder pages: standings, and the changes since the last list."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -27,7 +27,7 @@ NEIGHBOUR_PAIRS = 10  # neighbours whose games are predicted
 
 
 class DateLink(NamedTuple):
-    """A link to the ladder at another time: its text, its coordinates, and whether it is the current one."""
+    """A link to the ladder at another time: its text, its coordinates, and whether it leads to the current page."""
 
     text: str
     query: dict[str, str | None]
@@ -42,8 +42,8 @@ def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
     """
     active_since = visit.parameter("active_since")
     last = visit.last_event(ladder)
-    first = (page - 1) * PAGE_ROWS
-    overview = visit.view.overview(ladder, limit=PAGE_ROWS, after=first, active_since=active_since)
+    offset = (page - 1) * PAGE_ROWS
+    overview = visit.view.overview(ladder, limit=PAGE_ROWS, after=offset, active_since=active_since)
     if page > 1 and not overview.rows:
         name = short_name(ladder)
         raise Unknown("page-unknown", f"{name} has no page {page:,}; it has {count(overview.players, 'row')}")
@@ -52,11 +52,11 @@ def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
         "overview": overview,
         "last": last,
         "is_published": ladder in visit.published_ladders,
-        "date_links": _date_links(overview, overview.times, visit),
+        "date_links": _list_date_links(overview, overview.times, visit),
         "active_since": active_since,
         "number": page,
-        "pages": _page_links(ladder, page, overview.players),
-        "row_range": f"{first + 1:,}–{first + len(overview.rows):,}",
+        "pages": _list_page_links(ladder, page, overview.players),
+        "row_range": f"{offset + 1:,}–{offset + len(overview.rows):,}",
         "ratings": format_ratings(overview.rows),
         "sparklines": [Markup(draw_sparkline(row.last_units.units)) for row in overview.rows],
         "distribution": Markup(_draw_distribution(overview) if page == 1 else ""),
@@ -75,14 +75,14 @@ def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
     )
 
 
-def page_numbers(players: int) -> range:
+def list_page_numbers(players: int) -> range:
     """Return the numbers of the pages of a ladder with this many players."""
     return range(1, max(1, ceil(players / PAGE_ROWS)) + 1)
 
 
-def _page_links(ladder: str, current: int, players: int) -> list[tuple[str, addresses.Path | None]]:
+def _list_page_links(ladder: str, current: int, players: int) -> list[tuple[str, addresses.Path | None]]:
     """Return the row range and path of the first, last and nearby pages; the current page has no path."""
-    numbers = page_numbers(players)
+    numbers = list_page_numbers(players)
     links: list[tuple[str, addresses.Path | None]] = []
     for number in numbers:
         if number in (1, numbers[-1]) or abs(number - current) <= NEARBY_PAGES:
@@ -92,13 +92,13 @@ def _page_links(ladder: str, current: int, players: int) -> list[tuple[str, addr
 
 
 def _predict_neighbours(visit: Visit, overview: Overview) -> Sequence[Prediction]:
-    """Predict a game of each of the top players against the next one."""
+    """Predict a game of each of the top players against the next player."""
     players = [row.player for row in overview.rows if row.rank is not None][: NEIGHBOUR_PAIRS + 1]
     return visit.view.predict_pairs(overview.ladder, [*pairwise(players)])
 
 
 def _draw_distribution(overview: Overview) -> str:
-    """Return the chart of the rating distribution; empty for a small ladder."""
+    """Return the chart of the rating distribution; an empty text for a small ladder."""
     values = [row.value(overview.ranking.scale) for row in overview.ranking.rows]
     if len(values) < DISTRIBUTION_MIN:
         return ""
@@ -111,7 +111,7 @@ def _draw_distribution(overview: Overview) -> str:
     )
 
 
-def _date_links(overview: Overview, times: Times, visit: Visit) -> list[DateLink]:
+def _list_date_links(overview: Overview, times: Times, visit: Visit) -> list[DateLink]:
     """Return links to the ladder now and at the ends of the last two months or periods."""
     links = [DateLink("Now", {"as_of": None, "known_at": None, "rules": None}, not visit.query)]
     if overview.since is not None:

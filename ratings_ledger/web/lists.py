@@ -30,7 +30,7 @@ def lists_page(visit: Visit) -> Page:
 def list_page(visit: Visit, ladder: str, position: int | None = None) -> Page:
     """Return the page that compares a published list with the same list today.
 
-    The list is the one published at `position`, else the one for the visit's `as_of`, else the latest. Raises the
+    Select the list published at `position`, else the list for the visit's `as_of`, else the latest list. Raises the
     errors of `Snapshot.list_beside`.
     """
     diff = visit.view.list_beside(ladder, position)

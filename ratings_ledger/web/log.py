@@ -21,7 +21,7 @@ OlderLink = tuple[Path, dict[str, Any]] | None
 
 
 def log_page(visit: Visit) -> Page:
-    """Return the newest events, optionally filtered by subject, type or recorder. Raises as `Snapshot.events` does."""
+    """Return the page of the newest events, filtered by subject, type or recorder. Raises as `Snapshot.events` does."""
     filters = {name: value for name in FILTERS if (value := visit.parameter(name)) is not None}
     about, type_name = filters.get("about"), filters.get("type")
     events = visit.view.events(
@@ -34,13 +34,13 @@ def log_page(visit: Visit) -> Page:
     if events.older and (filters or visit.query):
         older = (LOG, {**filters, "known_at": events.rows[0].event["position"] - 1})
     elif events.older:
-        older = (addresses.log_page(complete_pages(events.rows[-1].event["position"])), {})
+        older = (addresses.log_page(count_complete_pages(events.rows[-1].event["position"])), {})
     return _build_page(visit, events, LOG, filters=filters, older=older, newer=None)
 
 
 def part_page(visit: Visit, part: int) -> Page:
     """Return a complete page of the log, as known at its end. Raises `Unknown` if there is no such page."""
-    pages = complete_pages(visit.head)
+    pages = count_complete_pages(visit.head)
     if part > pages:
         message = (
             f"page {part:,} is not in the log, which has {count(pages, 'complete page')}; newer events are on /log"
@@ -53,7 +53,7 @@ def part_page(visit: Visit, part: int) -> Page:
     return _build_page(visit, events, addresses.log_page(part), filters={}, older=older, newer=newer)
 
 
-def complete_pages(head: int) -> int:
+def count_complete_pages(head: int) -> int:
     """Return the number of full log pages; the newest page, which ends at the head, does not count."""
     return max(0, head - 1) // PAGE_EVENTS
 

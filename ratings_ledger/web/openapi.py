@@ -1,7 +1,7 @@
 """Describe the pages as an OpenAPI document, generated from the routes and the types of their results.
 
-A ladder's name is several segments of an address, but a path parameter of OpenAPI is one. So each page of a ladder is
-listed once for every number of segments that a name may have.
+A ladder's name has several segments of an address, but a path parameter of OpenAPI has only one. So the document lists
+each page of a ladder once for every number of segments that a name can have.
 """
 
 import json
@@ -51,12 +51,12 @@ DESCRIPTION = (
 
 @cache
 def render_openapi() -> bytes:
-    """Return the document as it is served."""
+    """Return the document as JSON."""
     return (json.dumps(build_document(), ensure_ascii=False, indent=1) + "\n").encode()
 
 
 def build_document() -> Schema:
-    """Return the document: OpenAPI 3.1."""
+    """Build the document in the format OpenAPI 3.1."""
     error = {
         "type": "object",
         "required": ["status", "reason"],
@@ -68,73 +68,77 @@ def build_document() -> Schema:
         "openapi": "3.1.0",
         "info": {"title": "Ratings ledger", "version": "1", "description": DESCRIPTION},
         "servers": [{"url": "."}],
-        "paths": dict(_paths()),
+        "paths": dict(_list_paths()),
         "components": {
-            "parameters": {name: _parameter(name) for name in PARAMETERS},
+            "parameters": {name: _describe_parameter(name) for name in PARAMETERS},
             "responses": {
-                **_error_responses("json", json_content),
-                **_error_responses("page", html_content),
+                **_describe_errors("json", json_content),
+                **_describe_errors("page", html_content),
                 "same": {"description": "The answer has the ETag that If-None-Match names."},
             },
             "schemas": {
                 "Segment": {"type": "string", "maxLength": SEGMENT_MAX, "pattern": SEGMENT},
                 "Refusal": {"type": "object", "required": ["error"], "properties": {"error": error}},
-                **build_schemas(_result_types()),
+                **build_schemas(_list_result_types()),
             },
         },
     }
 
 
-def _error_responses(kind: str, content: Schema) -> Schema:
-    return {f"{kind}{status}": {"description": text, "content": content} for status, text in ERRORS.items()}
+def _describe_errors(prefix: str, content: Schema) -> Schema:
+    return {f"{prefix}{status}": {"description": text, "content": content} for status, text in ERRORS.items()}
 
 
-def _result_types() -> Iterator[type[Result]]:
-    """Yield the types of the pages' results."""
+def _list_result_types() -> Iterator[type[Result]]:
+    """Yield the result type of each route."""
     for route in ROUTES:
         yield get_args(route.answer)[0] if get_origin(route.answer) is list else route.answer
 
 
-def _paths() -> Iterator[tuple[str, Schema]]:
+def _list_paths() -> Iterator[tuple[str, Schema]]:
     for route in ROUTES:
-        for parts in range(1, LADDER_PARTS + 1 if "ladder" in route.segment_names else 2):
-            yield from _route_paths(route, ["ruleset", *(f"value_{number}" for number in range(1, parts))])
+        for part_count in range(1, LADDER_PARTS + 1 if "ladder" in route.segment_names else 2):
+            yield from _list_route_paths(route, ["ruleset", *(f"value_{number}" for number in range(1, part_count))])
     content = {"application/jsonl": {"schema": {"type": "string"}}}
     summary = "All games that are not voided, each as a line that `ratings import` takes."
-    yield f"/{GAMES}", _operation("games", summary, [], AXES, content=content, error_kind="json")
+    yield f"/{GAMES}", _describe_operation("games", summary, [], AXES, content=content, error_prefix="json")
     content = {"application/json": {"schema": {"type": "object"}}}
-    yield f"/{OPENAPI}", _operation("openapi", "This document.", [], (), content=content, error_kind="json")
+    yield f"/{OPENAPI}", _describe_operation("openapi", "This document.", [], (), content=content, error_prefix="json")
 
 
-def _route_paths(route: Route, ladder: list[str]) -> Iterator[tuple[str, Schema]]:
+def _list_route_paths(route: Route, ladder: list[str]) -> Iterator[tuple[str, Schema]]:
     """Yield the paths of a route's pages; `ladder` names the parts of a ladder's name."""
     names = [part for name in route.segment_names for part in (ladder if name == "ladder" else [name])]
     path = route.pattern.replace("{ladder}", "/".join(f"{{{part}}}" for part in ladder))
     path = "/index" if path == "/" else path
     operation = "_".join([route.name, *names])
     summary = (getdoc(route.make) or "").partition(" Raises")[0].split("\n\n")[0].replace("\n", " ")
-    content = {"application/json": {"schema": _schema(route.answer)}}
+    content = {"application/json": {"schema": _reference_schema(route.answer)}}
     yield (
         f"{path}.json",
-        _operation(f"{operation}_json", summary, names, route.parameters, content=content, error_kind="json"),
+        _describe_operation(
+            f"{operation}_json", summary, names, route.parameters, content=content, error_prefix="json"
+        ),
     )
     if route.is_table:
         content = {"text/csv": {"schema": {"type": "string"}}}
         summary = f"{summary} Rows only."
         yield (
             f"{path}.csv",
-            _operation(f"{operation}_csv", summary, names, route.parameters, content=content, error_kind="page"),
+            _describe_operation(
+                f"{operation}_csv", summary, names, route.parameters, content=content, error_prefix="page"
+            ),
         )
 
 
-def _schema(kind: Any) -> Schema:
-    if get_origin(kind) is list:
-        return {"type": "array", "items": _schema(get_args(kind)[0])}
-    return {"$ref": f"#/components/schemas/{kind.__name__}"}
+def _reference_schema(result_type: Any) -> Schema:
+    if get_origin(result_type) is list:
+        return {"type": "array", "items": _reference_schema(get_args(result_type)[0])}
+    return {"$ref": f"#/components/schemas/{result_type.__name__}"}
 
 
-def _operation(
-    name: str, summary: str, ids: list[str], parameters: Sequence[str], *, content: Schema, error_kind: str
+def _describe_operation(
+    name: str, summary: str, ids: list[str], parameters: Sequence[str], *, content: Schema, error_prefix: str
 ) -> Schema:
     segments = [
         {
@@ -150,22 +154,22 @@ def _operation(
         "get": {
             "operationId": name,
             "summary": summary,
-            "parameters": [*segments, *({"$ref": f"#/components/parameters/{each}"} for each in parameters)],
+            "parameters": [*segments, *({"$ref": f"#/components/parameters/{parameter}"} for parameter in parameters)],
             "responses": {
                 "200": {"description": "The answer.", "content": content},
                 "304": {"$ref": "#/components/responses/same"},
-                **{status: {"$ref": f"#/components/responses/{error_kind}{status}"} for status in ERRORS},
+                **{status: {"$ref": f"#/components/responses/{error_prefix}{status}"} for status in ERRORS},
             },
         }
     }
 
 
-def _parameter(name: str) -> Schema:
-    value = {"type": "string"}
+def _describe_parameter(name: str) -> Schema:
+    schema = {"type": "string"}
     return {
         "name": name,
         "in": "query",
         "required": False,
         "description": PARAMETERS[name],
-        "schema": {"type": "array", "items": value} if name in REPEATED else value,
+        "schema": {"type": "array", "items": schema} if name in REPEATED else schema,
     }

@@ -1,6 +1,6 @@
-"""Render a page as HTML, JSON or CSV. The same input gives the same bytes.
+"""Render a page as HTML, JSON or CSV. Equal input gives equal bytes.
 
-HTML comes from a template that computes nothing; JSON is the answer as the command prints it; CSV has a line for each
+HTML comes from a template that computes nothing. JSON is the answer as the command prints it. CSV has a line for each
 row of the answer, with its members as columns.
 """
 
@@ -74,20 +74,20 @@ STYLE: Path = (f"_style-{sha256(CSS).hexdigest()[:16]}",)
 
 
 class Site(NamedTuple):
-    """Settings shared by all pages: title, display names, address ending, and whether games have their own pages.
+    """Settings shared by all pages: title, display names, file extension, and whether each game has a page.
 
-    Without game pages, games are rows on the pages of their players.
+    Without game pages, games are only rows on the pages of their players.
     """
 
     title: str = "Ratings"
     names: Mapping[str, str] = {}
-    ending: str = ""
+    extension: str = ""
     game_pages: bool = True
 
     @property
     def is_folder(self) -> bool:
         """Tell whether the pages are static files, which ignore query parameters."""
-        return bool(self.ending)
+        return bool(self.extension)
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,12 @@ def error_page(path: Path, status: int, reason: str) -> Page:
 
 def render_html(page: Page, site: Site) -> bytes:
     """Render the page as HTML."""
-    return _render(page, site, _templates(), style=addresses.relative(page.path, STYLE, ".css"))
+    return _render(page, site, _create_templates(), style=addresses.build_relative_link(page.path, STYLE, ".css"))
 
 
 def render_file(page: Page, site: Site) -> bytes:
     """Render the page as one self-contained HTML file, with exact points and no links to other pages."""
-    return _render(page, site._replace(game_pages=False), _templates(format_exact), css=Markup(CSS.decode()))
+    return _render(page, site._replace(game_pages=False), _create_templates(format_exact), css=Markup(CSS.decode()))
 
 
 def _render(page: Page, site: Site, templates: Environment, **extra: str) -> bytes:
@@ -161,7 +161,7 @@ def render_json(page: Page, site: Site) -> bytes:
 
 
 def render_csv(page: Page, site: Site) -> bytes:
-    """Return one line per row of the answer. Columns are the JSON members; nested members become OUTER.INNER.
+    """Return one line per row of the answer, with the JSON members as columns; nested members become OUTER.INNER.
 
     A list is joined by spaces. Cells that a spreadsheet would evaluate as formulas get a leading apostrophe.
     """
@@ -169,11 +169,11 @@ def render_csv(page: Page, site: Site) -> bytes:
     data = page.data
     rows = [_flatten(row) for row in (data if isinstance(data, list) else data[page.table])]
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(columns)
     writer.writerows([_format_cell(row.get(name)) for name in columns] for row in rows)
-    return out.getvalue().encode()
+    return text.getvalue().encode()
 
 
 _JSON = json.JSONEncoder(ensure_ascii=False)
@@ -186,18 +186,18 @@ FORMATS: dict[str, tuple[str, Callable[[Page, Site], bytes]]] = {
 
 
 def pin_known_at(answer: Answer, last: LastEvent) -> Answer:
-    """Set an answer's `known_at` to the last event it depends on; the answer is the same there."""
+    """Set an answer's `known_at` to the last event that affects the answer, so that later events do not change it."""
     return replace(answer, at=answer.at._replace(known_at=last.position))
 
 
-def _flatten(row: Mapping[str, Any], outer: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def _flatten(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    cells: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, dict):
-            flat |= _flatten(value, f"{outer}{name}.")
+            cells |= _flatten(value, f"{prefix}{name}.")
         else:
-            flat[outer + name] = value
-    return flat
+            cells[prefix + name] = value
+    return cells
 
 
 def _format_cell(value: Any) -> str:
@@ -214,7 +214,7 @@ PointsFormatter = Callable[[Fraction | None], str]
 
 
 @cache
-def _templates(points_formatter: PointsFormatter | None = None) -> Environment:
+def _create_templates(points_formatter: PointsFormatter | None = None) -> Environment:
     """Return the template environment; `points_formatter` formats points."""
     formatter = points_formatter or format_points
     environment = Environment(
@@ -252,14 +252,16 @@ def _templates(points_formatter: PointsFormatter | None = None) -> Environment:
     return environment
 
 
-def _link(page: Page, site: Site, target: Path, ending: str | None = None, **query: object) -> str:
+def _link(page: Page, site: Site, target: Path, extension: str | None = None, **query: object) -> str:
     """Return a link to another page, at the same coordinates unless overridden."""
     parameters = {} if site.is_folder else {**page.query, **query}
-    return addresses.relative(page.path, target, site.ending if ending is None else ending, **parameters)
+    return addresses.build_relative_link(
+        page.path, target, site.extension if extension is None else extension, **parameters
+    )
 
 
 def _link_game(page: Page, site: Site, game_id: str) -> str:
-    """Return a link to a game's page or, if games have no pages, to the row that lists it; empty if there is none."""
+    """Return a link to a game's page or, if games have no pages, to the row that lists it; empty if no row does."""
     if site.game_pages:
         return _link(page, site, addresses.game(game_id))
     path = page.line_of(game_id)
@@ -294,8 +296,8 @@ def format_points(value: Fraction | None, places: int = 2) -> str:
     if divisor == 1:
         return f"{sign}{abs(number):,}"
     power = 10**places
-    whole, rest = divmod((2 * power * abs(number) + divisor) // (2 * divisor), power)
-    return f"{sign}{whole:,}.{rest:0{places}d}"
+    whole, decimals = divmod((2 * power * abs(number) + divisor) // (2 * divisor), power)
+    return f"{sign}{whole:,}.{decimals:0{places}d}"
 
 
 def format_exact(value: Fraction | None) -> str:
@@ -333,8 +335,8 @@ def markup_change(value: Fraction | None, formatter: PointsFormatter = format_po
     >>> markup_change(Fraction(-7))
     Markup('<span class="loss">−7</span>')
     """
-    kind = "soft" if not value else "gain" if value.numerator > 0 else "loss"
-    return Markup(f'<span class="{kind}">{format_change(value, formatter)}</span>')
+    css_class = "soft" if not value else "gain" if value.numerator > 0 else "loss"
+    return Markup(f'<span class="{css_class}">{format_change(value, formatter)}</span>')
 
 
 def format_ordinal(number: int) -> str:
@@ -343,8 +345,8 @@ def format_ordinal(number: int) -> str:
     >>> [format_ordinal(number) for number in (1, 2, 3, 4, 11, 12, 21, 102)]
     ['1st', '2nd', '3rd', '4th', '11th', '12th', '21st', '102nd']
     """
-    last = 0 if number // 10 % 10 == 1 else number % 10
-    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
+    digit = 0 if number // 10 % 10 == 1 else number % 10
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(digit, 'th') }"
 
 
 def escape_css(text: str) -> Markup:
@@ -373,8 +375,9 @@ def format_seconds(ms: int) -> str:
     >>> format_seconds(90500), format_seconds(-7), format_seconds(3000)
     ('90.5 s', '−0.007 s', '3 s')
     """
-    whole, rest = divmod(abs(ms), 1000)
-    return f"{MINUS if ms < 0 else ''}{whole:,}" + (f".{rest:03d}".rstrip("0") if rest else "") + " s"
+    seconds, remaining_ms = divmod(abs(ms), 1000)
+    decimals = f".{remaining_ms:03d}".rstrip("0") if remaining_ms else ""
+    return f"{MINUS if ms < 0 else ''}{seconds:,}{decimals} s"
 
 
 def format_percent(value: Fraction | float) -> str:
@@ -410,6 +413,13 @@ def format_minute(times: Times, instant: datetime | str | int) -> str:
 def format_time_played(times: Times, instant: datetime | str | int) -> str:
     """Format the time of a game to the minute; only the day if no time was recorded."""
     return format_minute(times, instant) if times.format_day_alone(instant) is None else format_day(times, instant)
+
+
+def describe_dated_change(times: Times, row: Change) -> str:
+    """Describe a change of points: its game or reason, its time, its amount, and the points after it."""
+    subject = row.reason if row.game_id is None else row.game_id
+    played = format_time_played(times, row.occurred_at)
+    return f"{subject}, {played}: {format_change(row.change)}, {format_points_after(row)}"
 
 
 def format_month(day: date) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from fractions import Fraction
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -20,29 +21,27 @@ from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import Point, draw_steps
 from ratings_ledger.web.courses import (
     By,
-    course_span,
+    build_points_line,
+    build_rank_line,
     describe_band,
-    points_line,
-    published_points,
-    rank_line,
-    revision_marks,
+    find_course_span,
+    list_published_points,
+    list_revision_marks,
 )
 from ratings_ledger.web.page import (
     Page,
-    format_change,
+    describe_dated_change,
     format_minute,
     format_ordinal,
     format_points,
-    format_points_after,
-    format_time_played,
     pin_known_at,
     to_local,
 )
 from ratings_ledger.web.visits import Visit
 
-# latest games and adjustments in the account; the page of all games has every one
+# the latest games and adjustments in the account; the page of all games lists all of them
 ACCOUNT_LINES = 100
-# a folder has rank pages only for ladders up to this size, because one game may change the ranks of all players
+# a folder has rank pages only for ladders of at most this size, because a game may change the ranks of all players
 RANKED_MAX = 100
 RANK_ROWS = 100  # latest changes of rank in the table
 AXIS_NAMES: dict[By, str] = {"date": "date", "games": "number of games"}
@@ -61,15 +60,15 @@ def person_page(visit: Visit, player: str) -> Page:
     return Page(addresses.player(player), "person", player, person, person.times, variables, "rows", visit.query)
 
 
-def _refuse_old_id(player: str, current: str) -> None:
-    if player != current:
-        raise Unknown("player-unknown", f"{quote(player)} is now called {quote(current)}")
+def _refuse_old_id(player: str, current_id: str) -> None:
+    if player != current_id:
+        raise Unknown("player-unknown", f"{quote(player)} is now called {quote(current_id)}")
 
 
 def player_page(visit: Visit, player: str, ladder: str) -> Page:
     """Return the page that explains a player's points on a ladder.
 
-    Raises the errors of `Snapshot.profile`, `Unknown` for a player who is not on the ladder.
+    Raises the errors of `Snapshot.profile`; `Unknown` for a player who is not on the ladder.
     """
     profile = visit.view.profile(ladder, player)
     _refuse_old_id(player, profile.player)
@@ -93,10 +92,10 @@ def player_page(visit: Visit, player: str, ladder: str) -> Page:
         "all_games": all_games,
     }
     lines = statement.lines if statement else ()
-    games = frozenset(line.game_id for line in lines if line.game_id and line.cause == "game" and not line.recorded_at)
+    listed = frozenset(line.game_id for line in lines if line.game_id and line.cause == "game" and not line.recorded_at)
 
     def line_of(game_id: str) -> Path | None:
-        if game_id in games:
+        if game_id in listed:
             return path
         return all_games if has_more and any(row.game_id == game_id for row in profile.course) else None
 
@@ -136,14 +135,14 @@ def games_page(visit: Visit, player: str, ladder: str) -> Page:
 
 def _group_by_month(course: Course, times: Times) -> Iterator[Month]:
     """Yield the months in which a course has steps."""
-    before, end = course.start, 0
-    for first, group in groupby(course, lambda row: to_local(times, row.occurred_at).date().replace(day=1)):
+    points_before, end = course.start, 0
+    for first_day, group in groupby(course, lambda row: to_local(times, row.occurred_at).date().replace(day=1)):
         rows = [*group]
         end += len(rows)
-        after = course.values[end - 1]
+        points_after = course.values[end - 1]
         games = sum(row.game_id is not None for row in rows)
-        yield Month(first, rows, games=games, change=after - before, after=after)
-        before = after
+        yield Month(first_day, rows, games=games, change=points_after - points_before, after=points_after)
+        points_before = points_after
 
 
 def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
@@ -171,38 +170,34 @@ def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
 def _draw_points(
     player: Profile | History, statement: Statement | None, game_link: Callable[[str], str], by: By
 ) -> str:
-    """Return the chart of a player's points and of published lists; empty without games."""
+    """Return the chart of a player's points and of published lists; an empty text without games."""
     course = player.steps
     if not course:
         return ""
-
-    def describe(row: Change) -> str:
-        subject = row.reason if row.game_id is None else row.game_id
-        played = format_time_played(player.times, row.occurred_at)
-        return f"{subject}, {played}: {format_change(row.change)}, {format_points_after(row)}"
 
     def describe_correction(row: Change) -> str:
         assert row.revised_at is not None
         return f"{row.game_id} was corrected later, on {format_minute(player.times, row.revised_at)}"
 
-    published = published_points(course, lambda value: f"published: {format_points(value)}")
+    published = list_published_points(course, lambda value: f"published: {format_points(value)}")
     if statement is not None and statement.since is not None:
         opening = statement.opening
         published.append(Point(statement.since, opening, "published", f"published: {format_points(opening)}"))
-    line = points_line(player.player, course, by, describe, game_link, [*dict.fromkeys(published)])
+    describe = partial(describe_dated_change, player.times)
+    line = build_points_line(player.player, course, by, describe, game_link, [*dict.fromkeys(published)])
     return draw_steps(
         [line],
         title=f"Points of {player.player} on {short_name(player.ladder)} by {AXIS_NAMES[by]}",
         description=f"From {format_points(course.start)} to {format_points(course.values[-1])} in "
         f"{count(len(course), 'step')}{describe_band(course, format_points)}; the CSV has every step.",
         prefix=f"points-{by}",
-        vertical_lines=revision_marks(course, by, describe_correction),
+        vertical_lines=list_revision_marks(course, by, describe_correction),
     )
 
 
 def _draw_ranks(ranks: Ranks, course: Course, by: By) -> str:
-    """Return the chart of a player's ranks, 1 on top, over the span of their own course; empty without a rank."""
-    line = rank_line(ranks.player, ranks.rows or (), by)
+    """Return the chart of a player's ranks, 1 on top, over the span of their course; an empty text without a rank."""
+    line = build_rank_line(ranks.player, ranks.rows or (), by)
     if not line.points:
         return ""
     values = [int(point.value) for point in line.points]
@@ -212,6 +207,6 @@ def _draw_ranks(ranks: Ranks, course: Course, by: By) -> str:
         title=f"Rank of {ranks.player} on {short_name(ranks.ladder)} by {AXIS_NAMES[by]}",
         description=f"From {first} to {last}, at best {best}.",
         prefix=f"ranks-{by}",
-        span=course_span(course, by),
+        span=find_course_span(course, by),
         values_are_ranks=True,
     )

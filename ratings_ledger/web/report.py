@@ -1,15 +1,15 @@
-"""Report on a player: a self-contained page that lets a reader verify a rating without trusting the club.
+"""Build the report on a player: a self-contained page that lets a reader verify a rating without trusting the club.
 
-It compares two positions: the points, the games and terms they consist of, and each cause of the difference. The output
-does not depend on when it is generated.
+The report compares two positions: the points, the games and terms that add up to them, and each cause of the
+difference. A report on the same positions is always the same, byte for byte.
 """
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import chain
 from typing import NamedTuple
@@ -37,27 +37,25 @@ from ratings_ledger.projections.replay.ladders import drop_duplicate_ladders, sh
 from ratings_ledger.projections.snapshot import Snapshot
 from ratings_ledger.web.addresses import Path
 from ratings_ledger.web.charts import draw_steps
-from ratings_ledger.web.courses import describe_band, points_line, revision_marks
+from ratings_ledger.web.courses import build_points_line, describe_band, list_revision_marks
 from ratings_ledger.web.page import (
     Page,
+    describe_dated_change,
     describe_effect,
-    format_change,
     format_points,
-    format_points_after,
-    format_time_played,
 )
 from ratings_ledger.web.visits import Visit
 
-# event types that affect a player directly, rather than through a game
+# the event types that affect a player without a game
 DECISION_TYPES = "player.renamed", "player.account_changed", "points.adjusted", "player.seeded", "event.voided"
-LADDERS_LISTED = 5  # ladders suggested when the player is not on the requested one
+LADDERS_LISTED = 5  # the ladders that a message names if the player is not on the requested ladder
 
 
 @dataclass(frozen=True)
 class ReportState:
     """A ladder as known at a position, with the player's entry, if any.
 
-    `previous_season` is the one whose points were carried over.
+    `previous_season` is the ladder whose points were carried over.
     """
 
     view: Snapshot
@@ -85,7 +83,7 @@ class ReportState:
 
     @property
     def unranked_reason(self) -> str | None:
-        """Return why the player is unranked, if known."""
+        """Return the reason why the player is unranked, if known."""
         terms = () if self.account is None else self.account.terms
         return next((term.detail for term in terms if term.term == "no rank"), None)
 
@@ -108,7 +106,7 @@ class ReportState:
 
 
 class GameEffect(NamedTuple):
-    """A game's effect on the player's points, by term, with the ruleset version; or why it had none.
+    """A game's effect on the player's points, by term, with the ruleset version; or the reason why it had none.
 
     On a best-of list, `why_not` says that the game is not among the best.
     """
@@ -168,7 +166,7 @@ def report_page(earlier: Visit, later: Visit, player: str, ladder: str) -> Page:
     difference = later.ledger.attribute(ladder, player, states[0].view, states[-1].view)
     player_name = next(state.profile.player for state in reversed(states) if state.profile)
     games, entries = _load_games(states, ids), _load_entries(later.ledger, states[-1], player)
-    commands = _commands(states, entries, ladder, games)
+    commands = _list_commands(states, entries, ladder, games)
     variables = {
         "player": player_name,
         "ladder": ladder,
@@ -201,7 +199,7 @@ def report_page(earlier: Visit, later: Visit, player: str, ladder: str) -> Page:
 
 
 def _resolve_standings(visit: Visit, ladder: str, parameter: str) -> Standings:
-    """Return the standings at a visit's coordinates (one row only). Errors name the query parameter that was wrong."""
+    """Return the standings at a visit's coordinates (only one row). Errors name the query parameter with the error."""
     try:
         return visit.view.standings(ladder, limit=1)
     except BadArgument as error:
@@ -209,18 +207,26 @@ def _resolve_standings(visit: Visit, ladder: str, parameter: str) -> Standings:
 
 
 def _load_state(ledger: Ledger, standings: Standings, ids: Sequence[str]) -> ReportState:
-    """Load one side at fixed coordinates, so that later events do not affect it."""
+    """Load a side of the report at fixed coordinates, so that later events do not affect it."""
     at, ladder = standings.at, standings.ladder
     view = ledger.at(None if at.as_of is None else format_instant(at.as_of), at.known_at)
     with view.ledger.reading() as connection:
         head, recorded = place_at(connection, at.known_at), moment(recorded_at(connection, at.known_at))
-    profile = next(filter(None, (_load_profile(view, ladder, player) for player in ids)), None)
-    if profile is None:
-        return ReportState(view, standings, head, recorded, None, None, None)
+    state = ReportState(
+        view=view,
+        ladder=standings,
+        head=head,
+        recorded_at=recorded,
+        profile=next(filter(None, (_load_profile(view, ladder, player) for player in ids)), None),
+        account=None,
+        previous_season=None,
+    )
+    if state.profile is None:
+        return state
     previous = view.season_before(ladder)
-    has_carried_points = previous is not None and _load_profile(view, previous, profile.player) is not None
-    account = view.account(ladder, profile.player)
-    return ReportState(view, standings, head, recorded, profile, account, previous if has_carried_points else None)
+    has_carried_points = previous is not None and _load_profile(view, previous, state.profile.player) is not None
+    account = view.account(ladder, state.profile.player)
+    return replace(state, account=account, previous_season=previous if has_carried_points else None)
 
 
 def _load_profile(view: Snapshot, ladder: str, player: str) -> Profile | None:
@@ -235,7 +241,7 @@ def _load_profile(view: Snapshot, ladder: str, player: str) -> Profile | None:
 
 
 def _describe_absence(later: Visit, last: Standings, player: str, ids: Sequence[str]) -> str:
-    """Explain why there is no report: the player's first game is later, or they are on other ladders.
+    """Explain why there is no report: the player's first game is later, or the player is only on other ladders.
 
     Raises `Unknown` (player-unknown).
     """
@@ -245,8 +251,8 @@ def _describe_absence(later: Visit, last: Standings, player: str, ids: Sequence[
         profile = next(filter(None, (_load_profile(view, ladder, player_id) for player_id in ids)), None)
         if profile is not None:
             until, course = last.times.format_second(last.at.until), profile.course
-            first = f"; their first game is at {last.times.format_second(course[0].occurred_at)}" if course else ""
-            return f"{quote(player)} has no points on {short_name(ladder)} before {until}{first}"
+            hint = f"; their first game is at {last.times.format_second(course[0].occurred_at)}" if course else ""
+            return f"{quote(player)} has no points on {short_name(ladder)} before {until}{hint}"
     rows = later.rows_by_player.get(later.view.person(player).player, ())
     ladders = [row.ladder for row in drop_duplicate_ladders(rows)]
     more = f" and {len(ladders) - LADDERS_LISTED:,} more" if len(ladders) > LADDERS_LISTED else ""
@@ -254,20 +260,20 @@ def _describe_absence(later: Visit, last: Standings, player: str, ids: Sequence[
 
 
 def _build_statement(state: ReportState, first: ReportState, start: Fraction) -> Statement | None:
-    """Return the statement of a side's games. With continuous points, the second side is covered by the causes."""
+    """Return the statement of a side's games; None for the later side of running points, which the causes explain."""
     if state.profile is None or (state is not first if state.profile.running else not state.changes):
         return None
     changes = state.changes
     opening = changes[0].before if changes else start
     return Statement(
-        state.profile.player,
-        state.ladder.ladder,
-        state.at,
-        None,
-        None,
-        opening,
-        tuple(build_change_lines(changes)),
-        changes[-1].after if changes else opening,
+        player=state.profile.player,
+        ladder=state.ladder.ladder,
+        at=state.at,
+        published=None,
+        since=None,
+        opening=opening,
+        lines=tuple(build_change_lines(changes)),
+        closing=changes[-1].after if changes else opening,
         times=state.ladder.times,
     )
 
@@ -278,35 +284,35 @@ def _explain_difference(difference: PointsAttributed) -> Statement:
         difference.start if end.points is None else end.points for end in (difference.before, difference.to)
     )
     return Statement(
-        difference.player,
-        difference.ladder,
-        difference.to.at,
-        None,
-        None,
-        opening,
-        tuple(build_cause_lines(difference.causes, opening)),
-        closing,
+        player=difference.player,
+        ladder=difference.ladder,
+        at=difference.to.at,
+        published=None,
+        since=None,
+        opening=opening,
+        lines=tuple(build_cause_lines(difference.causes, opening)),
+        closing=closing,
         times=difference.times,
     )
 
 
 def _load_games(states: Sequence[ReportState], ids: Sequence[str]) -> list[ReportedGame]:
-    """Return the player's games on either side in order of play, with their effect on each."""
+    """Return the player's games on either side in order of play, with their effect on each side."""
     games = [*dict.fromkeys(chain.from_iterable(state.games for state in states))]
     latest_timelines = _load_timelines(states[-1], games)
     timelines_by_state = [*(_load_timelines(state, state.games) for state in states[:-1]), latest_timelines]
-    reported = []
+    reported_games = []
     for latest in sorted(latest_timelines.values(), key=lambda game: (game.occurred_at, game.story[0].position)):
         effects = [
             _find_effect(state, latest, timelines.get(latest.game_id), ids)
             for state, timelines in zip(states, timelines_by_state, strict=True)
         ]
-        if all(_comparable(effect) == _comparable(effects[-1]) for effect in effects):
-            reported.append(ReportedGame(latest, [("", effects[-1])]))
+        if all(_normalize_effect(effect) == _normalize_effect(effects[-1]) for effect in effects):
+            reported_games.append(ReportedGame(latest, [("", effects[-1])]))
         else:
             names = [state.name for state in states]
-            reported.append(ReportedGame(latest, [*zip(names, effects, strict=True)]))
-    return reported
+            reported_games.append(ReportedGame(latest, [*zip(names, effects, strict=True)]))
+    return reported_games
 
 
 def _load_timelines(state: ReportState, games: Iterable[str]) -> dict[str, GameTimeline]:
@@ -318,7 +324,7 @@ def _load_timelines(state: ReportState, games: Iterable[str]) -> dict[str, GameT
 def _find_effect(
     state: ReportState, latest: GameTimeline, timeline: GameTimeline | None, ids: Sequence[str]
 ) -> GameEffect:
-    """Return a game's effect on one side; `latest` is the timeline on the last side."""
+    """Return a game's effect on a side; `latest` is the timeline on the last side."""
     if latest.story[0].position > state.at.known_at:
         return GameEffect(None, None, "not recorded yet")
     game = state.games.get(latest.game_id)
@@ -332,18 +338,18 @@ def _find_effect(
 
 
 def _explain_nonparticipation(state: ReportState, game_id: str, ids: Sequence[str]) -> str:
-    """Explain why the player is not in the game on this side."""
+    """Explain why the player does not take part in the game on this side."""
     explanation = state.view.explain(state.ladder.ladder, game_id)
     if explanation.why_not:
         return explanation.why_not
     participant = next((row.player for row in explanation.players if row.player in ids), None)
     if participant is None:
-        return "they do not take part in it"
-    return f"{participant}, who played it, was not yet linked to this player"
+        return "the player does not take part in the game"
+    return f"{participant}, who played the game, was not yet linked to this player"
 
 
-def _comparable(effect: GameEffect) -> object:
-    """Return the comparable part of an effect; opponents' ids are excluded because they may be renamed."""
+def _normalize_effect(effect: GameEffect) -> object:
+    """Return an effect without the opponents' ids, which may be renamed, so that effects can be compared."""
     if effect.terms is None:
         return effect.why_not
     terms = [(term.detail, term.amount, str(term.note)) for term in effect.terms.terms]
@@ -388,19 +394,15 @@ def _load_rulesets(states: Sequence[ReportState]) -> list[RulesetState]:
 
 
 def _draw_chart(states: Sequence[ReportState], player_name: str, game_link: Callable[[str], str]) -> str:
-    """Return a chart of the points by date, one line per side; empty if there are no games."""
+    """Return a chart of the points by date, one line per side; an empty text without games."""
     distinct = {state.changes: state for state in states if state.changes}
     if not distinct:
         return ""
     last = states[-1]
 
-    def describe(row: Change) -> str:
-        subject = row.reason if row.game_id is None else row.game_id
-        played = format_time_played(last.ladder.times, row.occurred_at)
-        return f"{subject}, {played}: {format_change(row.change)}, {format_points_after(row)}"
-
+    describe = partial(describe_dated_change, last.ladder.times)
     lines = [
-        points_line(player_name if len(distinct) == 1 else state.name, state.steps, "date", describe, game_link)
+        build_points_line(player_name if len(distinct) == 1 else state.name, state.steps, "date", describe, game_link)
         for state in distinct.values()
     ]
     ends = "; ".join(f"{state.name}: {format_points(changes[-1].after)}" for changes, state in distinct.items())
@@ -411,23 +413,23 @@ def _draw_chart(states: Sequence[ReportState], player_name: str, game_link: Call
         title=f"Points of {player_name} on {short_name(last.ladder.ladder)}",
         description=f"{ends}.",
         prefix="points",
-        vertical_lines=revision_marks(last.steps, "date", lambda row: f"{row.game_id} was corrected later"),
+        vertical_lines=list_revision_marks(last.steps, "date", lambda row: f"{row.game_id} was corrected later"),
     )
 
 
-def _commands(
+def _list_commands(
     states: Sequence[ReportState], entries: Sequence[PublishedEntry], ladder: str, games: Sequence[ReportedGame]
 ) -> Iterator[ReproductionCommand]:
     """Yield the commands that reproduce the report."""
     first, last = states[0], states[-1]
-    # ids may have been merged later; use the earliest known one
+    # use the earliest known id, because ids may have been merged later
     player = next(state.profile.player for state in states if state.profile)
     as_of = "" if last.at.as_of is None else f"--as-of {format_instant(last.at.as_of)}"
-    both = f"{as_of} --known-at {first.at.known_at} --to {last.at.known_at}"
+    positions = f"{as_of} --known-at {first.at.known_at} --to {last.at.known_at}"
     for state in states:
         yield ReproductionCommand("Check that the ledger contains this history", f"verify --head {state.head}", ())
     for state in states:
-        yield from _state_commands(state, ladder, f"{as_of} --known-at {state.at.known_at}")
+        yield from _list_state_commands(state, ladder, f"{as_of} --known-at {state.at.known_at}")
     for entry in entries:
         position = entry.publication.position
         options = f"standings --known-at {position} --as-published"
@@ -440,38 +442,41 @@ def _commands(
     if games:
         game_id = games[0].timeline.game_id
         yield ReproductionCommand(f"The history of a game, such as {game_id}", "log", (game_id,))
-    for month, month_ladder in sorted({pair for state in states for pair in _month_ladders(state, ladder)}):
-        title, options = f"The rank in {month}: report on that month's list", f"report player {both} -o {month}.html"
+    for month, month_ladder in sorted({pair for state in states for pair in _list_month_ladders(state, ladder)}):
+        title, options = (
+            f"The rank in {month}: report on that month's list",
+            f"report player {positions} -o {month}.html",
+        )
         yield ReproductionCommand(title, options, (player, month_ladder))
     for season in dict.fromkeys(state.previous_season for state in states if state.previous_season):
-        options = f"report player {both} -o before.html"
+        options = f"report player {positions} -o before.html"
         yield ReproductionCommand("Carried-over points: report on the previous season", options, (player, season))
     for ruleset in _load_rulesets(states):
         options = f"rules show --known-at {last.at.known_at}"
         yield ReproductionCommand("The text of the rules", options, (ruleset.ruleset.name,))
-    yield ReproductionCommand("This page, byte for byte", f"report player {both} -o again.html", (player, ladder))
+    yield ReproductionCommand("This page, byte for byte", f"report player {positions} -o again.html", (player, ladder))
 
 
-def _state_commands(state: ReportState, ladder: str, axes: str) -> Iterator[ReproductionCommand]:
-    """Yield the commands that reproduce one side of the report, at its coordinates."""
+def _list_state_commands(state: ReportState, ladder: str, axes: str) -> Iterator[ReproductionCommand]:
+    """Yield the commands that reproduce a side of the report, at its coordinates."""
     title = f"The rank, the points and the digest, {state.name}"
     yield ReproductionCommand(title, f"standings {axes} --format json", (ladder,))
     if state.profile is not None:
-        names = state.profile.player, ladder
-        yield ReproductionCommand(f"Every change of the points, {state.name}", f"history {axes}", names)
-        yield ReproductionCommand(f"Counted and uncounted games, {state.name}", f"explain --player {axes}", names)
+        arguments = state.profile.player, ladder
+        yield ReproductionCommand(f"Every change of the points, {state.name}", f"history {axes}", arguments)
+        yield ReproductionCommand(f"Counted and uncounted games, {state.name}", f"explain --player {axes}", arguments)
     if game_id := next(iter(state.games), None):
         title = f"The terms of a game, such as {game_id}, {state.name}"
         yield ReproductionCommand(title, f"explain {axes}", (game_id, ladder))
 
 
-def _month_ladders(state: ReportState, ladder: str) -> Iterator[tuple[str, str]]:
-    """Yield (month, ladder) for each monthly list that contributes to this list."""
+def _list_month_ladders(state: ReportState, ladder: str) -> Iterator[tuple[str, str]]:
+    """Yield the pair (month, ladder) for each monthly list that contributes to this list."""
     months = {term.term for term in state.account.terms} if state.account else set()
     yield from (pair for pair in state.view.months(ladder).items() if pair[0] in months)
 
 
 def _format_command(command: ReproductionCommand) -> str:
-    """Return a shell-ready command; names that look like options follow `--`."""
+    """Return a command quoted for the shell; names that look like options follow `--`."""
     separator = ["--"] if any(name.startswith("-") for name in command.arguments) else []
     return shlex.join(["ratings", *command.options.split(), *separator, *command.arguments])

@@ -1,4 +1,4 @@
-"""Map addresses to pages: the routes as path patterns, and the full list of pages of a site."""
+"""Map addresses to pages: the routes as path patterns, and the complete list of pages of a site."""
 
 import re
 from bisect import bisect_right
@@ -27,10 +27,10 @@ from ratings_ledger.web.addresses import INDEX, LISTS, LOG, STATUS, Path
 from ratings_ledger.web.changes import change_page
 from ratings_ledger.web.compare import compare_page, compare_players_page
 from ratings_ledger.web.games import clock_page, game_page, hypothetical_result_page
-from ratings_ledger.web.ladders import ladder_page, page_numbers
+from ratings_ledger.web.ladders import ladder_page, list_page_numbers
 from ratings_ledger.web.leagues import league_page
 from ratings_ledger.web.lists import list_page, lists_page
-from ratings_ledger.web.log import FILTERS, PAGE_EVENTS, complete_pages, log_page, part_page
+from ratings_ledger.web.log import FILTERS, PAGE_EVENTS, count_complete_pages, log_page, part_page
 from ratings_ledger.web.overview import index_page
 from ratings_ledger.web.page import Page
 from ratings_ledger.web.players import ACCOUNT_LINES, RANKED_MAX, games_page, person_page, player_page, ranks_page
@@ -66,7 +66,7 @@ class Route:
     def path_pattern(self) -> re.Pattern[str]:
         """Return the regular expression that matches the paths of such pages."""
         expressions = NUMBERS | {"ladder": f"{SEGMENT}(?:/{SEGMENT})*"}
-        return re.compile(NAME.sub(lambda name: f"(?P<{name[1]}>{expressions.get(name[1], SEGMENT)})", self.pattern))
+        return re.compile(NAME.sub(lambda match: f"(?P<{match[1]}>{expressions.get(match[1], SEGMENT)})", self.pattern))
 
 
 NAME = re.compile(r"\{(\w+)\}")
@@ -112,31 +112,31 @@ ROUTES = (
 )
 
 
-def _match(path: Path) -> tuple[Route, dict[str, str]] | None:
+def _match_route(path: Path) -> tuple[Route, dict[str, str]] | None:
     """Return the route of a path and its variable segments by name."""
     text = "/" + "/".join(path)
     matches = ((route, route.path_pattern.fullmatch(text)) for route in ROUTES)
     return next(((route, match.groupdict()) for route, match in matches if match), None)
 
 
-def parameters_of(path: Path) -> tuple[str, ...]:
-    """Return the query parameters that the page at a path takes."""
-    match = _match(path)
+def list_parameters(path: Path) -> tuple[str, ...]:
+    """Return the query parameters of the page at a path."""
+    match = _match_route(path)
     return AXES if match is None else match[0].parameters
 
 
-def page_at(visit: Visit, path: Path) -> Page:
-    """Return the page at a path. Raises `Unknown` if there is none, and the errors of the page's own query."""
-    match = _match(path)
+def build_page_at(visit: Visit, path: Path) -> Page:
+    """Build the page at a path. Raises `Unknown` for an unknown path, and the errors of the page's query."""
+    match = _match_route(path)
     if match is None:
         prefixes = ", ".join(dict.fromkeys(route.pattern.partition("/{")[0] for route in ROUTES[1:]))
         raise Unknown("page-unknown", f"no page has this address; addresses are / or begin with {prefixes}")
     route, segments = match
-    return route.make(visit, **{name: _decode(visit, name, text) for name, text in segments.items()})
+    return route.make(visit, **{name: _decode_value(visit, name, text) for name, text in segments.items()})
 
 
-def _decode(visit: Visit, name: str, text: str) -> str | int:
-    """Return the number, id or ladder that part of a path stands for. Raises `Unknown`."""
+def _decode_value(visit: Visit, name: str, text: str) -> str | int:
+    """Return the number, id or ladder that a part of a path stands for. Raises `Unknown`."""
     if name in NUMBERS:
         return int(text)
     value = "/".join(_decode_id(visit, name, segment) for segment in text.split("/"))
@@ -144,20 +144,20 @@ def _decode(visit: Visit, name: str, text: str) -> str | int:
 
 
 def _decode_id(visit: Visit, name: str, segment: str) -> str:
-    """Return the id of a segment; a truncated one is looked up among all ids. Raises `Unknown`."""
+    """Return the id of a segment; look up a truncated segment among all ids. Raises `Unknown`."""
     text = addresses.decode_segment(segment)
     if text is None and addresses.is_truncated(segment):
-        text = addresses.resolve_truncated(segment, _all_ids(visit, name))
+        text = addresses.resolve_truncated(segment, _list_ids(visit, name))
     if text is None:
         raise Unknown(
             "page-unknown",
-            f"{quote(segment)} is not an id in an address; write lower-case letters, digits and hyphens as they are, "
+            f"{quote(segment)} is not an id in an address; write lower-case letters, digits and hyphens unchanged, "
             "and every other byte as ~ and two hex digits",
         )
     return text
 
 
-def _all_ids(visit: Visit, name: str) -> Iterable[str]:
+def _list_ids(visit: Visit, name: str) -> Iterable[str]:
     """Return all ids of a kind, or all parts of ladder names, including those without games at the visit's `as_of`."""
     undated = Visit(visit.ledger, {axis: value for axis, value in visit.query.items() if axis != "as_of"})
     if name == "ladder":
@@ -172,7 +172,7 @@ def _all_ids(visit: Visit, name: str) -> Iterable[str]:
 
 
 class PageTask(NamedTuple):
-    """A page of a site, the data it depends on besides the site and the program, and the function that builds it.
+    """A page of a site, the data on which it depends besides the site and the program, and the function that builds it.
 
     A page with an equal `basis` is unchanged; None means that it must always be built.
     """
@@ -182,36 +182,37 @@ class PageTask(NamedTuple):
     make: Callable[[], Page]
 
 
-def every_page(visit: Visit) -> Iterator[PageTask]:
+def iterate_pages(visit: Visit) -> Iterator[PageTask]:
     """Yield all pages at the visit's coordinates, except those of games."""
     yield PageTask(INDEX, visit.ladders.at.known_at, partial(index_page, visit))
     for ladder in (row.ladder for row in visit.ladders.rows):
-        # whether a ladder's period is still running depends on the clock, so there is no basis
-        for number in page_numbers(len(visit.rows_by_ladder.get(ladder, ()))):
+        # there is no basis, because the current time decides whether a ladder's period is still running
+        for number in list_page_numbers(len(visit.rows_by_ladder.get(ladder, ()))):
             yield PageTask(addresses.ladder(ladder, number), None, partial(ladder_page, visit, ladder, number))
-    yield from _player_pages(visit)
+    yield from _list_player_pages(visit)
     yield PageTask(RULES, None, partial(rules_page, visit))
     versions = [row.version.split("@", 1) for row in visit.view.rulesets().rows]
     for ruleset_id in dict.fromkeys(ruleset_id for ruleset_id, _ in versions):
         yield PageTask(addresses.ruleset(ruleset_id), None, partial(ruleset_page, visit, ruleset_id))
     for ruleset_id, version in versions:
         yield PageTask(addresses.ruleset(ruleset_id, version), None, partial(ruleset_page, visit, ruleset_id, version))
-    yield from _recorded_pages(visit)
+    yield from _list_recorded_pages(visit)
 
 
-def _player_pages(visit: Visit) -> Iterator[PageTask]:
+def _list_player_pages(visit: Visit) -> Iterator[PageTask]:
     """Yield the pages of players, and of players on each ladder."""
     view = visit.view
     positions = {
         ladder: view.last_positions(ladder, [row.player for row in rows])
         for ladder, rows in visit.rows_by_ladder.items()
     }
-    # a list closes, and pays its gold, by the clock
-    own, closed = view.last_positions_of_people(), sum(row.state == "closed" for row in view.lists().rows)
+    # time alone closes a list and pays its gold
+    person_positions = view.last_positions_of_people()
+    closed_count = sum(row.state == "closed" for row in view.lists().rows)
     for player, rows in visit.rows_by_player.items():
         ranks = [(row.ladder, positions[row.ladder][player], row.rank) for row in rows]
-        # the page reports failures on any ladder
-        basis = None if visit.all_players.failed else (ranks, own.get(player), closed)
+        # the page reports the failures of all ladders
+        basis = None if visit.all_players.failed else (ranks, person_positions.get(player), closed_count)
         yield PageTask(addresses.player(player), basis, partial(person_page, visit, player))
     running = {row.ladder for row in visit.ladders.rows if row.running}
     for ladder, rows in visit.rows_by_ladder.items():
@@ -228,15 +229,15 @@ def _player_pages(visit: Visit) -> Iterator[PageTask]:
                 yield PageTask(path, visit.last_event(ladder).position, partial(ranks_page, visit, player, ladder))
 
 
-def _recorded_pages(visit: Visit) -> Iterator[PageTask]:
+def _list_recorded_pages(visit: Visit) -> Iterator[PageTask]:
     """Yield the pages of lists, changes, leagues, clocks, the log and the status."""
     yield PageTask(LISTS, None, partial(lists_page, visit))
-    for ladder, last in visit.published_ladders.items():
-        yield PageTask(addresses.published(ladder), last, partial(list_page, visit, ladder))
+    for ladder, last_position in visit.published_ladders.items():
+        yield PageTask(addresses.published(ladder), last_position, partial(list_page, visit, ladder))
     for position, ladder in visit.list_pages.items():
         basis = visit.published_ladders[ladder], tuple(visit.list_pages)
         yield PageTask(addresses.published(ladder, position), basis, partial(list_page, visit, ladder, position))
-    # a decision may remove pages that names link to, and a new player may add some
+    # a decision may remove linked pages, and a new player may add pages
     links = visit.last_decision, len(visit.player_pages), tuple(visit.published_ladders)
     for position in sorted(visit.impact_positions):
         yield PageTask(addresses.change(position), links, partial(change_page, visit, position))
@@ -246,9 +247,9 @@ def _recorded_pages(visit: Visit) -> Iterator[PageTask]:
         if visit.view.has_game(game_id):
             yield PageTask(addresses.clock(game_id), None, partial(clock_page, visit, game_id))
     yield PageTask(LOG, None, partial(log_page, visit))
-    pages, positions = complete_pages(visit.head), sorted(visit.impact_positions)
+    pages, positions = count_complete_pages(visit.head), sorted(visit.impact_positions)
     for number in range(1, pages + 1):
-        first, last = (number - 1) * PAGE_EVENTS, number * PAGE_EVENTS
-        linked = positions[bisect_right(positions, first) : bisect_right(positions, last)]
+        start, end = (number - 1) * PAGE_EVENTS, number * PAGE_EVENTS
+        linked = positions[bisect_right(positions, start) : bisect_right(positions, end)]
         yield PageTask(addresses.log_page(number), (number == pages, linked), partial(part_page, visit, number))
     yield PageTask(STATUS, None, partial(status_page, visit))

@@ -1,6 +1,6 @@
 """Serve the pages over HTTP, read-only, with a cache of answers.
 
-Answers are cached by the head of the log and the current quarter of an hour. So a new event is on the pages within a
+Answers are cached by the head of the log and the current quarter of an hour, so a new event is on the pages within a
 second, and lists close on time. The cache holds at most `CACHE_BYTES`. At most `WORKERS` answers are computed at the
 same time, each for at most `SECONDS`; a client that would have to wait longer is asked to retry. If the ledger uses
 third-party rules, separate processes compute the answers, because they can be killed. A rule that never ends, or that
@@ -44,10 +44,10 @@ from ratings_ledger.projections.queries.coordinates import UnknownLadder
 from ratings_ledger.projections.rulesets.registry import BUILT_IN
 from ratings_ledger.web.addresses import RULE_SECONDS, STATUS, Path
 from ratings_ledger.web.connections import ACCEPTED_AT_ONCE, LimitedConnection, Server
-from ratings_ledger.web.games import GAMES, game_lines
+from ratings_ledger.web.games import GAMES, iterate_game_lines
 from ratings_ledger.web.openapi import OPENAPI, render_openapi
 from ratings_ledger.web.page import CSS, FORMATS, STYLE, Site, error_page
-from ratings_ledger.web.routes import REPEATED, page_at, parameters_of
+from ratings_ledger.web.routes import REPEATED, build_page_at, list_parameters
 from ratings_ledger.web.visits import AXES, Visit
 from ratings_ledger.web.workers import RulesLost, Worker
 
@@ -83,7 +83,7 @@ class Request(NamedTuple):
     """A request: the path of a page, the extension of its format, and all query parameters."""
 
     path: Path
-    ending: str
+    extension: str
     query: tuple[tuple[str, str], ...]
 
     @property
@@ -102,7 +102,7 @@ class Request(NamedTuple):
 
 
 class ResponseCache:
-    """A thread-safe cache of responses, bounded in memory, that evicts the least recently used ones."""
+    """A thread-safe cache of responses, bounded in memory, that evicts the least recently used responses."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -117,22 +117,22 @@ class ResponseCache:
             return response
 
     def add(self, key: Any, response: Response) -> None:
-        """Cache a response, evicting the least recently used ones."""
+        """Cache a response, and evict the least recently used responses."""
         with self._lock:
-            if key not in self._responses and _memory_size(response) <= CACHE_BYTES:
+            if key not in self._responses and _estimate_memory(response) <= CACHE_BYTES:
                 self._responses[key] = response
-                self._bytes += _memory_size(response)
+                self._bytes += _estimate_memory(response)
             while self._bytes > CACHE_BYTES:
                 _, oldest = self._responses.popitem(last=False)
-                self._bytes -= _memory_size(oldest)
+                self._bytes -= _estimate_memory(oldest)
 
 
-def _current_quarter() -> int:
-    """Return the number of the current quarter of an hour. Pages change with it only where lists close."""
+def _get_current_quarter() -> int:
+    """Return the number of the current quarter of an hour, at whose end lists may close."""
     return clock.now() // QUARTER_US
 
 
-def _memory_size(response: Response) -> int:
+def _estimate_memory(response: Response) -> int:
     """Estimate the memory of a response and its key."""
     return len(response.content) + OVERHEAD_BYTES
 
@@ -161,9 +161,11 @@ class Pages:
         # a process forked while a SQLite file is open would inherit its locks
         self._reading_or_forking = Lock()
         self._needs_workers: tuple[Head | None, bool] = None, False
-        self._disabled: tuple[int, dict[str, str]] = 0, {}  # a quarter of an hour, and in it the reason by rule
+        # a quarter of an hour, and the rules that are disabled until its end, each with the reason
+        self._disabled: tuple[int, dict[str, str]] = 0, {}
         self._reading_head: Future[tuple[int, Head | str]] | None = None
-        self._last_head: tuple[int, Head | str] | None = None  # with the time of reading; an error message on failure
+        # the time of the last reading, with the head or the error message
+        self._last_head: tuple[int, Head | str] | None = None
         self._opened_at = 0
         self._downloads = 0
 
@@ -229,7 +231,7 @@ class Pages:
     async def _answer(
         self, scope: Mapping[str, Any], headers: Mapping[str, str], known_etags: Collection[str]
     ) -> Response:
-        """Return the response to a request. An error is a page too, or JSON if the request is for JSON."""
+        """Return the response to a request. An error is also a page, or JSON if the request is for JSON."""
         request = _parse_path(scope["raw_path"])
         try:
             host = headers.get("host", "").lower()
@@ -243,33 +245,33 @@ class Pages:
                 return static
             request = request._replace(query=_parse_query(scope["query_string"], request.path))
             async with timeout(SECONDS):
-                head = await self._current_head()
+                head = await self._get_current_head()
                 if scope["path"] == f"/{GAMES}":
                     return await self._start_download(head, request, known_etags)
-                if (response := self._cache.get((head, _current_quarter(), request))) is None:
+                if (response := self._cache.get((head, _get_current_quarter(), request))) is None:
                     response = await get_running_loop().run_in_executor(self._threads, self._compute, head, request)
                 return response
         except _HttpError as error:
             return self._error_response(request, error)
         except TimeoutError:
-            message = "The answer takes too long right now; try again in a while."
+            message = "The answer takes too long right now; try again in a minute."
             return self._error_response(request, _HttpError(503, message, RETRY))
 
-    async def _current_head(self) -> Head:
+    async def _get_current_head(self) -> Head:
         """Return the head of the log, at most `HEAD_US` old; concurrent requests share one reading.
 
         Raises `_HttpError`.
         """
-        last = self._last_head
-        if last is None or not 0 <= clock.now() - last[0] <= HEAD_US:
+        latest = self._last_head
+        if latest is None or not 0 <= clock.now() - latest[0] <= HEAD_US:
             loop = get_running_loop()
             reading = self._reading_head
             if reading is None or reading.done() or reading.get_loop() is not loop:
                 reading = self._reading_head = loop.run_in_executor(self._head_thread, self._refresh_head)
-            last = await shield(reading)
-        if isinstance(last[1], str):
-            raise _HttpError(503, last[1], RETRY)
-        return last[1]
+            latest = await shield(reading)
+        if isinstance(latest[1], str):
+            raise _HttpError(503, latest[1], RETRY)
+        return latest[1]
 
     def _refresh_head(self) -> tuple[int, Head | str]:
         """Read the head of the log, or the reason why it cannot be read."""
@@ -279,12 +281,12 @@ class Pages:
                 with self._reading_or_forking:
                     head = self._read_head(reopen=not 0 <= clock.now() - self._opened_at <= SCHEMA_US)
             except LedgerError as error:
-                if error.reason == "busy":  # it has already waited for the lock
+                if error.reason == "busy":  # the reading has already waited for the lock
                     raise
                 with self._reading_or_forking:
                     head = self._read_head(reopen=True)
         except LedgerError as error:
-            head = _public_reason(error)
+            head = _describe_for_visitors(error)
             self._opened_at = 0
             if self._last_head is None or self._last_head[1] != head:
                 LOGGER.warning("%s", error)
@@ -292,9 +294,9 @@ class Pages:
         return self._last_head
 
     def _read_head(self, *, reopen: bool) -> Head:
-        """Return the head of the log. Reopening refuses a ledger that was removed or has another schema.
+        """Return the head of the log; with `reopen`, refuse a ledger that was removed or has another schema.
 
-        The first ledger object stays in use: it connects for every query and caches by chain hash, so it is valid for
+        The first ledger object stays in use. It connects for every query and caches by chain hash, so it is valid for
         any ledger at this URL.
         """
         if reopen or self._ledger is None:
@@ -306,7 +308,7 @@ class Pages:
     def _visit(self, head: Head, request: Request) -> Iterator[Visit]:
         """Provide the ledger at a head of its log. Raises `_HttpError`, also if another ledger has replaced it."""
         assert self._ledger is not None
-        with _http_errors():
+        with _convert_errors():
             coordinates = {"known_at": str(head.position)} | request.coordinates if head.position else {}
             visit = Visit(self._ledger, coordinates, request.page_parameters)
             visit.query = request.coordinates
@@ -315,21 +317,21 @@ class Pages:
             finally:
                 with visit.view.ledger.reading() as connection:
                     if chain_hash_at(connection, head.position) != head.chain_hash:
-                        message = "This ledger was replaced by another one a moment ago; try again."
+                        message = "This ledger was replaced by a different ledger a moment ago; try again."
                         raise _HttpError(503, message, RETRY)
 
     def _compute(self, head: Head, request: Request) -> Response:
         """Compute a response at a head of the log and cache it. Raises `_HttpError`."""
-        if request.ending not in FORMATS:
-            raise _HttpError(404, f"There is no such file; all games are in /{GAMES}.")
-        quarter = _current_quarter()
+        if request.extension not in FORMATS:
+            raise _HttpError(404, f"There is no such file; the games are in /{GAMES}.")
+        quarter = _get_current_quarter()
         if self._uses_packages(head):
             response = self._compute_in_worker(head, request)
         else:
             response = self._build_response(head, request)
         if isinstance(response, ErrorReport):
             raise _HttpError(response.status, response.reason, response.headers)
-        # the status changes without an event, and an empty log has no position that identifies it
+        # the status changes without an event, and an empty log has no position as a key
         if head.position and request.path != STATUS:
             self._cache.add((head, quarter, request), response)
         return response
@@ -338,20 +340,22 @@ class Pages:
         """Build a page and render it, or return the error."""
         try:
             with self._visit(head, request) as visit, visit.view.staying():
-                page = page_at(visit, request.path)
-            kind, render = FORMATS[request.ending]
-            if request.ending == ".csv" and page.table is None:
-                raise _HttpError(404, "This page has no table and so no CSV; ask for .json instead.")
+                page = build_page_at(visit, request.path)
+            content_type, render = FORMATS[request.extension]
+            if request.extension == ".csv" and page.table is None:
+                raise _HttpError(404, "This page has no table, so there is no CSV; request .json instead.")
             content = render(page, self.site)
         except _HttpError as error:
             return ErrorReport(error.status, str(error), error.headers, isinstance(error.__context__, UNREADABLE))
-        return Response(200, f"{kind}; charset=utf-8", content, _etag(content), _robots_header(request))
+        return Response(
+            200, f"{content_type}; charset=utf-8", content, _compute_etag(content), _build_robots_header(request)
+        )
 
     def _uses_packages(self, head: Head) -> bool:
         """Tell whether a ruleset in the log uses a third-party rule. Raises `_HttpError`."""
         if self._needs_workers[0] != head:
             assert self._ledger is not None
-            with _http_errors(), self._reading_or_forking, self._ledger.at().ledger.reading() as connection:
+            with _convert_errors(), self._reading_or_forking, self._ledger.at().ledger.reading() as connection:
                 rows = read_where(connection, until=head.position, type_name=PUBLISHED)
                 rules = [event.data["rule"] for event in read_events_of_type(PUBLISHED, rows)]
             self._needs_workers = head, not BUILT_IN.keys() >= {*rules}
@@ -360,7 +364,7 @@ class Pages:
     def _compute_in_worker(self, head: Head, request: Request) -> "Response | ErrorReport":
         """Compute a response in this thread's process; disable rules that kill it. Raises `_HttpError`."""
         while True:
-            quarter = _current_quarter()
+            quarter = _get_current_quarter()
             if self._disabled[0] != quarter:
                 self._disabled = quarter, {}
             disabled = self._disabled[1]
@@ -387,39 +391,42 @@ class Pages:
                 raise _HttpError(503, f"The process that computed this page ended: {error}.", RETRY) from None
 
     async def _start_download(self, head: Head, request: Request, known_etags: Collection[str]) -> Response:
-        """Start the download of all games; the position in the log identifies it. Raises `_HttpError`."""
-        etag, kind = _etag(repr((str(head), request.query, version("ratings-ledger"))).encode()), "application/jsonl"
+        """Start the download of all games, with an ETag for the head of the log. Raises `_HttpError`."""
+        etag = _compute_etag(repr((str(head), request.query, version("ratings-ledger"))).encode())
+        content_type = "application/jsonl"
         if etag in known_etags:
-            return Response(200, kind, b"", etag)
+            return Response(200, content_type, b"", etag)
         if self._downloads >= DOWNLOADS_MAX:
-            raise _HttpError(503, "Too many downloads of all games are running; try again in a while.", RETRY)
+            raise _HttpError(503, "Too many downloads of all games are running; try again in a minute.", RETRY)
         self._downloads += 1
         try:
-            first, chunks = await get_running_loop().run_in_executor(self._threads, self._open_download, head, request)
+            first_chunk, chunks = await get_running_loop().run_in_executor(
+                self._threads, self._open_download, head, request
+            )
         except BaseException:
             self._downloads -= 1
             raise
-        return Response(200, kind, first, etag, _robots_header(request), chunks)
+        return Response(200, content_type, first_chunk, etag, _build_robots_header(request), chunks)
 
     def _open_download(self, head: Head, request: Request) -> tuple[bytes, Iterator[bytes]]:
         with self._reading_or_forking, self._visit(head, request) as visit:
-            chunks = game_lines(visit)
+            chunks = iterate_game_lines(visit)
             return next(chunks), chunks
 
     def _static_response(self, path: str) -> Response | None:
-        """Return the style, the OpenAPI document or robots.txt; None for other paths."""
+        """Return the style, the OpenAPI document or robots.txt; None for any other path."""
         if path == f"/{STYLE[0]}.css":
             return Response(200, "text/css; charset=utf-8", CSS, "", (("cache-control", IMMUTABLE),))
         if path == f"/{OPENAPI}":
-            return Response(200, "application/json; charset=utf-8", render_openapi(), _etag(render_openapi()))
+            return Response(200, "application/json; charset=utf-8", render_openapi(), _compute_etag(render_openapi()))
         if path == "/robots.txt":
             return Response(200, "text/plain; charset=utf-8", b"User-agent: *\nDisallow: /*?\n", "")
         return None
 
     def _error_response(self, request: Request, error: "_HttpError") -> Response:
         page = error_page(request.path, error.status, str(error))
-        kind, render = FORMATS[".json" if request.ending in (".json", ".jsonl") else ""]
-        return Response(error.status, f"{kind}; charset=utf-8", render(page, self.site), "", error.headers)
+        content_type, render = FORMATS[".json" if request.extension in (".json", ".jsonl") else ""]
+        return Response(error.status, f"{content_type}; charset=utf-8", render(page, self.site), "", error.headers)
 
 
 LOGGER = getLogger("uvicorn.error")
@@ -430,7 +437,7 @@ UNREADABLE = (StoreUnavailable, NotALedger, StoreDamaged)
 
 
 class ErrorReport(NamedTuple):
-    """An HTTP error as a worker process returns it; `cannot_read` if the store could not be read."""
+    """An HTTP error from a worker process; `cannot_read` tells whether the store could not be read."""
 
     status: int
     reason: str
@@ -444,7 +451,7 @@ def _build_in_worker(pages: Pages, head: Head, request: Request) -> Response | E
     try:
         _opened = _opened or open_ledger(pages.url)
     except LedgerError as error:
-        return ErrorReport(503, _public_reason(error), RETRY, True)
+        return ErrorReport(503, _describe_for_visitors(error), RETRY, True)
     pages._ledger = _opened
     return pages._build_response(head, request)
 
@@ -461,17 +468,17 @@ class _HttpError(Exception):
 
 
 @contextmanager
-def _http_errors() -> Iterator[None]:
-    """Turn the errors of queries into HTTP errors."""
+def _convert_errors() -> Iterator[None]:
+    """Convert the errors of queries to HTTP errors."""
     try:
         yield
     except (Unknown, BadArgument, Refused) as error:
         raise _HttpError(404 if isinstance(error, Unknown | UnknownLadder) else 400, str(error)) from None
     except LedgerError as error:
-        raise _HttpError(503, _public_reason(error), RETRY) from None
+        raise _HttpError(503, _describe_for_visitors(error), RETRY) from None
 
 
-def _public_reason(error: LedgerError) -> str:
+def _describe_for_visitors(error: LedgerError) -> str:
     """Return the message of an error for visitors, without the location of the ledger."""
     if isinstance(error, UNREADABLE):
         return f"The ledger cannot be read now: {REASONS[error.reason][1]}."
@@ -479,30 +486,30 @@ def _public_reason(error: LedgerError) -> str:
 
 
 def _limit_lock_wait(name: str) -> str:
-    """Return the URL of the ledger with a lock timeout that suits a web page, unless it sets one."""
+    """Return the URL of the ledger with a lock timeout that suits a web page, unless the URL sets a timeout."""
     url = parse_url(name)
     if "timeout" in url.query or "?" in (url.database or ""):
         return name
     return url.update_query_dict({"timeout": str(LOCK_SECONDS)}).render_as_string(hide_password=False)
 
 
-def _robots_header(request: Request) -> tuple[tuple[str, str], ...]:
+def _build_robots_header(request: Request) -> tuple[tuple[str, str], ...]:
     return (("x-robots-tag", "noindex"),) if request.query else ()
 
 
-def _etag(content: bytes) -> str:
+def _compute_etag(content: bytes) -> str:
     return f'"{sha256(content).hexdigest()[:32]}"'
 
 
 def _parse_path(raw: bytes) -> Request:
     """Return the request for a path, without its query."""
-    path, ending = raw.decode("ascii", "replace").removeprefix("/"), ""
-    for extension in (".json", ".csv", ".jsonl"):
-        if path.endswith(extension):
-            path, ending = path.removesuffix(extension), extension
-    if path == "index" and ending:
+    path, extension = raw.decode("ascii", "replace").removeprefix("/"), ""
+    for suffix in (".json", ".csv", ".jsonl"):
+        if path.endswith(suffix):
+            path, extension = path.removesuffix(suffix), suffix
+    if path == "index" and extension:
         path = ""
-    return Request(tuple(path.split("/")) if path else (), ending, ())
+    return Request(tuple(path.split("/")) if path else (), extension, ())
 
 
 def _parse_query(raw: bytes, path: Path) -> tuple[tuple[str, str], ...]:
@@ -512,8 +519,8 @@ def _parse_query(raw: bytes, path: Path) -> tuple[tuple[str, str], ...]:
     try:
         pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=FIELDS_MAX, errors="strict")
     except ValueError:
-        raise _HttpError(400, "The query after the ? is not of the form NAME=VALUE&NAME=VALUE.") from None
-    parameters: dict[str, list[str]] = {name: [] for name in parameters_of(path)}
+        raise _HttpError(400, "The query after the ? cannot be read; write it as NAME=VALUE&NAME=VALUE.") from None
+    parameters: dict[str, list[str]] = {name: [] for name in list_parameters(path)}
     for name, value in pairs:
         if name not in parameters:
             raise _HttpError(400, f"{quote(name)} is not a parameter of this page; it takes {', '.join(parameters)}.")

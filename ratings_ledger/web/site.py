@@ -1,4 +1,4 @@
-"""Write all pages as files into a folder, for any web host.
+"""Write all pages as files to a folder, for any web host.
 
 The folder has a MANIFEST.json: the head of the log, each file with its SHA-256, and the basis of each page. The next
 run builds only pages whose basis has changed, writes only files whose content has changed, and removes only files that
@@ -23,24 +23,24 @@ from ratings_ledger.ledger.own_files import name_file_in_errors, open_own
 from ratings_ledger.ledger.processes.forking import UNITS_MAX, available_cores, run_forked
 from ratings_ledger.ledger.store.log import chain_hash_at, types_after
 from ratings_ledger.web import addresses
-from ratings_ledger.web.games import GAMES, build_game_page, game_lines
+from ratings_ledger.web.games import GAMES, build_game_page, iterate_game_lines
 from ratings_ledger.web.openapi import OPENAPI, render_openapi
 from ratings_ledger.web.page import CSS, FORMATS, STYLE, Page, Site, error_page
-from ratings_ledger.web.routes import PageTask, every_page
+from ratings_ledger.web.routes import PageTask, iterate_pages
 from ratings_ledger.web.visits import Visit
 
 MANIFEST = "MANIFEST.json"
 GAMES_PATH = ("games",)  # prefix of the pages of games and their clocks
 CHOOSE_FOLDER = "choose an empty or new folder"
-# pages per unit of work; a page of another kind takes as long as 20 games
+# pages per unit of work; any other page takes as long as 20 game pages
 UNIT_PAGES, UNIT_GAMES = 10, 200
-FORKING_GAMES = 1_000  # the amount of work, in games, that pays for several processes
+FORKING_GAMES = 1_000  # the amount of work, in game pages, from which several processes are faster
 
 T = TypeVar("T")
 
 
 class SiteSummary(NamedTuple):
-    """The number of files of a site, of those written and removed in this run, and the reasons why ladders failed."""
+    """The numbers of files in a site, written files and removed files, and the reasons why ladders failed."""
 
     files: int
     written: int
@@ -70,13 +70,13 @@ class _SiteWriter:
         self.written = 0
 
     def keep_unchanged(self, path: addresses.Path, basis: Any) -> bool:
-        """Keep the files of a page that exists with the same basis. Tell whether it does."""
-        name = addresses.file_of(path, "")
+        """Keep the files of a page if they exist with the same basis; return whether they do."""
+        name = addresses.name_file(path, "")
         self.pages[name] = basis_text = repr(basis)
         previous = self.previous
         if basis is None or self.settings != previous.settings or previous.pages.get(name) != basis_text:
             return False
-        names = [addresses.file_of(path, ending or self.site.ending) for ending in FORMATS]
+        names = [addresses.name_file(path, extension or self.site.extension) for extension in FORMATS]
         files = {name: previous.files[name] for name in names if name in previous.files}
         if not files or not self._existing.issuperset(files):
             return False
@@ -85,9 +85,9 @@ class _SiteWriter:
 
     def add(self, page: Page) -> None:
         """Write the files of a page."""
-        for ending, (_, render) in FORMATS.items():
-            if ending != ".csv" or page.table is not None:
-                self.write(addresses.file_of(page.path, ending or self.site.ending), render(page, self.site))
+        for extension, (_, render) in FORMATS.items():
+            if extension != ".csv" or page.table is not None:
+                self.write(addresses.name_file(page.path, extension or self.site.extension), render(page, self.site))
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file unless it exists with this content."""
@@ -105,7 +105,7 @@ class _SiteWriter:
             "files": dict(sorted(self.files.items())),
             "pages": dict(sorted(self.pages.items())),
         }
-        # separators give one line per entry; `indent` would do so ten times as slowly
+        # separators give one line per entry; `indent` would take ten times as long
         _write_file(self.folder, MANIFEST, (json.dumps(manifest, separators=(",\n", ": ")) + "\n").encode())
 
 
@@ -115,7 +115,7 @@ def read_title(folder: Folder) -> str:
 
 
 def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = addresses.GAME_PAGES) -> SiteSummary:
-    """Bring the files of a site up to date. Games have their own pages if there are at most `game_pages` of them.
+    """Bring the files of a site up to date. If there are at most `game_pages` games, each one has a page.
 
     Raises `BadArgument` for a folder with other content, `OSError` if it cannot be written.
     """
@@ -123,16 +123,23 @@ def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = add
     visit = Visit(ledger, {"known_at": str(head.position)} if head.position else {})
     with visit.view.staying():  # closed before pages are built, perhaps by other processes
         site = site._replace(game_pages=visit.view.games_recorded() <= game_pages)
-        visit.query = {}  # the position was pinned here, not requested, so links must not carry it
-        shared = version("ratings-ledger"), STYLE, site.title, site.ending, site.game_pages, visit.ladders.times
-        settings = repr((*shared, sorted(site.names.items())))
+        visit.query = {}  # links must not carry the position, because nobody requested it
+        shared_settings = (
+            version("ratings-ledger"),
+            STYLE,
+            site.title,
+            site.extension,
+            site.game_pages,
+            visit.ladders.times,
+        )
+        settings = repr((*shared_settings, sorted(site.names.items())))
         writer = _SiteWriter(folder, site, sha256(settings.encode()).hexdigest())
         if not writer.previous.files:
             writer.finish("")  # claims the folder, even if this run fails
-        writer.write(addresses.file_of(STYLE, ".css"), CSS)
+        writer.write(addresses.name_file(STYLE, ".css"), CSS)
         writer.write(OPENAPI, render_openapi())
         _write_games(writer, visit, f"{head} {version('ratings-ledger')}")
-        tasks, games = _outdated_pages(writer, visit)
+        tasks, games = _list_outdated_pages(writer, visit)
     _build_all(writer, visit, tasks, games)
     obsolete = [
         name
@@ -147,12 +154,12 @@ def write_site(ledger: Ledger, folder: Folder, site: Site, game_pages: int = add
     return SiteSummary(len(writer.files), writer.written, len(obsolete), failed)
 
 
-def _outdated_pages(writer: _SiteWriter, visit: Visit) -> tuple[list[PageTask], list[str]]:
+def _list_outdated_pages(writer: _SiteWriter, visit: Visit) -> tuple[list[PageTask], list[str]]:
     """Return the pages to build, and the games whose pages to build."""
     has_games = writer.site.game_pages
     tasks = [
         task
-        for task in every_page(visit)
+        for task in iterate_pages(visit)
         if (has_games or task.path[:1] != GAMES_PATH) and not writer.keep_unchanged(task.path, task.basis)
     ]
     positions: dict[str, int | None] = {**visit.view.last_positions_of_games()} if has_games else {}
@@ -160,8 +167,10 @@ def _outdated_pages(writer: _SiteWriter, visit: Visit) -> tuple[list[PageTask], 
         positions = dict.fromkeys(positions)
     games = [
         game_id
-        for game_id, last in positions.items()
-        if not writer.keep_unchanged(addresses.game(game_id), last and (last, game_id in visit.games_with_clock))
+        for game_id, position in positions.items()
+        if not writer.keep_unchanged(
+            addresses.game(game_id), position and (position, game_id in visit.games_with_clock)
+        )
     ]
     return tasks, games
 
@@ -169,7 +178,7 @@ def _outdated_pages(writer: _SiteWriter, visit: Visit) -> tuple[list[PageTask], 
 def _write_games(writer: _SiteWriter, visit: Visit, basis: str) -> None:
     """Write the file of all games, in chunks, unless it exists with the same basis.
 
-    If only games were recorded since then, append their lines to a copy of the file.
+    If only games were recorded since that basis, append their lines to a copy of the file.
     """
     path, temporary = writer.folder / GAMES, writer.folder / f".{GAMES}.new"
     previous_hash, writer.pages[GAMES] = writer.previous.files.get(GAMES, ""), basis
@@ -178,15 +187,15 @@ def _write_games(writer: _SiteWriter, visit: Visit, basis: str) -> None:
         writer.files[GAMES] = previous_hash
         return
     after = _continue_after(visit, previous_basis, basis)
-    if after and _hash_of(path) != previous_hash:
+    if after and _hash_file(path) != previous_hash:
         after = 0
     with name_file_in_errors(path), _remove_on_error(temporary), open_own(temporary, "wb") as file:
         if after:
-            with path.open("rb") as previous:
-                copyfileobj(previous, file)
-        for chunk in game_lines(visit, after):
+            with path.open("rb") as previous_file:
+                copyfileobj(previous_file, file)
+        for chunk in iterate_game_lines(visit, after):
             file.write(chunk)
-    writer.files[GAMES] = _hash_of(temporary)
+    writer.files[GAMES] = _hash_file(temporary)
     if writer.files[GAMES] == previous_hash and path.is_file():
         temporary.unlink()
         return
@@ -194,7 +203,7 @@ def _write_games(writer: _SiteWriter, visit: Visit, basis: str) -> None:
     writer.written += 1
 
 
-def _hash_of(path: Folder) -> str:
+def _hash_file(path: Folder) -> str:
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
@@ -209,13 +218,13 @@ def _continue_after(visit: Visit, previous_basis: str, basis: str) -> int:
     if not position.isdecimal() or program != basis.partition(" ")[2]:
         return 0
     with visit.view.ledger.reading() as connection:
-        current = chain_hash_at(connection, int(position))
-        is_same_log = current is not None and current.hex() == chain_hash
+        current_hash = chain_hash_at(connection, int(position))
+        is_same_log = current_hash is not None and current_hash.hex() == chain_hash
         return int(position) if is_same_log and types_after(connection, int(position)) <= {"game.recorded"} else 0
 
 
 def _build_all(writer: _SiteWriter, visit: Visit, tasks: Sequence[PageTask], games: Sequence[str]) -> None:
-    """Build and write pages and game pages, by several processes if there are many."""
+    """Build and write pages and game pages, in several processes if there are many pages."""
 
     def build_unit(number: int) -> Iterator[Page]:
         """Yield the pages of a unit of work."""
@@ -256,20 +265,20 @@ def _build_page(task: PageTask) -> Page:
 
 
 def _split(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Split items into units of at least this size; larger ones if there would be too many."""
+    """Split items into units of at least this size, or of a larger size if there would be too many units."""
     size = max(size, -(-2 * len(items) // UNITS_MAX))
     return [items[first : first + size] for first in range(0, len(items), size)]
 
 
-def _list_files(folder: str, inside: str = "") -> set[str]:
+def _list_files(folder: str, prefix: str = "") -> set[str]:
     """Return the names of all files in and below a folder, without following links to folders."""
     names = set[str]()
-    with os.scandir(f"{folder}/{inside}") as entries:
+    with os.scandir(f"{folder}/{prefix}") as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                names |= _list_files(folder, f"{inside}{entry.name}/")
+                names |= _list_files(folder, f"{prefix}{entry.name}/")
             elif entry.is_file():
-                names.add(inside + entry.name)
+                names.add(prefix + entry.name)
     return names
 
 
@@ -282,7 +291,7 @@ def _read_manifest(folder: Folder) -> _Manifest:
     path = folder / MANIFEST
     if not path.exists():
         if any(folder.iterdir()):
-            raise BadArgument(f"{folder} has other content and no {MANIFEST}; {CHOOSE_FOLDER}", "folder")
+            raise BadArgument(f"{folder} has content but no {MANIFEST}; {CHOOSE_FOLDER}", "folder")
         return _Manifest("", {}, {})
     try:
         manifest = json.loads(path.read_bytes())
@@ -295,7 +304,7 @@ def _read_manifest(folder: Folder) -> _Manifest:
 
 
 def _is_unedited(folder: Folder, name: str, file_hash: str) -> bool:
-    """Tell whether a file in the manifest exists, is not behind a link, and has the hash it was written with."""
+    """Tell whether a file in the manifest exists, is not behind a link, and still has its hash."""
     parts = Folder(name).parts
     ancestors = [folder / Folder(*parts[:depth]) for depth in range(1, len(parts) + 1)]
     if Folder(name).is_absolute() or ".." in parts or any(path.is_symlink() for path in ancestors):
@@ -310,9 +319,9 @@ def _remove_empty_folders(folder: Folder, path: Folder) -> None:
 
 
 def _write_file(root: Folder, name: str, content: bytes) -> None:
-    """Write a file, so that a reader sees either the old content or the new.
+    """Write a file so that a reader sees either the old or the new content.
 
-    A new file is written in place: no page links to it yet. An existing one is replaced by a temporary file.
+    A new file is written in place, because no page links to it yet. An existing file is replaced by a temporary file.
     """
     with _open_folder(root, name) as (folder, base_name):
         with suppress(FileExistsError):
@@ -364,7 +373,7 @@ def _open_folder(root: Folder, name: str) -> Iterator[tuple[int, str]]:
 
 @contextmanager
 def _remove_on_error(path: str | Folder, folder: int | None = None) -> Iterator[None]:
-    """Remove a file that cannot be written completely: half a manifest would be refused on every later run."""
+    """Remove a file that cannot be written completely, because every later run would refuse half a manifest."""
     try:
         yield
     except OSError:

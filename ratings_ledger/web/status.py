@@ -14,7 +14,7 @@ from ratings_ledger.web.visits import Visit
 
 @dataclass(frozen=True, slots=True)
 class LastRun(Result):
-    """The last run of a job: `done`, `failed` or `lost`, when it finished, and the position it reached."""
+    """The last run of a job: its result (`done`, `failed` or `lost`), its end, and the position that it reached."""
 
     result: str | None
     finished: str | None
@@ -25,8 +25,8 @@ class LastRun(Result):
 class LogState(Result):
     """The public state of a ledger, without its settings or location.
 
-    `behind` is the number of events missing from the stored standings, None if none are stored. A job that never ended
-    is None.
+    `behind` is the number of events missing from the stored standings, None if nothing is stored. `verified` and
+    `rebuilt` are None if no such run has ended.
     """
 
     head: str
@@ -51,12 +51,12 @@ def status_page(visit: Visit) -> Page:
         events=dict(sorted(status.events.items())),
         program=version("ratings-ledger"),
         behind=status.behind,
-        verified=_last_run(status.runs.get("verify")),
-        rebuilt=_last_run(status.runs.get("rebuild")),
+        verified=_build_last_run(status.runs.get("verify")),
+        rebuilt=_build_last_run(status.runs.get("rebuild")),
     )
     return Page(STATUS, "status", "Status", state, Times(status.zone), {"state": state})
 
 
-def _last_run(runs: LastRuns | None) -> LastRun | None:
+def _build_last_run(runs: LastRuns | None) -> LastRun | None:
     run = None if runs is None else runs.ended
     return None if run is None else LastRun(run.result, run.finished, run.position)

@@ -1,4 +1,4 @@
-"""Write the basic parts of an SVG drawing: lengths, step lines, bands, and escaped text that fits."""
+"""Build the basic parts of an SVG drawing: lengths, step lines, bands, and escaped text that fits."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -8,23 +8,23 @@ from unicodedata import category, east_asian_width
 from ratings_ledger.ledger.rejections import escape_unprintable
 
 WIDEST = 102  # the width of the widest character, in hundredths of the font size
-# a line with more points has a horizontal resolution of half a unit: closer points merge into one vertical stroke
+# a line with more points has a horizontal resolution of half a unit, so closer points merge into one vertical stroke
 _FINE_MAX = 1_000
 
 
-def step_path(places: Sequence[tuple[int, int]], end: int) -> str:
-    """Return a step line through places, extended to `end`. A long line is coarser, but reaches every height.
+def build_step_path(positions: Sequence[tuple[int, int]], end: int) -> str:
+    """Return a step line through positions, extended to `end`. A long line is coarser, but reaches every height.
 
-    >>> step_path([(10, 50), (20, 35), (20, 70)], 40)
+    >>> build_step_path([(10, 50), (20, 35), (20, 70)], 40)
     'M1 5h1v-1.5v3.5h2'
     """
-    grain = 1 if len(places) <= _FINE_MAX else 5
-    x, y = places[0]
-    x -= x % grain
+    resolution = 1 if len(positions) <= _FINE_MAX else 5
+    x, y = positions[0]
+    x -= x % resolution
     commands = [f"M{tenths(x)} {tenths(y)}"]
     columns: dict[int, list[int]] = {}
-    for place, height in places:
-        columns.setdefault(place - place % grain, []).append(height)
+    for position, height in positions:
+        columns.setdefault(position - position % resolution, []).append(height)
     for column, heights in columns.items():
         if len(heights) > 3:
             heights = [min(heights), max(heights), heights[-1]]
@@ -38,34 +38,34 @@ def step_path(places: Sequence[tuple[int, int]], end: int) -> str:
     return "".join(commands) + (f"h{tenths(end - x)}" if end > x else "")
 
 
-def band_path(places: Sequence[tuple[int, int, int]], end: int) -> str:
+def build_band_path(positions: Sequence[tuple[int, int, int]], end: int) -> str:
     """Return the outline of a stepped band of (x, top, bottom), extended to `end`.
 
     A long band has the highest top and the lowest bottom of every half unit.
 
-    >>> band_path([(10, 30, 50), (20, 35, 45)], 40)
+    >>> build_band_path([(10, 30, 50), (20, 35, 45)], 40)
     'M1 3h1v.5h2v1h-2v.5h-1z'
     """
-    grain = 1 if len(places) <= _FINE_MAX else 5
+    resolution = 1 if len(positions) <= _FINE_MAX else 5
     columns: dict[int, tuple[int, int]] = {}
-    for place, top, bottom in places:
-        x = place - place % grain
-        if grain > 1 and x in columns:
+    for position, top, bottom in positions:
+        x = position - position % resolution
+        if resolution > 1 and x in columns:
             top, bottom = min(top, columns[x][0]), max(bottom, columns[x][1])
         columns[x] = top, bottom
-    (x, (top, bottom)), *rest = columns.items()
+    (x, (top, bottom)), *later_columns = columns.items()
     upper, lower = [f"M{tenths(x)} {tenths(top)}"], ["z"]
-    for next_x, (next_top, next_bottom) in rest:
+    for next_x, (next_top, next_bottom) in later_columns:
         upper.append(f"h{tenths(next_x - x)}v{tenths(next_top - top)}")
         lower.append(f"v{tenths(bottom - next_bottom)}h{tenths(x - next_x)}")
         x, top, bottom = next_x, next_top, next_bottom
     width = max(end - x, 0)
-    turn = f"h{tenths(width)}v{tenths(bottom - top)}h{tenths(-width)}"
-    return "".join([*upper, turn, *reversed(lower)])
+    right_edge = f"h{tenths(width)}v{tenths(bottom - top)}h{tenths(-width)}"
+    return "".join([*upper, right_edge, *reversed(lower)])
 
 
-def text_width(text: str, size: int) -> int:
-    """Estimate the width of a text in tenths of a unit, rather too wide than too narrow; `size` is the font size."""
+def estimate_text_width(text: str, size: int) -> int:
+    """Estimate the width of a text in tenths of a unit, or overestimate it a little; `size` is the font size."""
     hundredths = 0
     for character in text:
         if character in "ijlI.,:;'|!()[]ft ":
@@ -80,15 +80,15 @@ def text_width(text: str, size: int) -> int:
 def truncate(text: str, room: int, size: int) -> str:
     """Return a text, or as much of its start as fits into `room` tenths, with an ellipsis."""
     text = escape_unprintable(text)
-    if len(text) * WIDEST * size <= 10 * room or text_width(text, size) <= room:
+    if len(text) * WIDEST * size <= 10 * room or estimate_text_width(text, size) <= room:
         return text
-    start, width = [], text_width("…", size)
+    characters, width = [], estimate_text_width("…", size)
     for character in text:
-        width += text_width(character, size)
+        width += estimate_text_width(character, size)
         if width > room:
             break
-        start.append(character)
-    return f"{''.join(start)}…"
+        characters.append(character)
+    return f"{''.join(characters)}…"
 
 
 def escape_text(text: str) -> str:
@@ -96,13 +96,13 @@ def escape_text(text: str) -> str:
     return escape(escape_unprintable(text))
 
 
-@lru_cache(20_000)  # a page has thousands, most of them equal
+@lru_cache(20_000)  # a page has thousands of numbers, most of them equal
 def tenths(number: int) -> str:
-    """Write tenths of a unit as a number with at most one decimal.
+    """Format tenths of a unit as a number with at most one decimal.
 
     >>> tenths(120), tenths(-5), tenths(123)
     ('12', '-.5', '12.3')
     """
     sign, number = "-" if number < 0 else "", abs(number)
-    whole, rest = divmod(number, 10)
-    return f"{sign}{whole or ''}.{rest}" if rest else f"{sign}{whole}"
+    whole, decimal = divmod(number, 10)
+    return f"{sign}{whole or ''}.{decimal}" if decimal else f"{sign}{whole}"

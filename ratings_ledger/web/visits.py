@@ -1,4 +1,4 @@
-"""The data source of pages: the ledger at the requested coordinates, with results that several pages share."""
+"""Provide the data of pages: the ledger at the requested coordinates, with results that several pages share."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -53,7 +53,7 @@ class Visit:
 
     @cached_property
     def published_ladders(self) -> dict[str, int]:
-        """Return the published ladders that still exist, each with the position of the last event it depends on."""
+        """Return the published ladders that still exist, each with the position of the last event that affects it."""
         positions = {}
         for ladder in dict.fromkeys(row.ladder for row in self.view.publications().rows):
             with suppress(LedgerError):
@@ -84,7 +84,7 @@ class Visit:
 
     @cached_property
     def player_pages(self) -> frozenset[tuple[str, str]]:
-        """Return the (player, ladder) pairs that have a page."""
+        """Return the pairs (player, ladder) that have a page."""
         return frozenset((row.player, row.ladder) for row in self.all_players.rows)
 
     @cached_property
@@ -98,7 +98,7 @@ class Visit:
         return group_rows(self.all_players.rows, "ladder")
 
     def last_event(self, ladder: str) -> LastEvent:
-        """Return the last event a ladder depends on."""
+        """Return the last event that affects a ladder."""
         if ladder not in self._last_events:
             self._last_events[ladder] = self.view.last_event(ladder)
         return self._last_events[ladder]

@@ -1,4 +1,4 @@
-"""Compute answers with third-party rules in a separate process, which can be killed if a rule never ends.
+"""Compute answers with third-party rules in a separate process, which can be killed if a rule never returns.
 
 The process writes the rules it is calling to shared memory. Rules that use up their time, or that end the process, are
 disabled.
@@ -21,11 +21,11 @@ NOTE_BYTES = 4_096
 SECOND = 1 / POOL_WAITING_TIMES  # CPU limit for which the pool waits one second
 ALLOW_MORE = "`ratings serve --rule-seconds N` allows more time"
 UNIT_SECONDS_MAX = 600  # limit for any unit of work
-WAITING_TIMES = 5  # a sleeping rule uses no CPU time: a single call may last this many times the limit
+WAITING_TIMES = 5  # a single call may last this many times the limit, because a sleeping rule uses no CPU time
 
 
 class RulesLost(Exception):
-    """A process ended while it called third-party rules; `reasons` has the reason for each rule."""
+    """A process ended while it called third-party rules; `reasons` has the reason by rule."""
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
         super().__init__(", ".join(reasons))
@@ -33,7 +33,7 @@ class RulesLost(Exception):
 
 
 class Worker:
-    """A process that does one unit of work after another, without the disabled rules.
+    """A process that computes one unit of work after another, without the disabled rules.
 
     `seconds` is the CPU time that third-party rules may use per unit of work.
     """
@@ -52,7 +52,7 @@ class Worker:
     def call(self, *arguments: Any) -> Any:
         """Return the result of a unit of work.
 
-        Raises `RulesLost`, or `WorkerLost` if no rule is to blame; the process has then ended.
+        Raises `RulesLost`, or `WorkerLost` if no rule was called; the process has then ended.
         """
         try:
             with ExitStack() as on_error:

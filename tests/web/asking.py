@@ -90,13 +90,13 @@ def report_on(ledger: ratings_ledger.Ledger, player: str, ladder: str, as_of: st
 
 def before_pages(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Let something happen each time before a server works out a page."""
-    page_at = server.page_at
+    build_page_at = server.build_page_at
 
     def late(*arguments: Any) -> Any:
         act()
-        return page_at(*arguments)
+        return build_page_at(*arguments)
 
-    patch.setattr(server, "page_at", late)
+    patch.setattr(server, "build_page_at", late)
 
 
 def break_off_games(patch: pytest.MonkeyPatch, failure: Exception) -> None:
@@ -106,7 +106,7 @@ def break_off_games(patch: pytest.MonkeyPatch, failure: Exception) -> None:
         yield b"{}\n"
         raise failure
 
-    patch.setattr(server, "game_lines", lost)
+    patch.setattr(server, "iterate_game_lines", lost)
 
 
 def share_pages(patch: pytest.MonkeyPatch, cores: int) -> None:

@@ -61,12 +61,12 @@ PATHS = st.lists(st.sampled_from(["ladders", "elo", "all", "anna", "games", "g-1
 @given(PATHS, PATHS, st.sampled_from(["", ".html", ".json"]))
 def test_links_lead_where_they_should(start: tuple[str, ...], target: tuple[str, ...], ending: str) -> None:
     """A link, followed from the page that has it, is the address of the other, with a server and in a folder."""
-    link = addresses.relative(start, target, ending)
+    link = addresses.build_relative_link(start, target, ending)
     at = ["site", *start[:-1]]
     for part in link.split("/"):
         if part == "..":
             at.pop()
         elif part not in ("", "."):
             at.append(part)
-    wanted = addresses.file_of(target, ending)
+    wanted = addresses.name_file(target, ending)
     assert "/".join(at) == f"site/{wanted}".rstrip("/")

@@ -14,7 +14,13 @@ from thresholds import set_thresholds
 import ratings_ledger
 from ratings_ledger.projections.queries.history import Course
 from ratings_ledger.web.charts import Point
-from ratings_ledger.web.courses import course_span, points_line, published_points, rank_line, revision_marks
+from ratings_ledger.web.courses import (
+    build_points_line,
+    build_rank_line,
+    find_course_span,
+    list_published_points,
+    list_revision_marks,
+)
 
 Ratings = Callable[..., Any]
 
@@ -34,8 +40,8 @@ def load_course(url: str, player: str) -> Course:
 def test_line_has_every_step(url: str) -> None:
     """By date steps are at their times, by number of games at 1, 2 ...; both begin with the points before the first."""
     course = load_course(url, "anna")
-    by_date = points_line("anna", course, "date", lambda row: "", lambda game_id: f"{game_id}.html").points
-    by_games = points_line("anna", course, "games", lambda row: "").points
+    by_date = build_points_line("anna", course, "date", lambda row: "", lambda game_id: f"{game_id}.html").points
+    by_games = build_points_line("anna", course, "games", lambda row: "").points
     values = [course[0].before, *(row.after for row in course)]
     assert [point.value for point in by_date] == [point.value for point in by_games] == values
     assert [point.x for point in by_date] == [course[0].occurred_at, *(row.occurred_at for row in course)]
@@ -47,18 +53,18 @@ def test_line_has_every_step(url: str) -> None:
 def test_what_was_published_is_where_the_list_is(url: str) -> None:
     """Given a list of February and a correction since, its points are at its end, or behind the games until then."""
     course = load_course(url, "anna")
-    (one,) = published_points(course, lambda value: f"published {value}")
+    (one,) = list_published_points(course, lambda value: f"published {value}")
     assert one.x == datetime(2025, 2, 28, 22, 59, 59, 999999, UTC)
     assert one.value != course[-1].after
-    by_games = points_line("anna", course, "games", lambda row: "", published=[one]).points
+    by_games = build_points_line("anna", course, "games", lambda row: "", published=[one]).points
     assert [point.x for point in by_games if point.kind == "published"] == [4]
 
 
 def test_corrected_games_are_marked(url: str, pages: Application) -> None:
     """The game that was corrected is marked where it was played, on both charts, and no other."""
     course = load_course(url, "anna")
-    assert [mark.x for mark in revision_marks(course, "date", lambda row: "")] == [course[0].occurred_at]
-    assert [mark.x for mark in revision_marks(course, "games", lambda row: "")] == [1]
+    assert [mark.x for mark in list_revision_marks(course, "date", lambda row: "")] == [course[0].occurred_at]
+    assert [mark.x for mark in list_revision_marks(course, "games", lambda row: "")] == [1]
     for address in (f"/players/anna/{LADDER}", f"/players/anna/{LADDER}/_games"):
         assert get(pages, address).text.count("g-1 was corrected later") == 2  # a chart, wide and narrow
 
@@ -68,11 +74,11 @@ def test_rank_line_has_the_last_rank_of_each_number_of_games() -> None:
     times = [datetime(2025, 1, day, tzinfo=UTC) for day in (1, 2, 3, 4)]
     numbered = zip(times, [None, 3, 1, 2], [1, 2, 2, 3], strict=True)
     rows = [ratings_ledger.RankChange(None, at, rank, games) for at, rank, games in numbered]
-    assert rank_line("anna", rows, "date").points == [
+    assert build_rank_line("anna", rows, "date").points == [
         Point(times[1], Fraction(3), "start"), Point(times[2], Fraction(1), "start"),
         Point(times[3], Fraction(2), "start"),
     ]  # fmt: skip
-    assert rank_line("anna", rows, "games").points == [
+    assert build_rank_line("anna", rows, "games").points == [
         Point(2, Fraction(1), "start"), Point(3, Fraction(2), "start"),
     ]  # fmt: skip
 
@@ -120,7 +126,7 @@ def test_ranks_of_strangers(pages: Application) -> None:
 def test_ranks_are_drawn_as_far_as_the_points(pages: Application, url: str) -> None:
     """The axis of the rank chart reaches to the player's last game, though the rank may have changed last before it."""
     course = load_course(url, "anna")
-    assert course_span(course, "date") == (course[0].occurred_at, course[-1].occurred_at)
-    assert course_span(course, "games") == (1, 4)
-    assert course_span(Course(), "date") is None
+    assert find_course_span(course, "date") == (course[0].occurred_at, course[-1].occurred_at)
+    assert find_course_span(course, "games") == (1, 4)
+    assert find_course_span(Course(), "date") is None
     assert "4 games" in get(pages, f"/players/anna/{LADDER}/_ranks").text

@@ -112,7 +112,7 @@ def test_answer_is_of_one_ledger(
     pages, other = pages_of(str(file)), Path(copied_file(other_club, name="other.db"))
     before_pages(monkeypatch, lambda: other.exists() and other.replace(file))
     told = get(pages, STANDINGS)
-    assert (told.status, "replaced by another one" in told.text) == (503, True)
+    assert (told.status, "replaced by a different ledger" in told.text) == (503, True)
     assert players(get(pages, STANDINGS)) == {"otto", "pia"}
 
 

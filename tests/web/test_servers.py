@@ -165,7 +165,7 @@ def test_slow_answers_are_given_up(pages: Application, monkeypatch: pytest.Monke
     """Who would wait too long is told to come back; what is in memory is answered meanwhile."""
     assert get(pages, "/").status == 200
     set_thresholds(monkeypatch, answer_seconds=0.2, head_us=60_000_000)
-    monkeypatch.setattr(server, "page_at", lambda *_: time.sleep(0.6))
+    monkeypatch.setattr(server, "build_page_at", lambda *_: time.sleep(0.6))
 
     async def at_once() -> list[Any]:
         slow = [asked(pages, f"/ladders/{LADDER}?known_at={position}") for position in range(5, 9)]
