@@ -214,7 +214,7 @@ def test_merged_games_say_whose_they_were(db: str, ratings: Ratings, tmp_path: P
     page = report(ratings, db, tmp_path / "x.html", "anna", "galactic-points", *THEN)
     told = [text for text in page.texts["magnate-7"] if "does not count" in text]
     assert told == [
-        "Known at position 83, it does not count: Anna G., who played it, was not yet linked to this player."
+        "Known at position 83, it does not count: Anna G., who played the game, was not yet linked to this player."
     ]
 
 
