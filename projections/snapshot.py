@@ -1,6 +1,6 @@
-"""A snapshot: the ledger at one set of coordinates, with every query as a method.
+"""Query a snapshot: the ledger at one set of coordinates, with every query as a method.
 
-It covers games played up to `as_of`, as known at `known_at`, scored by the rulesets' own timelines or by the version
+A snapshot covers games played up to `as_of`, as known at `known_at`, scored by the rulesets' timelines or by version
 `rules`. A date ends in the ledger's home zone or, without one, in the zone of the ladder's ruleset. With `close_now`,
 games in open rating periods are scored as if the periods closed now. Facts are decoded once per position, and ladders
 built once per instant. Each method imports its query module only when called, which keeps commands fast.
@@ -84,7 +84,7 @@ class Snapshot(SnapshotReader):
 
     @contextmanager
     def sides(self) -> Iterator[SideLoader]:
-        """Provide a loader of the ladders at any coordinates, for comparisons. The snapshot's own ones are ignored.
+        """Provide a loader of ladders at any coordinates, for comparisons; the coordinates of the snapshot are ignored.
 
         Raises `StoreUnavailable`.
         """
@@ -144,7 +144,7 @@ class Snapshot(SnapshotReader):
         return choose_only_ladder(rows, as_of=self.as_of, unscored=ladders.unscored)
 
     def with_ladder(self, name: str, second: str | None, is_player: bool = True) -> tuple[str, str]:
-        """Return a player and a ladder, given in either order; without a ladder, the only one that the player is on.
+        """Return a player and a ladder, named in either order; without a ladder, use the player's only ladder.
 
         Args:
             is_player: if False, the name may also be the id of a game that counts on only one ladder.
@@ -169,7 +169,7 @@ class Snapshot(SnapshotReader):
         return name, choose_only_ladder(candidates, f" that {quote(name)} is on", self.as_of, limit=LADDERS_OF_PLAYER)
 
     def every_standings(self, ladders: Collection[str] = ()) -> Iterator[Standings | ReplayFailure]:
-        """Yield the standings of the named ladders or of all, with a `ReplayFailure` in place of failed ones.
+        """Yield the standings of the named ladders, or of all, with a `ReplayFailure` in place of each failed ladder.
 
         Errors are raised before the first item.
         """
@@ -188,13 +188,13 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def standings(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
-        """Return the standings: the first `limit` rows (0: all), or those of some players."""
+        """Return the standings: the first `limit` rows (0: all), or the rows of some players."""
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
-            current = current_ids(query.ladders.facts, players)
+            player_ids = current_ids(query.ladders.facts, players)
             ranking = query.ladders.standings(ladder)
             unfinished = describe_open_period(query.ladders, ladder)
-            rows = select_rows(ranking.rows, current, limit)
+            rows = select_rows(ranking.rows, player_ids, limit)
             return build_standings(ranking, rows, query.ladders.coordinates, query.times, unfinished)
 
     @retry_on_damaged_cache
@@ -222,8 +222,8 @@ class Snapshot(SnapshotReader):
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             zone = date_zone(query.connection, ladder, query.times)
-            active = None if active_since is None else parse_since(active_since, zone, "", "active_since")
-            rows = RowFilter(current_ids(query.ladders.facts, players), active, after, limit)
+            active_from = None if active_since is None else parse_since(active_since, zone, "", "active_since")
+            rows = RowFilter(current_ids(query.ladders.facts, players), active_from, after, limit)
             instant = parse_as_of(since, zone, "since")
             unfinished = describe_open_period(query.ladders, ladder)
             return build_overview(
@@ -237,7 +237,7 @@ class Snapshot(SnapshotReader):
             return build_balance(query.ladders.standings(query.ladder), query.ladders.coordinates, query.times)
 
     def changes(self, ladder: str) -> Iterator[PlayerChange]:
-        """Yield every change of every player's points, in the order of replay. Errors are raised before the first."""
+        """Yield every change of every player's points, in the order of replay. Errors come before the first one."""
         from ratings_ledger.projections.queries.history import load_changes
 
         with self.query(ladder) as query:
@@ -256,7 +256,7 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def season_before(self, ladder: str) -> str | None:
-        """Return the season whose points are carried over to this one, or None."""
+        """Return the season whose points are carried over to this season, or None."""
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
             if not any(version.params.carry_over for version in query.ladders.versions(ladder)):
@@ -282,8 +282,8 @@ class Snapshot(SnapshotReader):
             for message in dict.fromkeys(find_comparison_obstacle(now, ruleset) for _, ruleset in rulesets):
                 if message is not None:
                     self.note(message)
-            named = [full_name(now.facts, ladder) for ladder in ladders]
-            return simulate_rulesets(log.connection, now, rulesets, named, log.times)
+            names = [full_name(now.facts, ladder) for ladder in ladders]
+            return simulate_rulesets(log.connection, now, rulesets, names, log.times)
 
     @retry_on_damaged_cache
     def predict(
@@ -298,7 +298,7 @@ class Snapshot(SnapshotReader):
 
         Args:
             sides: for each side, its players or its only player.
-            home: the side that plays at home; by default neither does.
+            home: the side that plays at home; by default, no side does.
             numbers: custom numbers of the game that the rule reads, by name.
 
         Raises `BadArgument` for sides that cannot play each other, and `CannotPredict` if the rule gives no
@@ -331,11 +331,11 @@ class Snapshot(SnapshotReader):
             steps = load_course(query.connection, query.ladders, ladder, player)
             ranking = query.ladders.versions(ladder)[0].ranking
             return History(
-                player,
-                ladder,
-                query.ladders.coordinates,
-                steps,
-                build_period_state(query.ladders.describe_periods(ladder)),
+                player=player,
+                ladder=ladder,
+                at=query.ladders.coordinates,
+                steps=steps,
+                period=build_period_state(query.ladders.describe_periods(ladder)),
                 running=ranking.running,
                 sums_lists=ranking.sums_lists,
                 times=query.times,
@@ -361,7 +361,7 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def account(self, ladder: str, player: str) -> PlayerExplanation:
-        """Explain a player's rank, or why they have none."""
+        """Explain a player's rank, or why the player has no rank."""
         from ratings_ledger.projections.queries.explain import explain_player
 
         with self.query(ladder, lazily=True) as query:
@@ -440,7 +440,7 @@ class Snapshot(SnapshotReader):
     # -- published lists and decisions; only `known_at` of the coordinates counts, unless a method says otherwise
 
     def published(self, ladder: str, players: Collection[str] = (), limit: int | None = None) -> Standings:
-        """Return the published list of a ladder, for the latest time or for `as_of`, as recorded in its events.
+        """Return the published list of a ladder, for the latest time or for `as_of`, as recorded.
 
         Raises `Unknown` (list-unknown) if there is none, `StoreDamaged`.
         """
@@ -452,8 +452,8 @@ class Snapshot(SnapshotReader):
             ranking = load_published_list(connection, entry)
             names = {name for player in players for name in people.ids(player)}
             if ranking.columns:
-                known = self._cache.load_checked(connection, head(connection).position).facts
-                ranking = add_visible_states(ranking, known)
+                facts = self._cache.load_checked(connection, head(connection).position).facts
+                ranking = add_visible_states(ranking, facts)
             rows = [row for row in ranking.rows if not players or row.player in names][: limit or None]
             source = Publication(entry.position, entry.event_id, entry.recorded_at, entry.by)
             remark = (
@@ -473,7 +473,7 @@ class Snapshot(SnapshotReader):
         """Compare a published list with the same list as known now.
 
         Args:
-            position: the position of the publication; by default the list of the latest time, or the last for `as_of`.
+            position: the position of the publication; by default, that of the list for `as_of` or the latest time.
 
         Raises `Unknown` (list-unknown) if none was published, `RulesetUnusable`, `StoreDamaged`.
         """
@@ -520,7 +520,7 @@ class Snapshot(SnapshotReader):
                     raise BadArgument(str(problem), name) from None
             begin, end = ends
             if begin >= end:
-                raise BadArgument(f"nothing lies between the positions {begin} and {end}; --from is the earlier one")
+                raise BadArgument(f"no event lies between {begin} and {end}; --from must be before --to")
             return find_decisions(connection, begin, end, self._times_of(connection))
 
     @retry_on_damaged_cache
@@ -538,14 +538,14 @@ class Snapshot(SnapshotReader):
     # -- recorded events
 
     def rulesets(self) -> AllRulesets:
-        """Return the published versions, and which of them score games that end now. Only `known_at` counts."""
+        """Return the published versions, with those that score games ending now marked. Only `known_at` counts."""
         from ratings_ledger.projections.queries.ruleset_states import load_rulesets
 
         with self.log() as log:
             return load_rulesets(log.connection, log.position)
 
     def ruleset(self, name: str) -> RulesetState:
-        """Return a version (ID@VERSION), or a ruleset's newest one, with the days on which each version scores.
+        """Return a version (ID@VERSION) or a ruleset's newest version, with the days on which each version scores.
 
         Only `known_at` counts.
         """
@@ -572,22 +572,22 @@ class Snapshot(SnapshotReader):
             return load_league(survey, name)
 
     def clock(self, game_id: str, at: int | None = None) -> ClockState:
-        """Return every timer of a game at the server's time `at` (milliseconds), by default that of the last event.
+        """Return every timer of a game at the server's time `at` in milliseconds; by default, at the last event.
 
-        Only `known_at` counts. Raises `Unknown` for a game without a clock, or one that had not been started.
+        Only `known_at` counts. Raises `Unknown` for a game without a clock, or with a clock that had not been started.
         """
         from ratings_ledger.projections.queries.clocks import build_clock_state
 
-        return build_clock_state(self._clock_events(game_id)[0], at)
+        return build_clock_state(self._load_clock_events(game_id)[0], at)
 
     def clock_of(self, game_id: str, player: str, at: int | None = None) -> ClockExplanation:
         """Explain a player's main timer, line by line. Raises as `clock` does."""
         from ratings_ledger.projections.queries.clocks import explain_clock
 
-        events, current = self._clock_events(game_id)
-        return explain_clock(events, current(player), at)
+        events, find_current_id = self._load_clock_events(game_id)
+        return explain_clock(events, find_current_id(player), at)
 
-    def _clock_events(self, game_id: str) -> tuple[list[dict[str, Any]], Callable[[str], str]]:
+    def _load_clock_events(self, game_id: str) -> tuple[list[dict[str, Any]], Callable[[str], str]]:
         from ratings_ledger.projections.queries.clocks import load_current_clock_events
 
         with self.log() as log:
@@ -602,7 +602,7 @@ class Snapshot(SnapshotReader):
             return find_clocked_games(self._load_ladders(log.connection, log.position, lazily=True).facts)
 
     def ids(self, player: str) -> list[str]:
-        """Return all ids of a person, the given one first. Only `known_at` counts."""
+        """Return all ids of a person, `player` first. Only `known_at` counts."""
         with self.log() as log:
             return identities(log.connection, log.position).list_ids(player)
 
@@ -610,14 +610,14 @@ class Snapshot(SnapshotReader):
         """Return the kinds of things that a name denotes: `ladder`, `player`, `game`, `league`; empty if unknown."""
         with self.log() as log:
             facts = self._load_ladders(log.connection, log.position, lazily=True).facts
-            known = facts.rulesets.keys() | facts.unusable.keys()
-            tests = {
-                "ladder": "/" in name and parse_name(name).ruleset_id in known,
+            ruleset_ids = facts.rulesets.keys() | facts.unusable.keys()
+            is_kind = {
+                "ladder": "/" in name and parse_name(name).ruleset_id in ruleset_ids,
                 "player": facts.knows(name),
                 "game": name in first_positions(log.connection, [name]),
                 "league": find_league(Log(log.connection, log.position), name) is not None,
             }
-        return frozenset(kind for kind, applies in tests.items() if applies)
+        return frozenset(kind for kind, applies in is_kind.items() if applies)
 
     def has_game(self, game_id: str) -> bool:
         """Tell whether a game of this id was ever recorded."""
@@ -672,9 +672,9 @@ class Snapshot(SnapshotReader):
         return RecordedGames(rows, older=total - len(rows), game_id=game_id, hint=hint, left_out=invalid, times=times)
 
     def live_games(self, after: int = 0) -> Iterator[RecordedGame]:
-        """Yield the games that are not voided, with their players' current ids, in the order of their first records.
+        """Yield the games that are not voided, with the players' current ids, in the order of first records.
 
-        Another ledger that records them in this order has the same points.
+        Another ledger that records these games in this order has the same points.
 
         Args:
             after: games first recorded up to this position are left out.
@@ -721,8 +721,8 @@ class Snapshot(SnapshotReader):
         refuse_unknown_types(types)
         with self.log() as log:
             after = resolve_since(log.connection, since)
-            within = None if batch is None else named_batches(log.connection, batch, log.position)
-            selection = EventSelection(subject, after, by, types, within, limit)
+            batches = None if batch is None else named_batches(log.connection, batch, log.position)
+            selection = EventSelection(subject, after, by, types, batches, limit)
             rows, older = load_events(log.connection, log.position, selection)
             narrowed = since is not None or by is not None or batch is not None or bool(types)
             hint = ""
@@ -731,13 +731,13 @@ class Snapshot(SnapshotReader):
                 hint = names.similar("game", subject) or names.similar("player", subject, people.current)
             return RecordedEvents(rows, older=older, subject=subject, narrowed=narrowed, hint=hint, times=log.times)
 
-    # -- the last event that an answer depends on: `known_at` that event's position gives the same answer
+    # -- the last event that affects an answer: with `known_at` at the position of that event, the answer is the same
 
     @retry_on_damaged_cache
     def last_event(self, ladder: str, player: str | None = None) -> LastEvent:
-        """Return the last event that a ladder, or a player on it, depends on.
+        """Return the last event that affects a ladder, or a player on the ladder.
 
-        A player's rank and gold are ignored, because they depend on every other player.
+        Effects on a player's rank and gold are ignored, because the games of all players affect these.
         """
         from ratings_ledger.projections.queries.last_events import find_last_event, load_last_event
 
@@ -750,30 +750,30 @@ class Snapshot(SnapshotReader):
 
     @retry_on_damaged_cache
     def last_event_of_ranks(self, ranks: Ranks) -> LastEvent:
-        """Return the last event that a player's ranks over time depend on.
+        """Return the last event that affects a player's ranks over time.
 
         Games of other players that did not change the rank are ignored.
         """
         from ratings_ledger.projections.queries.last_events import find_last_event, load_last_event
 
         with self.query(ranks.ladder, lazily=True) as query:
-            moved = [row.position for row in ranks.rows or () if row.position is not None]
+            positions = [row.position for row in ranks.rows or () if row.position is not None]
             player = ranks.player if ranks.every == "step" and ranks.rows is not None else None
-            position = find_last_event(query.connection, query.ladders, ranks.ladder, player, max(moved, default=0))
+            position = find_last_event(query.connection, query.ladders, ranks.ladder, player, max(positions, default=0))
             return load_last_event(query.connection, position)
 
     def last_positions(self, ladder: str, players: Collection[str]) -> dict[str, int]:
-        """Return, by player, the position of the last event that a player on a ladder depends on."""
+        """Return, by player, the position of the last event that affects the player on a ladder."""
         from ratings_ledger.projections.queries.last_events import find_last_event
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
-            current = current_ids(query.ladders.facts, players)
-            return {player: find_last_event(query.connection, query.ladders, ladder, player) for player in current}
+            player_ids = current_ids(query.ladders.facts, players)
+            return {player: find_last_event(query.connection, query.ladders, ladder, player) for player in player_ids}
 
     @retry_on_damaged_cache
     def last_event_of_game(self, game_id: str) -> LastEvent:
-        """Return the last event that a game and its explanations on its ladders depend on; `as_of` is ignored."""
+        """Return the last event that affects a game or its explanations on ladders; `as_of` is ignored."""
         from ratings_ledger.projections.queries.explain import find_game_row
         from ratings_ledger.projections.queries.last_events import find_last_event_of_game, load_last_event
 
@@ -785,7 +785,7 @@ class Snapshot(SnapshotReader):
             return load_last_event(log.connection, position)
 
     def last_positions_of_games(self) -> dict[str, int]:
-        """Return, by game id, the position of the last event that a game depends on, in the order of first records."""
+        """Return, by game id, the position of the last event that affects the game, in the order of first records."""
         from ratings_ledger.projections.queries.game_timelines import last_positions_of_games
 
         with self.survey() as survey:
