@@ -54,9 +54,9 @@ def _parse_words(
             if has_equals_sign
             else " ".join(typed_words[index + 1 : value_end])
         )
-        rest = [*typed_words[:index], *typed_words[value_end:]]
+        remaining_words = [*typed_words[:index], *typed_words[value_end:]]
         name, _, path = context.command_path.partition(" ")
-        corrected = shlex.join([name, "--db", db or "URL", *path.split(), *rest])
+        corrected = shlex.join([name, "--db", db or "URL", *path.split(), *remaining_words])
         raise click.UsageError(f"--db stands before the command: {corrected}", context) from None
 
 
@@ -70,9 +70,9 @@ class Command(click.Command):
     def _parse_known(self, context: click.Context, words: list[str]) -> list[str]:
         """Parse words as click does, but raise `click.NoSuchOption` even if negative numbers are accepted."""
         if context.ignore_unknown_options and "--" not in words:
-            values, rest, _ = self.make_parser(context).parse_args([*words])
+            values, extra_words, _ = self.make_parser(context).parse_args([*words])
             arguments = [values[argument.name] for argument in self.params if isinstance(argument, click.Argument)]
-            for word in chain(rest, *(value if isinstance(value, tuple) else [value] for value in arguments)):
+            for word in chain(extra_words, *(value if isinstance(value, tuple) else [value] for value in arguments)):
                 if isinstance(word, str) and word.startswith("--"):
                     name = word.partition("=")[0]
                     close = find_closest(name, (option for parameter in self.params for option in parameter.opts))

@@ -67,7 +67,7 @@ def open_work_on_engine(
     on: str | None,
     segments: str | None,
     rule_seconds: float,
-    report_progress: ReportProgress = lambda what, numbers: None,
+    report_progress: ReportProgress = lambda stage, numbers: None,
 ) -> "WorkAt | None":
     """Return the function that lets the workers of an engine do the work.
 

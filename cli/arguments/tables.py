@@ -233,9 +233,10 @@ def find_only_game(connection: Connection) -> str | None:
 
 def add_ledger_facts(connection: Connection, options: TableOptions) -> TableOptions:
     """Add facts of the ledger to the options of a table: its zone, its games, and the ids that must not be split."""
-    whole = find_whole_ids(connection, options.partners or JOINTS)
     return options._replace(
-        zone=options.zone or home_zone(connection), whole=whole, games=find_scored_games(connection)
+        zone=options.zone or home_zone(connection),
+        whole=find_whole_ids(connection, options.partners or JOINTS),
+        games=find_scored_games(connection),
     )
 
 
@@ -265,16 +266,17 @@ def read_table_options(
 ) -> tuple[TableOptions, TableFiles]:
     """Return the table options among the values of `table_options`, and the files with further options."""
     files = TableFiles(values["alias_file"], values["profile"], save_as)
-    named = {name: dict(values[name]) for name in ("renamed", "fixed")}
-    return TableOptions(zone, **{name: values[name] for name in OPTIONS if name in TableOptions._fields} | named), files
+    fields = {name: values[name] for name in OPTIONS if name in TableOptions._fields}
+    fields |= {name: dict(values[name]) for name in ("renamed", "fixed")}
+    return TableOptions(zone, **fields), files
 
 
 def with_table_options(command: Callable[..., int]) -> Callable[..., int]:
     """Add the options of tables to a command, as the parameters `tables` and `table_files`."""
 
     @wraps(command)
-    def run_with_tables(*args: Any, zone: str | None, save_as: str | None, **rest: Any) -> int:
-        tables, files = read_table_options({name: rest.pop(name) for name in OPTIONS}, zone, save_as)
-        return command(*args, tables=tables, table_files=files, **rest)
+    def run_with_tables(*args: Any, zone: str | None, save_as: str | None, **options: Any) -> int:
+        tables, files = read_table_options({name: options.pop(name) for name in OPTIONS}, zone, save_as)
+        return command(*args, tables=tables, table_files=files, **options)
 
     return table_options(zone_option(save_option(run_with_tables)))

@@ -105,8 +105,8 @@ class WriteContext:
 def write_command(command: CommandFunction) -> CommandFunction:
     """Add the options of all writing commands to a command, whose first parameter is then a `WriteContext`."""
 
-    def run_write(db: str, by: str, output_format: str, dry_run: bool, ignore_clock: bool, **rest: Any) -> int:
-        return command(WriteContext(db, ImportPolicy(by, ignore_clock), output_format, dry_run), **rest)
+    def run_write(db: str, by: str, output_format: str, dry_run: bool, ignore_clock: bool, **options: Any) -> int:
+        return command(WriteContext(db, ImportPolicy(by, ignore_clock), output_format, dry_run), **options)
 
     wrapped: CommandFunction = click.pass_obj(wraps(command)(run_write))
     for option in (result_format, by_option, ignore_clock_option, dry_run_option):
@@ -122,7 +122,7 @@ def with_game_options(scope: Refusing) -> Callable[[CommandFunction], CommandFun
 
     def decorate(command: CommandFunction) -> CommandFunction:
         def run_with_policy(
-            context: WriteContext, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, **rest: Any
+            context: WriteContext, strict: bool, new_names: str, any_date: bool, allow_uncounted: bool, **options: Any
         ) -> int:
             if strict and new_names == "accept":
                 raise click.UsageError("--strict refuses new names, --new-names accept takes them; choose one")
@@ -130,7 +130,7 @@ def with_game_options(scope: Refusing) -> Callable[[CommandFunction], CommandFun
             policy = context.policy._replace(
                 any_date=any_date, allow_uncounted=allow_uncounted, refusing=refusing, strict=strict
             )
-            return command(replace(context, policy=policy), **rest)
+            return command(replace(context, policy=policy), **options)
 
         wrapped = write_command(wraps(command)(run_with_policy))
         for option in (allow_uncounted_option, any_date_option, new_names_option, strict_option):

@@ -233,8 +233,8 @@ def _restore(context: WriteContext, backup: BackupFiles) -> int:
         with context.ledger.reading() as connection:
             result.new_players = sorted(known_players(decode_for_command(connection)))
         result.close = {
-            name: CloseName(name, None, dict.fromkeys(others))
-            for name, others in find_close_names(result.new_players, ())
+            name: CloseName(name, None, dict.fromkeys(similar_names))
+            for name, similar_names in find_close_names(result.new_players, ())
         }
     return context.report(result)
 

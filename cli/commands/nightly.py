@@ -122,12 +122,12 @@ def nightly(
                 run.fail("; ".join(f"{part.part}: {part.message}" for part in parts if part.exit_code))
     seconds = time.monotonic() - started
     night = Night(
-        format_whole_second(started_at),
-        round(seconds, 3),
-        min(failed, default=0),
-        _read(ledger, lambda _, it: str(head(it))),
-        tuple(parts),
-        _read(ledger, find_last_comparison),
+        started=format_whole_second(started_at),
+        seconds=round(seconds, 3),
+        exit_code=min(failed, default=0),
+        head=_read(ledger, lambda _, connection: str(head(connection))),
+        parts=tuple(parts),
+        compared_without_cache=_read(ledger, find_last_comparison),
     )
     emit(night, output_format, print_night)
     return night.exit_code

@@ -101,12 +101,12 @@ def report_player(
 
     axes = [{"as_of": as_of, "known_at": position} for position in (known_at or end, end)]
     with open_pages(db) as ledger:
-        then, now = (Visit(ledger, {name: value for name, value in spec.items() if value}) for spec in axes)
-        player, ladder = now.view.with_ladder(player, ladder)
+        earlier, later = (Visit(ledger, {name: value for name, value in spec.items() if value}) for spec in axes)
+        player, ladder = later.view.with_ladder(player, ladder)
         try:
-            page = report_page(then, now, player, ladder)
+            page = report_page(earlier, later, player, ladder)
         finally:
-            for note in dict.fromkeys([*then.view.notes, *now.view.notes]):
+            for note in dict.fromkeys([*earlier.view.notes, *later.view.notes]):
                 print_note(note)
         content = render_file(page, site)
     note_left_out(page.answer.left_out)

@@ -46,8 +46,8 @@ def try_files(files: Sequence[str], seconds: float, seed: int = SEED, columns: S
     `columns` restrict the drawn games, such as `seat=1..2`.
     """
     trials: list[RuleTrial] = []
-    while rest := files[len(trials) :]:
-        attempts = (json.dumps(_try_file(name, seed, columns)).encode() for name in rest)
+    while remaining_files := files[len(trials) :]:
+        attempts = (json.dumps(_try_file(name, seed, columns)).encode() for name in remaining_files)
         try:
             for message in run_ahead(attempts, seconds, closes_files=True):
                 outcome = RuleTrial(*json.loads(message))

@@ -123,12 +123,13 @@ def _find_path(db: str) -> str | None:
     folder = cache_folder()
     if folder is None:
         return None
-    scheme, url, rest = db.partition("://")
-    if not url or scheme.startswith("sqlite"):
-        location = os.path.realpath(rest.partition("?")[0].removeprefix("/") if url else db)
+    scheme, separator, address = db.partition("://")
+    if not separator or scheme.startswith("sqlite"):
+        location = os.path.realpath(address.partition("?")[0].removeprefix("/") if separator else db)
     else:
-        address, _, query = rest.partition("?")
-        user, at_sign, server = address.rpartition("@")
-        safe_query = "&".join(part for part in query.split("&") if "pass" not in part.partition("=")[0].lower())
+        server_address, _, query = address.partition("?")
+        user, at_sign, server = server_address.rpartition("@")
+        parameters = query.split("&")
+        safe_query = "&".join(entry for entry in parameters if "pass" not in entry.partition("=")[0].lower())
         location = f"{user.partition(':')[0]}{at_sign}{server}?{safe_query}"
     return os.path.join(folder, "names", hashlib.sha256(location.encode(errors="surrogateescape")).hexdigest()[:16])

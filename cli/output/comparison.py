@@ -37,12 +37,12 @@ def print_differences(comparison: Differences) -> None:
         else []
     )
     distinct = distinct_ladders(row for difference in comparison.ladders for row in difference.rows)
-    shown = [
+    printed = [
         difference
         for difference in comparison.ladders
         if (difference.rows and difference.ladder in distinct) or not (difference.rows or unchanged)
     ]
-    for number, difference in enumerate(shown):
+    for number, difference in enumerate(printed):
         render.echo("\n" * bool(number), nl=False)
         render.echo(short_name(difference.ladder))
         for name, side in (("A", difference.a), ("B", difference.b)):
@@ -56,14 +56,14 @@ def print_differences(comparison: Differences) -> None:
             side.published is not ABSENT for difference in comparison.ladders for side in (difference.a, difference.b)
         )
         unchanged_count = render.count(
-            len(unchanged), f"{'other ' * bool(shown)}{'list' if has_published_lists else 'ladder'}"
+            len(unchanged), f"{'other ' * bool(printed)}{'list' if has_published_lists else 'ladder'}"
         )
         ladders = dict.fromkeys(unchanged)
         names = f": {', '.join(map(render.csv_item, ladders))}" if len(ladders) <= NAMED_MAX else "."
-        render.echo("\n" * bool(shown), nl=False)
+        render.echo("\n" * bool(printed), nl=False)
         render.print_hanging(f"No row differs on {unchanged_count}{names}", 2)
     if comparison.requested[1] == "now":
-        compared_lists = [(side.ladder, side.a.at) for side in shown if side.rows and side.a.published is not ABSENT]
+        compared_lists = [(side.ladder, side.a.at) for side in printed if side.rows and side.a.published is not ABSENT]
         lists = [(ladder, at.until) for ladder, at in compared_lists if at is not ABSENT]
         print_publish_commands(lists, comparison.times)
 

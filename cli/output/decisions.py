@@ -133,14 +133,14 @@ def _format_ranks(share: Share) -> str:
 
 
 def _describe_causes(share: Share) -> str:
-    """Return the causes with their amounts, largest first; the smallest ones are added up."""
+    """Return the causes with their amounts, largest first; sum up the smallest causes."""
     ordered = sorted(share.amounts.items(), key=lambda entry: (-abs(entry[1]), entry[0] is None, entry[0] or 0))
     listed_count = CAUSES_LISTED_MAX if len(ordered) > CAUSES_LISTED_MAX + 1 else len(ordered)
     parts = [
         f"{'games' if cause is None else f'D{cause + 1}'} {render.format_decimal(amount, signed=True)}"
         for cause, amount in ordered[:listed_count]
     ]
-    if rest := ordered[listed_count:]:
-        rest_amount = render.format_decimal(sum((amount for _, amount in rest), Fraction(0)), signed=True)
-        parts.append(f"{len(rest)} others {rest_amount}")
+    if unlisted := ordered[listed_count:]:
+        unlisted_amount = render.format_decimal(sum((amount for _, amount in unlisted), Fraction(0)), signed=True)
+        parts.append(f"{len(unlisted)} others {unlisted_amount}")
     return ", ".join(parts)

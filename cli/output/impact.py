@@ -128,8 +128,8 @@ def print_differing_lists(
         if differing:
             render.print_hanging(f"\nPublished, and {heading}:", 2)
         for published in differing[:CHANGES_SHOWN_MAX]:
-            listed = f"  {_format_list_name(published, times)}, published at position {published.position}"
-            render.print_hanging(render.plain(listed), 4)
+            line = f"  {_format_list_name(published, times)}, published at position {published.position}"
+            render.print_hanging(render.plain(line), 4)
         if len(differing) > CHANGES_SHOWN_MAX:
             render.echo(f"  ... and {len(differing) - CHANGES_SHOWN_MAX:,} more")
     if when == TODAY:

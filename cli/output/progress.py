@@ -114,8 +114,8 @@ def _show_bar() -> Iterator[ReportProgress]:
             nonlocal last_step, last_time
             now = time.monotonic()
             unit = "tasks" if "tasks" in numbers else "ladders"
-            done = numbers.get(f"{unit}_done", 0)
-            bar.update(task, description=_describe_step(step, numbers), total=numbers.get(unit), completed=done)
+            done_count = numbers.get(f"{unit}_done", 0)
+            bar.update(task, description=_describe_step(step, numbers), total=numbers.get(unit), completed=done_count)
             if step != last_step or now - last_time >= BAR_INTERVAL_SECONDS:
                 last_step, last_time = step, now
                 bar.refresh()

@@ -173,7 +173,8 @@ def note_new(result: IntakeResult) -> None:
             render.note(f"note: {describe_close_names(result.close)}")
         return
     if result.new_players:
-        _note_names("new player", result.new_players, {name: others[0] for name, others in result.alike.items()})
+        similar_names = {name: similar[0] for name, similar in result.alike.items()}
+        _note_names("new player", result.new_players, similar_names)
     for close_name in list(result.close.values())[:TOLD_MAX]:
         render.note(f"note: {close_name.question()}")
 
@@ -233,8 +234,9 @@ def print_rulesets_published(outcome: RulesetOutcome) -> None:
     elif result.appended == 1 == len(outcome.rulesets):
         render.echo(f"{names} published at position {outcome.head}")
     else:
-        rest = f"{result.existing} already published; the head is {outcome.head}"
-        render.print_hanging(f"{names}: {result.appended} published, {rest}", 2)
+        render.print_hanging(
+            f"{names}: {result.appended} published, {result.existing} already published; the head is {outcome.head}", 2
+        )
     if result.would_append:
         print_impact(outcome.impact)
 

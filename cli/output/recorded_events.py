@@ -59,7 +59,11 @@ def print_games(games: RecordedGames) -> None:
         for column, name in enumerate(header)
         if name not in omitted_up_to or len({row[column] for row in rows} - {None}) > omitted_up_to[name]
     ]
-    render.print_table([header[c] for c in columns], [[row[c] for c in columns] for row in rows], right=("position",))
+    render.print_table(
+        [header[column] for column in columns],
+        [[row[column] for column in columns] for row in rows],
+        right=("position",),
+    )
     _note_older(games.older)
 
 

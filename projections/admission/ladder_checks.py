@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property, partial
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -196,7 +197,8 @@ class Admission:
             self._adjusted[parse_name(data["ladder"]).ruleset_id] -= 1
         if type_name != "ruleset.published":
             return
-        remaining = [v for v in self.versions.get(data["id"], ()) if v.ruleset.version != data["version"]]
+        versions = self.versions.get(data["id"], ())
+        remaining = [version for version in versions if version.ruleset.version != data["version"]]
         if not remaining:
             self._check_unused(data["id"], data["version"])
         self.versions[data["id"]] = remaining
@@ -262,14 +264,14 @@ class Admission:
             self._new_ladders.check_game(self._connection, self.versions, load_game, occurred_at, data)
         if self.checks_games and data.get("rated", True) and not data.get("aborted", False):
             labels = (data["game"], *map(data.get, LABELS[1:]))
-            self._playing[seats, labels].update([p["player"] for p in data["participants"]])
+            self._playing[seats, labels].update([participant["player"] for participant in data["participants"]])
 
     def _check_countable(self, occurred_at: int, data: dict[str, Any], has_teams: bool) -> None:
         """Raise `Refused` if a ladder that the game is eligible for cannot score it."""
         facts: Facts | None = None
         game = data["game"], has_teams
         if game not in self._refusing:
-            self._refusing[game] = [v for v in self.versions.values() if _may_refuse(v, *game)]
+            self._refusing[game] = [versions for versions in self.versions.values() if _may_refuse(versions, *game)]
         shape = _find_shape(data) if self._refusing[game] else None
         for versions in self._refusing[game]:
             candidates = _list_candidates(versions, occurred_at)
@@ -305,7 +307,8 @@ class Admission:
         kind, labels = data.get("kind", "placing"), _LABELS.intersection(data)
         key = (data["game"], kind, labels, seats, has_teams)
         if key not in self._unranked_reasons:
-            is_scored = any(data["game"] in v.ruleset.scope.game for known in self.versions.values() for v in known)
+            all_versions = chain.from_iterable(self.versions.values())
+            is_scored = any(data["game"] in version.ruleset.scope.game for version in all_versions)
             unusable = None if is_scored else self._unusable_games.get(data["game"])
             self._unranked_reasons[key] = unusable or _explain_unranked_kind(self.versions, *key)
         return self._unranked_reasons[key]
@@ -314,9 +317,13 @@ class Admission:
         """Return the reason if a game precedes all versions that could score it, otherwise None."""
         name = data["game"]
         if name not in self._first_rulesets:
-            scoring = [v for known in self.versions.values() for v in known if name in v.ruleset.scope.game]
-            days = [(v.effective_from, v.ruleset) for v in scoring if v.effective_from is not None]
-            self._first_rulesets[name] = min(days, key=itemgetter(0), default=None)
+            all_versions = chain.from_iterable(self.versions.values())
+            starts = [
+                (version.effective_from, version.ruleset)
+                for version in all_versions
+                if name in version.ruleset.scope.game and version.effective_from is not None
+            ]
+            self._first_rulesets[name] = min(starts, key=itemgetter(0), default=None)
         first = self._first_rulesets[name]
         if first is None or occurred_at >= first[0]:
             return None
@@ -483,10 +490,10 @@ def _explain_unranked_kind(
 ) -> str | None:
     """Return why no ruleset puts a game on a ladder, or None."""
     scoring = [
-        v.ruleset
+        version.ruleset
         for versions_of_ruleset in versions.values()
-        for v in reversed(versions_of_ruleset)
-        if game in v.ruleset.scope.game
+        for version in reversed(versions_of_ruleset)
+        if game in version.ruleset.scope.game
     ]
     if not versions:
         return None

@@ -158,16 +158,16 @@ def suggest_ladders(new: Sequence[NewLadder], existing: Collection[Labels]) -> d
     old_labels = sorted({*existing} - {ladder.labels for ladder in new})
     for number in range(len(new[0].label_indexes)):
         # ladders are grouped by their other labels, because only the label `number` may differ
-        new_by_rest: dict[Labels, dict[str, NewLadder]] = {}
+        new_by_others: dict[Labels, dict[str, NewLadder]] = {}
         for ladder in new:
-            new_by_rest.setdefault(drop_label(ladder.labels, number), {})[ladder.labels[number]] = ladder
-        existing_by_rest: dict[Labels, list[str]] = {rest: [] for rest in new_by_rest}
+            new_by_others.setdefault(drop_label(ladder.labels, number), {})[ladder.labels[number]] = ladder
+        existing_by_others: dict[Labels, list[str]] = {other_labels: [] for other_labels in new_by_others}
         for labels in old_labels:
-            if (rest := drop_label(labels, number)) in existing_by_rest:
-                existing_by_rest[rest].append(labels[number])
-        for rest, new_by_label in new_by_rest.items():
-            typos = find_similar_names([*new_by_label], [*existing_by_rest[rest], *new_by_label]) | dict(
-                find_close_names([*new_by_label], existing_by_rest[rest])
+            if (other_labels := drop_label(labels, number)) in existing_by_others:
+                existing_by_others[other_labels].append(labels[number])
+        for other_labels, new_by_label in new_by_others.items():
+            typos = find_similar_names([*new_by_label], [*existing_by_others[other_labels], *new_by_label]) | dict(
+                find_close_names([*new_by_label], existing_by_others[other_labels])
             )
             for label, similar_labels in typos.items():
                 suggestions.setdefault(

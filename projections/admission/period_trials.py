@@ -35,7 +35,7 @@ def try_periods(stream: Stream, call_twice: Callable[..., Any]) -> bool:
     periods, rows = _draw_periods(stream)
     for index in range(len(periods.begin)):
         row = stream.row[int(periods.games[periods.offsets[index]])]
-        players, offsets, results_rows = (part.tolist() for part in rows.one(index))
+        players, offsets, results_rows = (column.tolist() for column in rows.one(index))
         before = [_find_state(stream, row, states.get(player), index % IDLE_PERIODS) for player in players]
         results = PeriodResults([list(column) for column in zip(*before, strict=True)], offsets, results_rows)
         score = partial(rule_calls.score_period_states, version, ladder, row, results)

@@ -363,12 +363,12 @@ def _try_chances(stream: Stream, row: int, before: list[list[int]], columns: lis
     """Check a rule's predictions for two pairs of opponents. Raises `RuleFailure`."""
     version, ladder, player_count = stream.versions[0], stream.ladder, len(before[0])
     side = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else [MISSING] * player_count
-    opponents = [j for j in range(1, player_count) if side[j] == MISSING or side[j] != side[0]]
+    opponents = [player for player in range(1, player_count) if side[player] == MISSING or side[player] != side[0]]
     states: Any = before if version.rule.state else before[0]
     for name, function in (("chance", rule_calls.expected_chance), ("draw", rule_calls.draw_chance)):
         if getattr(version.rule, name) is None:
             continue
-        for i, j in {(0, j) for j in (*opponents[:1], *opponents[-1:])}:
+        for opponent in {*opponents[:1], *opponents[-1:]}:
             left, right = (
                 _call_twice(
                     stream,
@@ -377,7 +377,7 @@ def _try_chances(stream: Stream, row: int, before: list[list[int]], columns: lis
                     (before, columns),
                     partial(function, version, ladder, row, *pair, states, columns),
                 )
-                for pair in ((i, j), (j, i))
+                for pair in ((0, opponent), (opponent, 0))
             )
             error = abs(left + right - rule_calls.SCORE_ONE) if name == "chance" else abs(left - right)
             if error > ROUNDING_MAX:

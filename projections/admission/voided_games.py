@@ -41,8 +41,8 @@ def _describe_games(game_ids: list[str]) -> str:
     if len(game_ids) == 1:
         return f"{csv_item(game_ids[0])} is voided, so it does not count"
     more = f" and {len(game_ids) - NAMES_MAX:,} more" if len(game_ids) > NAMES_MAX else ""
-    listed = ", ".join(map(csv_item, game_ids[:NAMES_MAX]))
-    return f"{len(game_ids):,} games are voided, so they do not count: {listed}{more}"
+    ids = ", ".join(map(csv_item, game_ids[:NAMES_MAX]))
+    return f"{len(game_ids):,} games are voided, so they do not count: {ids}{more}"
 
 
 def _suggest_restore(changeset: Changeset, void: KnownEvent, game_ids: list[str]) -> str:

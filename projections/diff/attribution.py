@@ -96,7 +96,7 @@ def attribute_points(
         require_player(latest.facts, player)
     ends = [
         AttributedEnd(
-            at._replace(left_out=tuple(p for p in attribution.left_out if p <= at.known_at)),
+            at._replace(left_out=tuple(position for position in attribution.left_out if position <= at.known_at)),
             None if points is None else as_exact(points),
         )
         for at, points in zip(coordinates, (attribution.before, attribution.after), strict=True)
@@ -146,8 +146,8 @@ def _find_contradictions(loader: SideLoader, ladder: str, player: str, end: Attr
     connection = loader.connection
     for entry in published_lists(connection, head(connection).position, ladder):
         if (loader.find_as_of(entry), entry.known_at) == (end.at.as_of, end.at.known_at):
-            listed, ids = load_published_list(connection, entry), identities(connection).ids(player)
-            points = next((row.value(listed.scale) for row in listed.rows if row.player in ids), None)
+            ranking, ids = load_published_list(connection, entry), identities(connection).ids(player)
+            points = next((row.value(ranking.scale) for row in ranking.rows if row.player in ids), None)
             if points != end.points:
                 value = "nothing" if points is None else decimal(points.numerator, points.denominator)
                 yield f"the list at position {entry.position} shows {value}; see: ratings verify"

@@ -199,10 +199,8 @@ class PlayerState:
         periods = self.stream.periods
         if periods is None:
             return NONE
-        inside = [
-            index for index in range(len(periods.begin)) if periods.begin[index] <= moment[0] < periods.end[index]
-        ]
-        return int(periods.begin[inside[0]]) if inside else NONE
+        spans = zip(periods.begin, periods.end, strict=True)
+        return next((int(begin) for begin, end in spans if begin <= moment[0] < end), NONE)
 
     def score_game(self, game: ReplayedGame, moment: Moment, player: str) -> int:
         """Score a game with all players' points of this state, and return the player's change in points."""
@@ -329,11 +327,11 @@ class _Path:
     def _list_causes(self, kind: str, parts: Iterable[tuple[int, int]], total: Fraction) -> Iterator[Cause]:
         """Yield a cause for each (position, units); the first includes the start of a player who joins or leaves."""
         in_log_order, scale = sorted(parts), self.state.stream.rule.scale
-        rest = total - Fraction(sum(units for _, units in in_log_order), scale)
+        unexplained = total - Fraction(sum(units for _, units in in_log_order), scale)
         for position, units in in_log_order:
-            yield Cause(kind, position, Fraction(units, scale) + rest)
-            rest = Fraction(0)
-        assert not rest, f"{self.ladder}: a difference of {rest} has no cause"
+            yield Cause(kind, position, Fraction(units, scale) + unexplained)
+            unexplained = Fraction(0)
+        assert not unexplained, f"{self.ladder}: a difference of {unexplained} has no cause"
 
     # -- recorded events
 

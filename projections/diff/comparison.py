@@ -412,21 +412,21 @@ def _pair_published_lists(
 ) -> Iterator[tuple[str, SideSource, SideSource]]:
     """Yield each published list with its counterpart: computed for the same time, or published for it later."""
     names: list[str | None] = [*ladders] or [None]
-    listed = [
+    lists_by_side = [
         {published.of: published for name in names for published in spec.lists(loader.connection, loader.note, name)}
         for spec in (a, b)
         if spec.published
     ]
-    keys = sorted({key for lists in listed for key in lists}, key=lambda key: (key[0], key[1] or 2**63))
+    keys = sorted({key for lists in lists_by_side for key in lists}, key=lambda key: (key[0], key[1] or 2**63))
     if missing := [name for name in ladders if name not in {ladder for ladder, _ in keys}]:
         raise Unknown(None, f"no list of {missing[0]} has been published; to publish one, see: ratings publish --help")
     if not keys:
         raise Unknown(None, "no list has been published; to publish one, see: ratings publish --help")
     for key in keys:
-        if len(listed) == 2:
-            yield key[0], listed[0].get(key), listed[1].get(key)
+        if len(lists_by_side) == 2:
+            yield key[0], lists_by_side[0].get(key), lists_by_side[1].get(key)
             continue
-        published, spec = listed[0][key], b if a.published else a
+        published, spec = lists_by_side[0][key], b if a.published else a
         at = loader.resolve(spec, key[0], is_named=bool(ladders))
         if spec.as_of is None:
             at = at._replace(as_of=loader.find_as_of(published))

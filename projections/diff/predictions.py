@@ -15,7 +15,7 @@ import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 from ratings_ledger.projections import arrays, compiling
@@ -107,18 +107,17 @@ def _measure_interpreted(facts: Facts, trace: Trace) -> Quality:
             continue
         points, states, columns = arrivals.at(version, row, low, high)
         sides = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else []
-        for i in range(len(points)):
-            for j in range(i + 1, len(points)):
-                if sides and sides[i] == sides[j] != MISSING:
-                    continue
-                expected = rule_calls.expected_chance(version, stream.ladder, row, i, j, states, columns) / ONE
-                scored = 1.0 if places[i] < places[j] else 0.0 if places[i] > places[j] else 0.5
-                squares.append((expected - scored) ** 2)
-                losses.append(-scored * math.log(expected) - (1 - scored) * math.log(1 - expected))
-                if scored != 0.5:
-                    decided += 1
-                    ahead = points[i] - points[j] if not version.rule.state else expected - 0.5
-                    predicted += 1 if ahead == 0 else 2 * ((ahead > 0) == (scored == 1.0))
+        for left, right in combinations(range(len(points)), 2):
+            if sides and sides[left] == sides[right] != MISSING:
+                continue
+            expected = rule_calls.expected_chance(version, stream.ladder, row, left, right, states, columns) / ONE
+            scored = 1.0 if places[left] < places[right] else 0.0 if places[left] > places[right] else 0.5
+            squares.append((expected - scored) ** 2)
+            losses.append(-scored * math.log(expected) - (1 - scored) * math.log(1 - expected))
+            if scored != 0.5:
+                decided += 1
+                lead = points[left] - points[right] if not version.rule.state else expected - 0.5
+                predicted += 1 if lead == 0 else 2 * ((lead > 0) == (scored == 1.0))
     counts = (len(squares), decided, predicted, unplaced)
     return _build_quality(counts, math.fsum(squares), math.fsum(losses))
 
@@ -171,5 +170,5 @@ def _build_quality(counts: Sequence[int], squares: float, losses: float) -> Qual
 def _read_places(facts: Facts, row: int, persons: Sequence[int]) -> list[int]:
     """Return the places of some participants of a game; 0 for games without places."""
     first = facts.start[row]
-    place = {facts.person_of(p): facts.place[p] for p in range(first, first + facts.count[row])}
-    return [place[person] for person in persons]
+    places = {facts.person_of(slot): facts.place[slot] for slot in range(first, first + facts.count[row])}
+    return [places[person] for person in persons]

@@ -159,8 +159,10 @@ def _find_listed_points(
     connection: Connection, published: PublishedList, ladders: Ladders, player: str
 ) -> Fraction | None:
     """Return a person's points on a published list, under this id or else their first other id; None if absent."""
-    listed = load_published_list(connection, published)
-    points = {row.player: row.value(listed.scale) for row in listed.rows if ladders.facts.current(row.player) == player}
+    ranking = load_published_list(connection, published)
+    points = {
+        row.player: row.value(ranking.scale) for row in ranking.rows if ladders.facts.current(row.player) == player
+    }
     return points.get(player, points[min(points)] if points else None)
 
 

@@ -260,15 +260,15 @@ def build_variants(data: Data, changed: Mapping[str, Sequence[str]]) -> list[tup
 
 def _set_value(data: Data, key: str, value: str) -> Data:
     """Return a copy of nested tables with a dotted key set to a value. Raises `Refused`."""
-    name, _, rest = key.partition(".")
-    section = data.get(name, {} if rest else None)
-    if rest and not isinstance(section, dict):
+    name, _, inner_key = key.partition(".")
+    section = data.get(name, {} if inner_key else None)
+    if inner_key and not isinstance(section, dict):
         raise Refused("bad-value", f"{quote(name)} is not a table, so there is no {quote(key)}")
-    if not rest and isinstance(section, (dict, list)):
+    if not inner_key and isinstance(section, (dict, list)):
         raise Refused("bad-value", f"{quote(name)} holds several values; change them in a file")
     remaining = {key: member for key, member in data.items() if key != name}
-    if rest:
-        return {**remaining, name: _set_value(section or {}, rest, value)}
+    if inner_key:
+        return {**remaining, name: _set_value(section or {}, inner_key, value)}
     return {**remaining, name: value if isinstance(section, str) else _parse_value(value)} if value else remaining
 
 

@@ -299,11 +299,11 @@ class CoordinateSpec(NamedTuple):
         Raises `BadArgument`.
         """
         zone = date_zone(connection, ladder, load_times(connection))
-        own = self.rules is not None and parse_name(ladder).ruleset_id == self.rules.partition("@")[0]
+        applies = self.rules is not None and parse_name(ladder).ruleset_id == self.rules.partition("@")[0]
         return Coordinates(
             parse_as_of(self.as_of, zone),
             resolve_known_at(connection, self.known_at, zone, note),
-            self.rules if own else None,
+            self.rules if applies else None,
         )
 
     def lists(self, connection: Connection, note: Note, ladder: str | None = None) -> list[PublishedList]:

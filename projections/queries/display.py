@@ -194,8 +194,8 @@ def _build_column(name: str, values: Sequence[Any], times: Times) -> tuple[str, 
     cells = []
     for value in values:
         if isinstance(value, Fraction):
-            whole, _, rest = decimal(value.numerator, value.denominator, places).partition(".")
-            text = f"{whole}.{rest:0<{places}}"
+            whole, _, decimals = decimal(value.numerator, value.denominator, places).partition(".")
+            text = f"{whole}.{decimals:0<{places}}"
         else:
             text = _format_cell(value, times)
         cells.append(f"<td{_format_attributes(value)}>{text}</td>")

@@ -184,7 +184,10 @@ def describe_played(game: dict[str, Any], player: str) -> str:
 
 def _find_seat(game: dict[str, Any], player: str) -> set[str]:
     """Return the players of a player's seat: a player and a substitute share one."""
-    seats = {p["player"]: p.get("replaces", p["player"]) for p in game["participants"]}
+    seats = {
+        participant["player"]: participant.get("replaces", participant["player"])
+        for participant in game["participants"]
+    }
     return {name for name, seat in seats.items() if seat == seats.get(player, player)} | {player}
 
 

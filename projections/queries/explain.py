@@ -243,7 +243,7 @@ def explain_game(
         reason = None if period else "its rating period is not closed yet"
     games: dict[int, str] = {}
     if period is not None:
-        by_participant = {p: period.players[facts.name_of(p)] for p in participants}
+        by_participant = {slot: period.players[facts.name_of(slot)] for slot in participants}
         effect = GameEffect(by_participant, period.minted, period.burned, None, {})
         rows = {game for player in by_participant.values() for game, _ in player.terms if game is not None}
         games = _load_game_ids(connection, facts, rows)
@@ -314,7 +314,7 @@ def _explain_single_game(
     if facts.club_games is not None:
         return _explain_clubs(facts, facts.club_games, before, row, version, participants)
     ladder = before.trace.stream.ladder
-    people = [(facts.person_of(p), facts.name_of(p)) for p in participants]
+    people = [(facts.person_of(slot), facts.name_of(slot)) for slot in participants]
     reading = find_reading(version.rule.columns, version.ruleset)
     columns = [facts.column(name, row, participants, reading) for name in version.rule.columns]
     scored = score_arrivals(facts, before, version, (row, read_game_day(facts, row, version)), columns, people)
@@ -370,7 +370,7 @@ def _load_game_ids(connection: Connection | None, facts: Facts, rows: set[int]) 
 def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[str]:
     """Yield the parameters that determined a game's effect, besides those that its terms name."""
     participants = range(facts.start[row], facts.start[row] + facts.count[row])
-    if any(facts.replaced[p] for p in participants):
+    if any(facts.replaced[slot] for slot in participants):
         yield "substitution"
     if "vp" in version.rule.columns:
         handed_out, victories = (sum(facts.column(name, row, participants)) for name in ("vp", "victory"))
@@ -448,32 +448,32 @@ def _explain_participants(
     stream, explanations = before.trace.stream, []
     scale, first = stream.rule.scale, facts.start[row]
 
-    def compute_gain(p: int) -> int:
-        return effects[p].after[0] - effects[p].before[0] if p in effects else 0
+    def compute_gain(slot: int) -> int:
+        return effects[slot].after[0] - effects[slot].before[0] if slot in effects else 0
 
-    def build_sort_key(p: int) -> tuple[int, int, str]:
-        return facts.place[p], 0 if facts.place[p] else -compute_gain(p), facts.name_of(p)
+    def build_sort_key(slot: int) -> tuple[int, int, str]:
+        return facts.place[slot], 0 if facts.place[slot] else -compute_gain(slot), facts.name_of(slot)
 
-    for p in sorted(range(first, first + facts.count[row]), key=build_sort_key):
-        if p in effects:
-            effect = effects[p]
+    for slot in sorted(range(first, first + facts.count[row]), key=build_sort_key):
+        if slot in effects:
+            effect = effects[slot]
         else:
-            unchanged = _find_state(facts, before, p, version or newest(stream.versions))
+            unchanged = _find_state(facts, before, slot, version or newest(stream.versions))
             effect = PlayerEffect(unchanged, unchanged, [])
-        reason = None if p in effects or version is None else explain_left_out(facts, row, p, version)
+        reason = None if slot in effects or version is None else explain_left_out(facts, row, slot, version)
         explanations.append(
             ExplainedParticipant(
-                facts.name_of(p),
+                facts.name_of(slot),
                 ExactNumber(effect.before[0], scale),
-                ExactNumber(compute_gain(p), scale),
+                ExactNumber(compute_gain(slot), scale),
                 ExactNumber(effect.after[0], scale),
                 tuple(
                     _build_term(term, scale, None if game is None else games.get(game)) for game, term in effect.terms
                 ),
                 reason or ABSENT,
-                facts.place[p] or None,
+                facts.place[slot] or None,
                 *_describe_state_change(
-                    facts, before, version or newest(stream.versions), p, effect=effect, is_counted=p in effects
+                    facts, before, version or newest(stream.versions), slot, effect=effect, is_counted=slot in effects
                 ),
             )
         )
@@ -596,8 +596,8 @@ def _list_uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[S
         version, _, reason = decide_eligibility(facts, row, versions)
         if reason is None and version is not None:
             participants = range(facts.start[row], facts.start[row] + facts.count[row])
-            own_participant = next(p for p in participants if facts.person_of(p) == person)
-            reason = explain_left_out(facts, row, own_participant, version)
+            own_slot = next(slot for slot in participants if facts.person_of(slot) == person)
+            reason = explain_left_out(facts, row, own_slot, version)
         if reason is not None or row not in counted_rows:
             yield PlayerEntry(facts.occurred_at[row], facts.live_position[row], None, reason)
 

@@ -319,13 +319,13 @@ def _build_columns(version: Version, game: PlannedGame, rank: Sequence[int]) -> 
     margin = 10**version.ruleset.score_decimals
     side_scores = [margin if rank[side] == 0 and max(rank) else 0 for side in game.side]
     # the first player of a side has its whole score
-    scores = [score if game.side.index(game.side[i]) == i else 0 for i, score in enumerate(side_scores)]
+    scores = [score if game.side.index(game.side[player]) == player else 0 for player, score in enumerate(side_scores)]
     home = [0 if game.home is None else 1 if side == game.home else -1 for side in game.side]
     builders: dict[str, Callable[[], list[int]]] = {
-        "place": lambda: [1 + sum(opponent < own for opponent in ranks) for own in ranks],
+        "place": lambda: [1 + sum(opposing_rank < own_rank for opposing_rank in ranks) for own_rank in ranks],
         "status": lambda: [FINISHED] * player_count,
         "seats": lambda: [player_count] * player_count,
-        "tied": lambda: [ranks.count(own) for own in ranks],
+        "tied": lambda: [ranks.count(own_rank) for own_rank in ranks],
         "seconds_played": lambda: [-1] * player_count,
         "seat": lambda: [-1] * player_count,
         "team": lambda: [*game.side] if has_teams else [MISSING] * player_count,
@@ -374,17 +374,20 @@ def _score(version: Version, ladder: str, game: PlannedGame, side: int, outcome:
         _, after = score_states(version, ladder, None, states, columns)
     else:
         _, after = score_period_states(version, ladder, None, _build_period(game, states, columns))
-    return [new - old for new, old in zip(after[0], states[0], strict=True)]
+    return [points_after - points_before for points_after, points_before in zip(after[0], states[0], strict=True)]
 
 
 def _build_period(game: PlannedGame, states: Columns, columns: Columns) -> PeriodResults:
     """Return a rating period with only this game: for every player, a result against each opponent."""
     players = range(len(game.names))
-    pairs = [(i, j) for i in players for j in players if game.side[i] != game.side[j]]
+    pairs = [
+        (player, opponent) for player in players for opponent in players if game.side[player] != game.side[opponent]
+    ]
     offsets = [0, *accumulate(sum(side != own_side for side in game.side) for own_side in game.side)]
-    own_columns = [[column[i] for i, _ in pairs] for column in columns]
-    opponent_columns = [[column[j] for _, j in pairs] for column in columns]
-    return PeriodResults(states, offsets, [[j for _, j in pairs], [0] * len(pairs), *own_columns, *opponent_columns])
+    opponents = [opponent for _, opponent in pairs]
+    own_columns = [[column[player] for player, _ in pairs] for column in columns]
+    opponent_columns = [[column[opponent] for opponent in opponents] for column in columns]
+    return PeriodResults(states, offsets, [opponents, [0] * len(pairs), *own_columns, *opponent_columns])
 
 
 def _predict_pairs(
@@ -394,12 +397,13 @@ def _predict_pairs(
     columns = _build_columns(version, game, [0] * game.sides)
     states: Columns | Sequence[int] = game.states if version.rule.state else game.states[0]
     pairs = []
-    for left, right in combinations(range(game.sides), 2):
-        i, j = game.side.index(left), game.side.index(right)
-        expected = ExactNumber(expected_chance(version, ladder, None, i, j, states, columns), ONE)
-        draw = ExactNumber(draw_chance(version, ladder, None, i, j, game.states, columns), ONE)
+    for side, opposing_side in combinations(range(game.sides), 2):
+        # the first players of the sides stand for the sides
+        player, opponent = game.side.index(side), game.side.index(opposing_side)
+        expected = ExactNumber(expected_chance(version, ladder, None, player, opponent, states, columns), ONE)
+        draw = ExactNumber(draw_chance(version, ladder, None, player, opponent, game.states, columns), ONE)
         chances = expected - draw / 2, 1 - expected - draw / 2
-        pairs.append(PredictedPair(sides[left], sides[right], *chances, draw))
+        pairs.append(PredictedPair(sides[side], sides[opposing_side], *chances, draw))
     return pairs
 
 
@@ -420,7 +424,7 @@ def _describe_side(
         for outcome in OUTCOMES:
             changes = stakes[number, outcome]
             totals.append(
-                None if changes is None else ExactNumber(sum(changes[i] for i in indexes), version.rule.scale)
+                None if changes is None else ExactNumber(sum(changes[index] for index in indexes), version.rule.scale)
             )
         return Stakes(*totals)
 

@@ -287,6 +287,6 @@ def list_candidate_ladders(survey: Survey, name: str, is_player: bool) -> tuple[
 
 def pick_common_ladder(explanations: Iterable[GameExplanation]) -> str | None:
     """Return the first ladder if the explanations of a game are the same on all ladders, else None."""
-    first, *rest = explanations
-    is_same = all(replace(explanation, ladder=first.ladder) == first for explanation in rest)
+    first, *others = explanations
+    is_same = all(replace(explanation, ladder=first.ladder) == first for explanation in others)
     return first.ladder if is_same else None

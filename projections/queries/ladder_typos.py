@@ -31,7 +31,7 @@ def find_played_labels(facts: Facts, versions: Sequence[Version]) -> set[Labels]
         if not all(explain_ineligible_cell(facts, cell, version.ruleset) for version in versions):
             labels |= {tuple(values[index] for index in indexes) for values in list_cell_values(facts, cell, ruleset)}
     names = (parse_name(adjustment.ladder) for adjustment in facts.adjustments)
-    return labels | {tuple(n.values[index] for index in indexes) for n in names if n.ruleset_id == ruleset.id}
+    return labels | {tuple(name.values[index] for index in indexes) for name in names if name.ruleset_id == ruleset.id}
 
 
 def find_typo(name: LadderName, versions: Sequence[Version], played: set[Labels]) -> tuple[int, str] | None:
@@ -43,9 +43,11 @@ def find_typo(name: LadderName, versions: Sequence[Version], played: set[Labels]
     indexes = find_label_indexes(versions[0].ruleset.partition.by)
     labels = tuple(name.values[index] for index in indexes)
     for number, label in enumerate(labels if labels not in played else ()):
-        rest = drop_label(labels, number)
+        other_labels = drop_label(labels, number)
         candidates = [
-            known_labels[number] for known_labels in sorted(played) if drop_label(known_labels, number) == rest
+            played_labels[number]
+            for played_labels in sorted(played)
+            if drop_label(played_labels, number) == other_labels
         ]
         if (similar_label := find_closest(label, candidates)) is not None:
             return indexes[number], similar_label

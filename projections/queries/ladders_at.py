@@ -357,8 +357,8 @@ class Ladders:
 
     def versions(self, ladder: str) -> list[Version]:
         """Return the versions that may score a ladder's games. Raises `UnknownLadder`, `RulesetUnusable`."""
-        if (own := self.for_ladder(ladder)) is not self:
-            return own.versions(ladder)
+        if (scoped := self.for_ladder(ladder)) is not self:
+            return scoped.versions(ladder)
         if ladder not in self._versions:
             self._versions[ladder] = find_versions(self.facts, ladder, self._rules_of(ladder.partition("/")[0]))
         return self._versions[ladder]
@@ -382,10 +382,10 @@ class Ladders:
             known = None if versions[0].ruleset.partition.by else self._cached_trace(ruleset_id)
             if known is not None and known.is_kept and (known.count or known.adjustments):
                 if light:
-                    own = known.stream
-                    return {ruleset_id: Stream(ruleset_id, own.rule, own.versions, own.names, known=known)}
-                whole = known.whole()
-                self._streams[ruleset_id] = {ruleset_id: replace(whole.stream, known=whole)}
+                    stored = known.stream
+                    return {ruleset_id: Stream(ruleset_id, stored.rule, stored.versions, stored.names, known=known)}
+                complete = known.whole()
+                self._streams[ruleset_id] = {ruleset_id: replace(complete.stream, known=complete)}
             else:
                 self._streams[ruleset_id] = build_streams(
                     self.facts, versions, as_of=self.as_of, ordered=self._order_rows, close_now=self.close_now
@@ -394,8 +394,8 @@ class Ladders:
 
     def stream(self, ladder: str) -> Stream:
         """Return the stream of one ladder, empty if it has no games. Raises `UnknownLadder`, `RulesetUnusable`."""
-        if (own := self.for_ladder(ladder)) is not self:
-            return own.stream(ladder)
+        if (scoped := self.for_ladder(ladder)) is not self:
+            return scoped.stream(ladder)
         versions = self.versions(ladder)
         known = self._streams.get(ladder.partition("/")[0], self._single)
         if known is self._single and ladder not in known:
@@ -413,8 +413,8 @@ class Ladders:
 
         Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
         """
-        if (own := self.for_ladder(ladder)) is not self:
-            return own.trace(ladder, keep)
+        if (scoped := self.for_ladder(ladder)) is not self:
+            return scoped.trace(ladder, keep)
         known = self._cached_trace(ladder)
         if known is None or (keep and not known.is_kept):
             stream = self.stream(ladder)
@@ -436,8 +436,8 @@ class Ladders:
 
         The trace at an earlier time is a prefix of the whole history, which is worth a replay if its trace is kept.
         """
-        if (own := self.for_ladder(ladder)) is not self:
-            return own._cached_trace(ladder)
+        if (scoped := self.for_ladder(ladder)) is not self:
+            return scoped._cached_trace(ladder)
         if ladder not in self._traces and (known := self._look_up_trace(ladder)) is not None:
             self._traces[ladder] = known
         return self._traces.get(ladder)
@@ -450,11 +450,11 @@ class Ladders:
             from ratings_ledger.projections.replay.trace_cache import find_trace
 
             return find_trace(self.facts, ladder, self.versions(ladder))
-        whole = self.at(None)
-        if ladder in whole._traces or self._is_worth_keeping(ladder):
+        whole_history = self.at(None)
+        if ladder in whole_history._traces or self._is_worth_keeping(ladder):
             with suppress(RuleFailure):  # a later game may cause the failure
-                whole.trace(ladder)
-        known = whole._traces.get(ladder)
+                whole_history.trace(ladder)
+        known = whole_history._traces.get(ladder)
         if known is None or not known.is_kept or not is_prefix(known.stream):
             return None
         return truncate_trace(self.facts, known, self.as_of)
@@ -528,16 +528,16 @@ class Ladders:
         Scores nothing again unless it must: annual lists and carried-over points depend on other ladders.
         Raises `RuleFailure`.
         """
-        if (own := self.for_ladder(trace.stream.ladder)) is not self:
-            return own.rank_at(trace, as_of)
+        if (scoped := self.for_ladder(trace.stream.ladder)) is not self:
+            return scoped.rank_at(trace, as_of)
         if as_of is not None and not is_prefix(trace.stream):
             return self.at(as_of).standings(trace.stream.ladder)
         return self.rank(trace if as_of is None else truncate_trace(self.facts, trace, as_of))[0]
 
     def rank(self, trace: Trace) -> tuple[Ranking, Results]:
         """Return the standings at the end of a trace, and the results that the list ranked. Raises `RuleFailure`."""
-        if (own := self.for_ladder(trace.stream.ladder)) is not self:
-            return own.rank(trace)
+        if (scoped := self.for_ladder(trace.stream.ladder)) is not self:
+            return scoped.rank(trace)
         stream, version, games = trace.stream, find_ranking_version(trace), trace.count
         annual = stream.ranking.sums_lists
         months = self._rank_months(stream, version) if annual else {}
@@ -653,9 +653,9 @@ def name_monthly_ladders(ladder: str, annual: Version, monthly: Sequence[Version
     values = dict(zip(by, parse_name(ladder).values, strict=True))
     names = {}
     for month in range(1, 13):
-        parts = values | {"month": f"{values['year']}-{month:02d}"}
-        own = (parts[part] for part in monthly[0].ruleset.partition.by)
-        names[parts["month"]] = "/".join([monthly[0].ruleset.id, *own])
+        values_of_month = values | {"month": f"{values['year']}-{month:02d}"}
+        month_values = (values_of_month[part] for part in monthly[0].ruleset.partition.by)
+        names[values_of_month["month"]] = "/".join([monthly[0].ruleset.id, *month_values])
     return names
 
 

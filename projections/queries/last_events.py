@@ -60,19 +60,19 @@ class RulesetChanges:
 class LadderDependencies:
     """The positions of the events that a ladder depends on.
 
-    whole:   the last event that affects every answer about the ladder, past ones included
-    players: the last other event that affects all of its players: a published list, or the version that ranks it
-    last:    the last event that affects any answer
-    spans:   excluded half-open spans, ascending: there the ladder was not a prefix of today's ladder
-    reached: for each game and adjustment of `stream`, in order, the highest position up to it
+    everywhere: the last event that affects every answer about the ladder, even at earlier times
+    players: the last other event that affects all players: a published list, or the version that ranks the ladder
+    last: the last event that affects any answer
+    spans: excluded half-open spans, ascending, in which the ladder was not a prefix of today's ladder
+    highest: for each game and adjustment of `stream`, in order, the highest position so far
     """
 
     stream: Stream
-    whole: int
+    everywhere: int
     players: int
     last: int
     spans: list[tuple[int, int]]
-    reached: Column
+    highest: Column
     by_person: dict[int, int] | None = field(default=None)
 
 
@@ -115,7 +115,7 @@ def find_last_event(
     if dependencies.stream.ranking.sums_lists or any(version.rule.age for version in dependencies.stream.versions):
         return max(own_position, dependencies.last)
     return _skip_excluded_spans(
-        max(dependencies.whole, dependencies.players, own_position, other_position), [dependencies]
+        max(dependencies.everywhere, dependencies.players, own_position, other_position), [dependencies]
     )
 
 
@@ -149,7 +149,7 @@ def find_last_events_of_games(connection: Connection, ladders: Ladders, rows: Se
             entry_count = indexes[name].get(row)
             if entry_count is None or ladder.stream.adjustments:
                 entry_count = sum(ladder.stream.place(facts, (facts.occurred_at[row], first)))
-            last = max(last, ladder.whole, ladder.reached[entry_count - 1] if entry_count else 0)
+            last = max(last, ladder.everywhere, ladder.highest[entry_count - 1] if entry_count else 0)
         yield _skip_excluded_spans(last, game_ladders)
 
 
@@ -326,7 +326,7 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
         if begin < end:
             begins.append(begin)
             ends.append(end)
-    whole = max(
+    everywhere = max(
         changes.everywhere,
         _find_last_version_change(facts, changes, versions),
         _find_start_change(facts, ruleset_changes, versions, values),
@@ -335,15 +335,17 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
     )
     if any(version.params.carry_over for version in versions):
         # an empty ladder has no carried-over points
-        whole = max(whole, _find_earlier_season_change(connection, ladders, ladder, versions), min(order, default=0))
+        everywhere = max(
+            everywhere, _find_earlier_season_change(connection, ladders, ladder, versions), min(order, default=0)
+        )
     players = max(changes.lists.get(ladder, 0), _find_ranking_position(facts, stream), 0)
     if stream.ranking.sums_lists:
         months = _find_monthly_ladders(ladders, ladder, versions)
         players = max([players, *(_load_dependencies(connection, ladders, month).last for month in months)])
-    reached, merged_spans = _accumulate_max(order), _merge_spans(begins, ends)
-    last = max(whole, players, reached[-1] if len(reached) else 0, merged_spans[-1][1] if merged_spans else 0)
+    highest, merged_spans = _accumulate_max(order), _merge_spans(begins, ends)
+    last = max(everywhere, players, highest[-1] if len(highest) else 0, merged_spans[-1][1] if merged_spans else 0)
     return LadderDependencies(
-        stream=stream, whole=whole, players=players, last=last, spans=merged_spans, reached=reached
+        stream=stream, everywhere=everywhere, players=players, last=last, spans=merged_spans, highest=highest
     )
 
 
@@ -426,11 +428,12 @@ def _find_earlier_season_change(
         name = parse_name(adjustment.ladder)
         if name.ruleset_id == ruleset_id and len(name.values) == len(values):
             candidates.add(name.values)
-    rest = values[:season_index] + values[season_index + 1 :]
+    other_values = values[:season_index] + values[season_index + 1 :]
     earlier = [
         season
         for season in candidates
-        if season[season_index] < values[season_index] and season[:season_index] + season[season_index + 1 :] == rest
+        if season[season_index] < values[season_index]
+        and season[:season_index] + season[season_index + 1 :] == other_values
     ]
     names = ("/".join([ruleset_id, *season]) for season in earlier)
     return max((_load_dependencies(connection, ladders, name).last for name in names), default=0)

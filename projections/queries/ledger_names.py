@@ -70,13 +70,13 @@ def list_ladder_names(facts: Facts) -> list[str]:
     names = {adjustment.ladder for adjustment in facts.adjustments}
     for versions in facts.rulesets.values():
         ruleset = versions[0].ruleset
-        counted = {
+        counted_cells = {
             number
             for number, cell in enumerate(facts.cells)
             if not all(explain_ineligible_cell(facts, cell, version.ruleset) for version in versions)
         }
-        for number, played_at in _sample_games(facts, ruleset) if counted else ():
-            if number in counted:
+        for number, played_at in _sample_games(facts, ruleset) if counted_cells else ():
+            if number in counted_cells:
                 ladders = list_values_at(facts, facts.cells[number], played_at, ruleset)
                 names |= {"/".join((ruleset.id, *values)) for values in ladders}
     return sorted(names)

@@ -249,9 +249,9 @@ def _read_finished(facts: Facts, player: str, as_of: int | None, game: str | Non
             continue
         if as_of is not None and facts.occurred_at[row] > as_of:
             break
-        for p in range(facts.start[row], facts.start[row] + facts.count[row]):
-            if facts.player[p] in ids:
-                status = STATUSES[facts.status[p]]
+        for slot in range(facts.start[row], facts.start[row] + facts.count[row]):
+            if facts.player[slot] in ids:
+                status = STATUSES[facts.status[slot]]
                 if status == "substitute":
                     substituted += 1
                 else:

@@ -119,7 +119,7 @@ def _combine(schemas: list[Schema]) -> Schema:
     """Return a schema that accepts any of the schemas; for `X | None`, the short form with a list of types."""
     if len(schemas) == 1:
         return dict(schemas[0])
-    first, *rest = schemas
-    if rest == [_PLAIN[NoneType]] and isinstance(first.get("type"), str) and "enum" not in first:
+    first, *others = schemas
+    if others == [_PLAIN[NoneType]] and isinstance(first.get("type"), str) and "enum" not in first:
         return {**first, "type": [first["type"], "null"]}
     return {"anyOf": schemas}

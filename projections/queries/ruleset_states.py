@@ -198,7 +198,7 @@ def list_shipped() -> ShippedRulesets:
                 games=() if shipped.takes_game else shipped.games,
                 description=shipped.description,
                 source=shipped.source,
-                teams=(used := rule(shipped.rule)) is not None and reads_teams(used),
+                teams=(installed := rule(shipped.rule)) is not None and reads_teams(installed),
             )
             for shipped in shipped_rulesets().values()
         )
