@@ -60,7 +60,15 @@ def adjust(
     if dates is not None and file is None:
         raise click.UsageError("--dates describes the dates of a file; add --file, or leave out --dates")
     try:
-        template = AdjustmentRow("", 0, str(player), points, to, reason, read_instant_or_now(context.ledger, at, zone))
+        template = AdjustmentRow(
+            file="",
+            line=0,
+            player=str(player),
+            points=points,
+            to=to,
+            reason=reason,
+            instant=read_instant_or_now(context.ledger, at, zone),
+        )
         rows = [template]
         if file is not None:
             rows = [*read_rows(file, template, lambda at: read_instant_or_now(context.ledger, at, zone), dates)]
@@ -76,22 +84,20 @@ def adjust(
         return context.refuse(
             TYPE, Refused("nothing-to-correct", f"{players} already has these points on {short_name(ladder)}")
         )
-    items = [
-        Item(
-            row.file,
-            row.line,
-            {
-                "type": TYPE,
-                "occurred_at": format_instant(row.instant),
-                "data": {"ladder": ladder, "player": row.player, "points": units, "reason": row.reason},
-            },
-            None,
-        )
-        for row, units in changes
-    ]
+    items = [_build_item(row, ladder, amount) for row, amount in changes]
 
     def refuse_if_changed(connection: Connection) -> None:
         if any(row.to is not None for row in rows) and head(connection).position != position:
             raise Refused("changed-meanwhile", "other events were recorded meanwhile; run the command again")
 
     return context.enter(TYPE, context.propose(items, precondition=refuse_if_changed))
+
+
+def _build_item(row: AdjustmentRow, ladder: str, amount: str) -> Item:
+    """Build the event that adds an amount to the points of a row's player on a ladder."""
+    event = {
+        "type": TYPE,
+        "occurred_at": format_instant(row.instant),
+        "data": {"ladder": ladder, "player": row.player, "points": amount, "reason": row.reason},
+    }
+    return Item(file=row.file, line=row.line, event=event, source=None)

@@ -198,7 +198,9 @@ def _attempt(name: str, run: Callable[[], Outcome | None]) -> NightPart:
         exit_code, message = run() or (0, "")
     except Exception as error:
         reason, message, exit_code = describe_failure(error)
-    return NightPart(name, exit_code, message, round(time.monotonic() - started, 3), reason)
+    return NightPart(
+        part=name, exit_code=exit_code, message=message, seconds=round(time.monotonic() - started, 3), reason=reason
+    )
 
 
 def _require_rights(ledger: Ledger, role: str = "rebuilder", action: str = "stored") -> None:

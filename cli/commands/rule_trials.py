@@ -55,7 +55,12 @@ def try_files(files: Sequence[str], seconds: float, seed: int = SEED, columns: S
         except (TimeLimitExceeded, WorkerLost) as error:
             trials.append(
                 RuleTrial(
-                    files[len(trials)], None, [], [RulesetProblem("rule", describe_lost_process(error))], [], False
+                    file=files[len(trials)],
+                    name=None,
+                    assumed=[],
+                    problems=[RulesetProblem("rule", describe_lost_process(error))],
+                    remarks=[],
+                    checked=False,
                 )
             )
     return trials
@@ -79,19 +84,33 @@ def find_failure(work: Callable[[], Any], seconds: float) -> str | None:
 def _try_file(file: str, seed: int, columns: Sequence[str]) -> RuleTrial:
     ruleset, problems = read_file(file)
     if ruleset is None:
-        return RuleTrial(file, None, [], problems, [], False)
+        return RuleTrial(file=file, name=None, assumed=[], problems=problems, remarks=[], checked=False)
     version, _ = bind(ruleset)
     assert version is not None
     try:
         column_ranges = parse_column_ranges(columns, version.rule)
     except BadArgument as problem:
-        return RuleTrial(file, None, [], [RulesetProblem("rule", f"--column: {problem}")], [], False)
+        return RuleTrial(
+            file=file,
+            name=None,
+            assumed=[],
+            problems=[RulesetProblem("rule", f"--column: {problem}")],
+            remarks=[],
+            checked=False,
+        )
     trial = try_rule(version, seed, ranges=column_ranges)
     problems = [RulesetProblem("rule", f"{ruleset.rule}: {problem}") for problem in trial.problems]
     if ruleset.rule in (contested_rules := find_contested_rules()):
         problems.append(RulesetProblem("rule", contested_rules[ruleset.rule]))
     name = None if problems else ruleset.name
-    return RuleTrial(file, name, sorted(ruleset.assumed), problems, [*describe_trial(trial)], not trial.is_empty)
+    return RuleTrial(
+        file=file,
+        name=name,
+        assumed=sorted(ruleset.assumed),
+        problems=problems,
+        remarks=[*describe_trial(trial)],
+        checked=not trial.is_empty,
+    )
 
 
 def names_package_rule(file: str) -> bool:

@@ -61,7 +61,9 @@ def seed(
     ladder = view.full_name(ladder)
     try:
         if file is None:
-            rows = [SeedRow("", 0, str(player), parse_state(values), games or 0, reason)]
+            rows = [
+                SeedRow(file="", line=0, player=str(player), state=parse_state(values), games=games or 0, reason=reason)
+            ]
         else:
             rows = read_seeds(file, list_seed_columns(view, ladder), reason)
         new_seeds = select_new_seeds(view, ladder, rows)

@@ -39,7 +39,15 @@ def build_decisions_page(decisions: Decisions) -> Page:
         parts = [PagePart("What was decided", ["Nothing was decided."])]
     else:
         header = ("", "ladder", "players", "gained most", "lost most")
-        parts.append(PagePart("What each decision did", (), header, list(_build_effect_rows(decisions)), ("players",)))
+        parts.append(
+            PagePart(
+                heading="What each decision did",
+                paragraphs=(),
+                header=header,
+                rows=list(_build_effect_rows(decisions)),
+                right=("players",),
+            )
+        )
     by_ladder: dict[str, list[Share]] = defaultdict(list)
     for share in drop_duplicate_ladders(decisions.shares):
         by_ladder[share.ladder].append(share)
@@ -120,7 +128,13 @@ def _build_ladder_part(name: str, shares: list[Share]) -> PagePart:
     ]
     header = ("player", "before", "change", "after", "rank", "by")
     paragraphs = [f"The points of {games_only_text} changed by games alone."] if games_only else []
-    return PagePart(short_name(name), paragraphs, header, rows, ("before", "change", "after", "rank"))
+    return PagePart(
+        heading=short_name(name),
+        paragraphs=paragraphs,
+        header=header,
+        rows=rows,
+        right=("before", "change", "after", "rank"),
+    )
 
 
 def _format_points(points: Fraction | None) -> str:

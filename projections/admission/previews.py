@@ -183,7 +183,11 @@ class PreviewBuilder:
                 reasons.setdefault(entry[0].line, (entry, []))[1].append(f"close name {quote(name)}")
         for line, ((_, played_at, data), reasons_of_entry) in sorted(reasons.items()):
             yield UnusualGame(
-                line, moment(played_at), describe_result(data, has_scores=True), data, tuple(reasons_of_entry)
+                line=line,
+                occurred_at=moment(played_at),
+                result=describe_result(data, has_scores=True),
+                game=data,
+                why=tuple(reasons_of_entry),
             )
 
 

@@ -173,13 +173,13 @@ class Proposal:
             facts=known.facts,
         )
         newcomers = Newcomers(
-            known.players,
-            policy.refusing,
-            policy.strict,
-            policy.accepted,
-            known.games_played,
-            policy.report_close,
-            known.ranks_club,
+            known=known.players,
+            refusing=policy.refusing,
+            strict=policy.strict,
+            accepted=policy.accepted,
+            games=known.games_played,
+            report_close=policy.report_close,
+            ranks_club=known.ranks_club,
         )
         self._intake = check(policy=policy, ladders=ladders, newcomers=newcomers)
         self.ledger, result = self._intake.ledger, self._intake.result
@@ -319,7 +319,9 @@ def propose(
         stored[line] = event_id, appended
 
     check = partial(Intake, ledger, items, **{"on_stored": on_stored, **hooks})
-    return Proposal(check, policy, known or Known(policy.strict), league_notes, stored)
+    return Proposal(
+        check=check, policy=policy, known=known or Known(policy.strict), league_notes=league_notes, stored=stored
+    )
 
 
 def propose_files(

@@ -53,7 +53,7 @@ def read_seeds(file: str, columns: tuple[str, ...], reason: str) -> list[SeedRow
         if "player" not in table.header or not {*table.header} & {*columns}:
             problem = f"the columns player and at least one of {joined(columns)} are needed"
             raise Refused("missing-column", problem, table.line)
-        defaults = SeedRow(file, 0, "", {}, 0, reason)
+        defaults = SeedRow(file=file, line=0, player="", state={}, games=0, reason=reason)
         return [_read_row(defaults._replace(line=line), cells, table.delimiter) for line, cells in table.rows]
 
 

@@ -43,4 +43,11 @@ def _describe_game(difference: SheetDifference, times: Times, people: Identities
         if changes := list_changed_members(recorded, new, times, people):
             old_text = "; ".join(f"{member} {before}".lstrip() for member, before, _ in changes)
             new_text = "; ".join(f"{member} {after}".lstrip() for member, _, after in changes)
-    return DifferingGame(difference.what, difference.game_id, difference.line, moment(played_at), old_text, new_text)
+    return DifferingGame(
+        what=difference.what,
+        game_id=difference.game_id,
+        line=difference.line,
+        occurred_at=moment(played_at),
+        was=old_text,
+        now=new_text,
+    )

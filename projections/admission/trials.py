@@ -92,7 +92,7 @@ def try_rule(version: Version, seed: int = SEED, games: int = GAMES, ranges: Col
         ranges: by column name, the numbers that the column may hold in a drawn game.
     """
     if version.ranking.sums_lists:
-        return Trial(0, seed, 0, [], [], False, True, [])
+        return Trial(drawn=0, seed=seed, scored=0, uncounted=[], problems=[], compiled=False, predicts=True, untried=[])
     # a rule scores players, even on a ladder whose entrants are clubs
     ruleset = version.ruleset.model_copy(update={"entrant": "player", "takes": "sum"})
     version = version._replace(effective_from=-(2**63), ruleset=ruleset)

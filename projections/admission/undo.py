@@ -86,7 +86,9 @@ def plan_undo(connection: Connection, changeset: Changeset, reason: str | None, 
                 planner.add_undo_of(event)
     if not planner.items:
         raise Refused("undone-already", f"position {changeset.position} is already undone; see: ratings log")
-    return UndoPlan(changeset, planner.items, planner.seen_versions, description, times)
+    return UndoPlan(
+        changeset=changeset, items=planner.items, seen_versions=planner.seen_versions, what=description, times=times
+    )
 
 
 def describe_undo(plan: UndoPlan, result: IntakeResult, impact: Impact, dry_run: bool) -> UndoOutcome:

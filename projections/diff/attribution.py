@@ -109,13 +109,13 @@ def attribute_points(
     )
     first, last = ends
     return PointsAttributed(
-        player,
-        ladder,
-        first,
-        last,
-        as_exact(attribution.start),
-        as_exact(attribution.change),
-        describe_causes(connection, attribution),
+        player=player,
+        ladder=ladder,
+        before=first,
+        to=last,
+        start=as_exact(attribution.start),
+        change=as_exact(attribution.change),
+        causes=describe_causes(connection, attribution),
         contradictions=tuple(contradictions),
         left_out=attribution.left_out,
         times=load_times(connection),

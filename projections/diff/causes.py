@@ -104,7 +104,9 @@ def attribute_difference(
     first = path.state
     causes = [*path.add_events(after.known_at), *path.change_as_of(after.as_of), *path.change_rules(after.rules)]
     causes = [cause for cause in causes if cause.own or cause.ripple]
-    return Attribution(path.start, first.points, path.state.points, causes, path.facts.left_out)
+    return Attribution(
+        start=path.start, before=first.points, after=path.state.points, causes=causes, left_out=path.facts.left_out
+    )
 
 
 class ReplayedGame(NamedTuple):
@@ -165,7 +167,9 @@ class PlayerState:
                 names = tuple(stream.names[player] for player in stream.players[low:high])
                 columns = tuple(tuple(column[low:high]) for column in stream.columns)
                 day = read_game_day(self.facts, step.row, step.version)
-                games[self.moment(step.row)] = ReplayedGame(step.version, names, columns, step.change, step.row, day)
+                games[self.moment(step.row)] = ReplayedGame(
+                    version=step.version, names=names, columns=columns, change=step.change, row=step.row, day=day
+                )
         return games
 
     @cached_property

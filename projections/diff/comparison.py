@@ -365,7 +365,14 @@ def compare_ladders(
         rows, summary = compare_states(DifferingRow, name, left.state, right.state)
         if rows or ladders or a.published or b.published:
             differences.append(
-                Difference(name, left.description, right.description, tuple(rows), summary, quality=predicted)
+                Difference(
+                    ladder=name,
+                    a=left.description,
+                    b=right.description,
+                    rows=tuple(rows),
+                    radius=summary,
+                    quality=predicted,
+                )
             )
         is_empty = not any(side.state.ranking and side.state.ranking.rows for side in (left, right))
         if ladders and is_empty and (message := suggest_ladder(right.state.facts, name)):
@@ -461,14 +468,14 @@ def compare_states(
     lowest = changes[-1].change if changes else ExactNumber(0)
     old_top, new_top = _list_top_players(old_points), _list_top_players(new_points)
     return effects, ImpactSummary(
-        ladder,
-        sum(effect.change is None or bool(effect.change) for effect in effects),
-        moved + sum((earlier and earlier.rank) != (later and later.rank) for _, earlier, later in differing),
-        changes[0] if changes and changes[0].change > 0 else None,
-        next(change for change in changes if change.change == lowest) if lowest < 0 else None,
-        swapped,
-        tuple(sorted(new_top - old_top)),
-        tuple(sorted(old_top - new_top)),
+        ladder=ladder,
+        players=sum(effect.change is None or bool(effect.change) for effect in effects),
+        ranks=moved + sum((earlier and earlier.rank) != (later and later.rank) for _, earlier, later in differing),
+        up=changes[0] if changes and changes[0].change > 0 else None,
+        down=next(change for change in changes if change.change == lowest) if lowest < 0 else None,
+        swapped=swapped,
+        entering=tuple(sorted(new_top - old_top)),
+        leaving=tuple(sorted(old_top - new_top)),
     )
 
 

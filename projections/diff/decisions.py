@@ -141,14 +141,14 @@ def find_decisions(
         note_time(facts, connection)
         path.advance(facts.snapshot(), {f"ruleset:{name}" for name in by_period}, None)
     return Decisions(
-        before,
-        after,
-        str(place_at(connection, after)),
-        games,
-        tuple(decisions),
-        tuple(path.list_shares()),
-        {ladder: str(problem) for ladder, problem in sorted(path.failures.items())},
-        (moment(recorded_at(connection, before + 1)), moment(recorded_at(connection, after))),
+        before=before,
+        to=after,
+        head=str(place_at(connection, after)),
+        games=games,
+        decisions=tuple(decisions),
+        shares=tuple(path.list_shares()),
+        failures={ladder: str(problem) for ladder, problem in sorted(path.failures.items())},
+        recorded=(moment(recorded_at(connection, before + 1)), moment(recorded_at(connection, after))),
         failed=tuple(describe_failure(problem, end, connection) for problem in path.failures.values()),
         left_out=facts.left_out,
         times=times,
@@ -206,7 +206,9 @@ class _Tally:
             before, after = (row and row.points for row in rows)
             ranks = (rows[0] and rows[0].rank, rows[1] and rows[1].rank)
             nonzero = {cause: amount for cause, amount in amounts.items() if amount}
-            yield Share(ladder, player, self.start, before, after, ranks, nonzero)
+            yield Share(
+                ladder=ladder, player=player, start=self.start, before=before, after=after, rank=ranks, amounts=nonzero
+            )
 
 
 class _Path:

@@ -123,12 +123,12 @@ def _compare_on_ladder(
     for player in hypothetical.players:
         actual_change = actual_changes.get(player.player)
         yield HypotheticalResult(
-            ladder,
-            player.player,
-            player.place,
-            actual_change,
-            player.change,
-            None if actual_change is None else player.change - actual_change,
+            ladder=ladder,
+            player=player.player,
+            place=player.place,
+            gave=actual_change,
+            would_give=player.change,
+            difference=None if actual_change is None else player.change - actual_change,
         )
 
 

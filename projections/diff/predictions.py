@@ -158,12 +158,12 @@ def _build_quality(counts: Sequence[int], squares: float, losses: float) -> Qual
     """Build the quality from the counts of `loops.predict` and the sums of squared errors and losses."""
     pairs, decided, predicted, unplaced = counts
     return Quality(
-        pairs,
-        decided,
-        losses / pairs if pairs else None,
-        squares / pairs if pairs else None,
-        predicted / (2 * decided) if decided else None,
-        unplaced or ABSENT,
+        pairs=pairs,
+        decided=decided,
+        log_loss=losses / pairs if pairs else None,
+        brier=squares / pairs if pairs else None,
+        accuracy=predicted / (2 * decided) if decided else None,
+        unplaced=unplaced or ABSENT,
     )
 
 

@@ -131,16 +131,16 @@ def compare_published_list(
     rows = _add_previous(loader, rows, published_state, previous, published_points)
     position = find_last_event(connection, loader.ladders(at), published.ladder)
     return PublishedListDiff(
-        published.ladder,
-        Coordinates(published.as_of, known_at, None),
-        Publication(published.position, published.event_id, published.recorded_at, published.by),
-        published.known_at,
-        published.ruleset,
-        None if current_state.ranking is None else current_state.ranking.ruleset,
-        sum(row.differs for row in rows),
-        tuple(decisions.decisions[cause] for cause in decision_indices) if decisions else (),
-        tuple(rows),
-        None if previous is None or previous.as_of is None else moment(previous.as_of),
+        ladder=published.ladder,
+        at=Coordinates(published.as_of, known_at, None),
+        published=Publication(published.position, published.event_id, published.recorded_at, published.by),
+        published_known_at=published.known_at,
+        ruleset=published.ruleset,
+        ruleset_now=None if current_state.ranking is None else current_state.ranking.ruleset,
+        differing=sum(row.differs for row in rows),
+        decisions=tuple(decisions.decisions[cause] for cause in decision_indices) if decisions else (),
+        rows=tuple(rows),
+        previous=None if previous is None or previous.as_of is None else moment(previous.as_of),
         failed=failed,
         last=load_last_event(connection, position),
         times=times,
@@ -157,7 +157,14 @@ def _build_row(
     before, after = old and old.points, new and new.points
     causes = (ListCause(None if cause is None else numbers[cause], amount) for cause, amount in amounts.items())
     change = None if before is None or after is None else after - before
-    return PublishedRowDiff(player, (old and old.rank, new and new.rank), before, change, after, tuple(causes))
+    return PublishedRowDiff(
+        player=player,
+        rank=(old and old.rank, new and new.rank),
+        before=before,
+        change=change,
+        after=after,
+        causes=tuple(causes),
+    )
 
 
 def _find_previous(connection: Connection, known_at: int, published: PublishedList) -> PublishedList | None:

@@ -128,14 +128,14 @@ def build_statement(
     lines += build_change_lines(course[first:])
     closing = course.values[-1] if course else start
     return Statement(
-        player,
-        ladder,
-        ladders.coordinates,
-        None if published is None else published.position,
-        None if published is None else moment(compared_until),
-        opening,
-        tuple(lines),
-        closing,
+        player=player,
+        ladder=ladder,
+        at=ladders.coordinates,
+        published=None if published is None else published.position,
+        since=None if published is None else moment(compared_until),
+        opening=opening,
+        lines=tuple(lines),
+        closing=closing,
         times=times,
     )
 

@@ -171,7 +171,9 @@ def _simulate_variant(
         build_log_lookups(connection, now.facts.position), now, hypothetical, ruleset.id, ladders, failed
     )
     left_out = list_left_out(simulated, {*streams} & {*(ladders or streams)})
-    return Variant(ruleset.name, settings, tuple(simulated), published, left_out)
+    return Variant(
+        ruleset=ruleset.name, settings=settings, ladders=tuple(simulated), published=published, left_out=left_out
+    )
 
 
 def list_left_out(ladders: Iterable[SimulatedLadder], names: Collection[str]) -> tuple[str, ...]:
@@ -211,7 +213,9 @@ def compare_simulated_ladders(
             continue
         predicted = QualityPair(*(None if isinstance(quality, RuleFailure) else quality for quality in qualities))
         changes = tuple(effect for effect in impact.changes if effect.ladder == name)
-        unchanged = ImpactSummary(name, 0, 0, None, None, 0, (), ())
+        unchanged = ImpactSummary(
+            ladder=name, players=0, ranks=0, up=None, down=None, swapped=0, entering=(), leaving=()
+        )
         ladders.append(SimulatedLadder(summaries.get(name, unchanged), predicted, changes))
     return ladders, impact.published
 

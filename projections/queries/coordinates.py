@@ -338,7 +338,13 @@ def parse_coordinates(text: str) -> CoordinateSpec:
             parts[name] = value
     if "published" in parts and "rules" in parts:
         raise BadArgument(f"{quote(text)}: a published list has its own version", "coordinates")
-    return CoordinateSpec(text, "published" in parts, parts.get("as-of"), parts.get("known-at"), parts.get("rules"))
+    return CoordinateSpec(
+        text=text,
+        published="published" in parts,
+        as_of=parts.get("as-of"),
+        known_at=parts.get("known-at"),
+        rules=parts.get("rules"),
+    )
 
 
 class UnknownLadder(BadArgument):

@@ -194,8 +194,8 @@ class GameEffect(NamedTuple):
     by_participant: Mapping[int, PlayerEffect]
     minted: int
     burned: int
-    remark: str | None
-    assumed: dict[str, str]
+    remark: str | None = None
+    assumed: dict[str, str] = {}
 
 
 def find_game_row(connection: Connection, facts: Facts, game_id: str) -> int:
@@ -244,13 +244,13 @@ def explain_game(
     games: dict[int, str] = {}
     if period is not None:
         by_participant = {slot: period.players[facts.name_of(slot)] for slot in participants}
-        effect = GameEffect(by_participant, period.minted, period.burned, None, {})
+        effect = GameEffect(by_participant, period.minted, period.burned)
         rows = {game for player in by_participant.values() for game, _ in player.terms if game is not None}
         games = _load_game_ids(connection, facts, rows)
     elif reason is None and version is not None:
         effect = _explain_single_game(facts, states, row, version, participants)
     else:
-        effect = GameEffect({}, 0, 0, None, {})
+        effect = GameEffect({}, minted=0, burned=0)
     recorded = {} if connection is None else _read_recorded(connection, facts, game_id)
     return GameExplanation(
         game_id,
@@ -328,11 +328,11 @@ def _explain_single_game(
     keys = (key for player_terms in terms for term in player_terms for key in term.assumes)
     start_keys = _list_start_keys(version) if has_newcomer and before.trace.stream.ranking.running else ()
     return GameEffect(
-        dict(zip(participants, effects, strict=True)),
-        scored.minted,
-        scored.minted - sum(rule_calls.subtract(scored.after[0], scored.before[0])),
-        rule_calls.remark_on_game(version, ladder, row, names, scored.columns),
-        assumptions_among(version.ruleset, [*start_keys, *keys, *_find_deciding_keys(facts, row, version)]),
+        by_participant=dict(zip(participants, effects, strict=True)),
+        minted=scored.minted,
+        burned=scored.minted - sum(rule_calls.subtract(scored.after[0], scored.before[0])),
+        remark=rule_calls.remark_on_game(version, ladder, row, names, scored.columns),
+        assumed=assumptions_among(version.ruleset, [*start_keys, *keys, *_find_deciding_keys(facts, row, version)]),
     )
 
 
@@ -355,7 +355,9 @@ def _explain_clubs(
     deciding_keys = _find_deciding_keys(games.people, row, scored_by)
     assumed = assumptions_among(scored_by.ruleset, [*start_keys, *keys, *deciding_keys])
     minted = sum(change for change in changes if change > 0)
-    return GameEffect(effects, minted, minted - sum(changes), member_terms.remark, assumed)
+    return GameEffect(
+        by_participant=effects, minted=minted, burned=minted - sum(changes), remark=member_terms.remark, assumed=assumed
+    )
 
 
 def _load_game_ids(connection: Connection | None, facts: Facts, rows: set[int]) -> dict[int, str]:
@@ -415,11 +417,11 @@ def _list_start_keys(version: Version) -> tuple[str, ...]:
 def _build_term(term: Term, scale: int, game_id: str | None) -> ExplainedTerm:
     """Return a rule's term, in points instead of units, with the game that it comes from."""
     return ExplainedTerm(
-        term.term,
-        ExactNumber(term.amount, scale),
-        term.detail,
-        term.note or ABSENT,
-        game_id or ABSENT,
+        term=term.term,
+        amount=ExactNumber(term.amount, scale),
+        detail=term.detail,
+        note=term.note or ABSENT,
+        game_id=game_id or ABSENT,
         values={name: Fraction(value) for name, value in term.values},
     )
 
@@ -552,19 +554,19 @@ def explain_player(
         keys += ["account"] if account in newest_ruleset.scope.exclude_accounts else []
     assumed = assumptions_among(newest_ruleset, keys)
     return PlayerExplanation(
-        player,
-        ladder,
-        standings.ruleset,
-        None if row is None else row.rank,
-        None if row is None else row.value(standings.scale),
-        ABSENT if row is None or row.gold is None else row.gold,
-        ExactNumber(steps[0].before, standings.scale) if steps else None,
-        zone,
-        tuple(_build_played_game(entry, json.loads(records[entry.position]), zone, games) for entry in entries),
-        tuple(ExplainedTerm(line.term, line.amount, line.detail) for line in lines),
-        ladders.coordinates,
-        assumed or ABSENT,
-        build_period_state(standings.closed),
+        player=player,
+        ladder=ladder,
+        ruleset=standings.ruleset,
+        rank=None if row is None else row.rank,
+        points=None if row is None else row.value(standings.scale),
+        gold=ABSENT if row is None or row.gold is None else row.gold,
+        start=ExactNumber(steps[0].before, standings.scale) if steps else None,
+        time_zone=zone,
+        games=tuple(_build_played_game(entry, json.loads(records[entry.position]), zone, games) for entry in entries),
+        terms=tuple(ExplainedTerm(line.term, line.amount, line.detail) for line in lines),
+        at=ladders.coordinates,
+        assumed=assumed or ABSENT,
+        period=build_period_state(standings.closed),
         times=Times(zone, times.noons or (times.zone,)),
     )
 
@@ -606,12 +608,12 @@ def _build_played_game(entry: PlayerEntry, event: dict[str, Any], zone: str, gam
     """Return a game or an adjustment, given its event, as the explanation shows it."""
     game_id = None if entry.cause else event["data"].get("game_id")
     return PlayedGame(
-        game_id,
-        moment(entry.occurred_at),
-        local_time(entry.occurred_at, zone).isoformat(),
-        entry.change,
-        entry.why_not,
-        ABSENT if game_id else CAUSES.get(entry.cause) or event["data"]["reason"],
-        entry.cause or ABSENT,
+        game_id=game_id,
+        occurred_at=moment(entry.occurred_at),
+        local=local_time(entry.occurred_at, zone).isoformat(),
+        change=entry.change,
+        why_not=entry.why_not,
+        reason=ABSENT if game_id else CAUSES.get(entry.cause) or event["data"]["reason"],
+        cause=entry.cause or ABSENT,
         game=None if entry.cause else games.game(event),
     )

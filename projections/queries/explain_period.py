@@ -70,7 +70,13 @@ def explain_period_of_game(trace: Trace, periods: Periods, row: int) -> Explaine
             states[index], state, _sort_terms(terms, results.rows[1], first, own_index, stream.row)
         )
     changed = sum(after[0]) - sum(state[0] for state in states)
-    return ExplainedPeriod(int(periods.begin[period]), int(periods.end[period]) - 1, minted, minted - changed, players)
+    return ExplainedPeriod(
+        begin=int(periods.begin[period]),
+        last=int(periods.end[period]) - 1,
+        minted=minted,
+        burned=minted - changed,
+        players=players,
+    )
 
 
 def _find_state_before(trace: Trace, slots: PeriodSlots, entry: int) -> State:

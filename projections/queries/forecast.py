@@ -179,7 +179,9 @@ def predict_game(
         game_day = _find_game_day(ladders, trace, version)
         arrivals = _find_arrivals(ladders, trace, version, game_day or GameDay(), names)
         year = MISSING if game_day is None else (UNIX_DAY + timedelta(days=game_day.day)).year
-        game = PlannedGame(names, side_of, arrivals, home_side, numbers or {}, year)
+        game = PlannedGame(
+            names=names, side=side_of, arrivals=arrivals, home=home_side, numbers=numbers or {}, year=year
+        )
         stakes = {
             (side, outcome): _score(version, ladder, game, side, outcome)
             for side in range(game.sides)
@@ -190,12 +192,14 @@ def predict_game(
         raise CannotPredict(f"{ladder}: the rule cannot score this game: {failure}") from failure
     ranks = {name: row.rank for name, row in find_rows_of_players(ladders.rank(trace)[0].rows, {*names}).items()}
     return Prediction(
-        ladder,
-        version.ruleset.name,
-        tuple(_describe_side(game, number, side, pairs, stakes, ranks, version) for number, side in enumerate(players)),
-        sum((pair.draw for pair in pairs), ExactNumber(0)) / len(pairs),
-        ladders.coordinates,
-        tuple(pairs) if len(players) > 2 else ABSENT,
+        ladder=ladder,
+        ruleset=version.ruleset.name,
+        sides=tuple(
+            _describe_side(game, number, side, pairs, stakes, ranks, version) for number, side in enumerate(players)
+        ),
+        draw=sum((pair.draw for pair in pairs), ExactNumber(0)) / len(pairs),
+        at=ladders.coordinates,
+        pairs=tuple(pairs) if len(players) > 2 else ABSENT,
         period=version.ruleset.period,
         times=times,
     )
@@ -432,9 +436,9 @@ def _describe_side(
     expected_wins += sum((pair.others_chance for pair in pairs if pair.others == players), ExactNumber(0))
     is_alone = len(players) == 1
     return PredictedSide(
-        players,
-        ranks.get(players[0]) if is_alone else None,
-        expected_wins / len(pairs),
-        sum_stakes(players),
-        ABSENT if is_alone else tuple(PartnerStakes(name, sum_stakes([name])) for name in players),
+        players=players,
+        rank=ranks.get(players[0]) if is_alone else None,
+        chance=expected_wins / len(pairs),
+        stakes=sum_stakes(players),
+        partners=ABSENT if is_alone else tuple(PartnerStakes(name, sum_stakes([name])) for name in players),
     )

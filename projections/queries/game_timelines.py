@@ -114,13 +114,13 @@ def _build_timeline(
     game_id = data["game_id"]
     explanations = tuple(_explain_on_ladders(survey, game_id, row, only_ladder))
     return GameTimeline(
-        game_id,
-        survey.coordinates,
-        moment(facts.occurred_at[row]),
-        row in facts.voided,
-        people.present(data) if people else data,
-        tuple(entries),
-        explanations,
+        game_id=game_id,
+        at=survey.coordinates,
+        occurred_at=moment(facts.occurred_at[row]),
+        voided=row in facts.voided,
+        data=people.present(data) if people else data,
+        story=tuple(entries),
+        ladders=explanations,
         last=last,
         failed=tuple(survey.failures),
         times=survey.times,
@@ -140,7 +140,12 @@ def _use_current_ids(people: Identities, data: dict[str, Any]) -> dict[str, Any]
 def _build_entry(event: Event, data: dict[str, Any]) -> TimelineEntry:
     result = None if event["type"] == "game.voided" or UNREADABLE in event else describe_result(data)
     return TimelineEntry(
-        event["position"], event["type"], event["recorded_at"], event["by"], event["data"].get("reason"), result
+        position=event["position"],
+        type=event["type"],
+        recorded_at=event["recorded_at"],
+        by=event["by"],
+        reason=event["data"].get("reason"),
+        result=result,
     )
 
 

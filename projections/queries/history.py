@@ -269,13 +269,13 @@ def load_ranks(connection: Connection, ladders: Ladders, ladder: str, player: st
     if all(stream.ranking.by_points(version.params) for version in stream.versions):
         is_short = trace.step_count <= STEPS_MAX
         rows = tuple(_find_rank_changes(ladders.facts, trace.whole(), player)) if is_short else None
-        return Ranks(player, ladder, at, "step", rows, times=times)
+        return Ranks(player=player, ladder=ladder, at=at, every="step", rows=rows, times=times)
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if is_partitioned_by_time(ruleset) else times.zone
     ends_max = min(ENDS_MAX, STEPS_MAX // max(1, trace.step_count))
     every, ends = _list_period_ends(ladders, trace.whole(), zone, ends_max)
     rows = tuple(_rank_at_ends(ladders, trace, player, ends)) if len(ends) <= ends_max else None
-    return Ranks(player, ladder, at, every, rows, times=times)
+    return Ranks(player=player, ladder=ladder, at=at, every=every, rows=rows, times=times)
 
 
 def _find_rank_changes(facts: Facts, trace: Trace, player: str) -> Iterator[RankChange]:

@@ -545,23 +545,23 @@ class Ladders:
         rows = LISTS[stream.rule.ranking].rank(results)
         games = sum(month.games for month in months.values()) if annual else games
         ranking = Ranking(
-            stream.ladder,
-            version.ruleset.name,
-            stream.rule.scale,
-            rows,
-            games,
-            sum(results.points),
-            trace.started,
-            trace.minted,
-            trace.burned,
-            trace.adjusted,
-            version.rule.state,
+            ladder=stream.ladder,
+            ruleset=version.ruleset.name,
+            scale=stream.rule.scale,
+            rows=rows,
+            games=games,
+            held=sum(results.points),
+            started=trace.started,
+            minted=trace.minted,
+            burned=trace.burned,
+            adjusted=trace.adjusted,
+            columns=version.rule.state,
             # a list that is not running computes its own points, not those of the rule's state
-            LadderStates(self.facts, trace, version, self.as_of)
+            visible_states=LadderStates(self.facts, trace, version, self.as_of)
             if version.rule.state and stream.ranking.running
             else None,
-            describe_periods(self.facts, stream, self.as_of),
-            results.rank_words,
+            closed=describe_periods(self.facts, stream, self.as_of),
+            ranked_by=results.rank_words,
         )
         return ranking, results
 
@@ -573,22 +573,22 @@ class Ladders:
             find_places(self.facts, stream) if stream.ranking.reads_places(version.params) else ((), {})
         )
         return Results(
-            stream.names,
-            trace.states[0],
-            trace.games,
-            stream.offsets,
-            stream.players,
-            () if is_running else trace.changes,
-            stream.rule.scale,
-            version.params,
-            {month: {row.player: row for row in ranking.rows} for month, ranking in months.items()},
-            self._find_excluded(stream, version, months),
-            places,
-            arrays.take(self.facts.ranks(), array("i", stream.persons)) if is_long else None,
-            trace.states[: version.rule.width] if version.rule.state else (),
-            _compute_rank_values(trace, version),
-            more_places,
-            None if version.rule.rank_by is None else version.ranked_by,
+            names=stream.names,
+            points=trace.states[0],
+            games=trace.games,
+            offsets=stream.offsets,
+            players=stream.players,
+            changes=() if is_running else trace.changes,
+            scale=stream.rule.scale,
+            params=version.params,
+            months={month: {row.player: row for row in ranking.rows} for month, ranking in months.items()},
+            excluded=self._find_excluded(stream, version, months),
+            places=places,
+            ids=arrays.take(self.facts.ranks(), array("i", stream.persons)) if is_long else None,
+            states=trace.states[: version.rule.width] if version.rule.state else (),
+            ranked_by=_compute_rank_values(trace, version),
+            more_places=more_places,
+            rank_words=None if version.rule.rank_by is None else version.ranked_by,
         )
 
     def _rank_months(self, stream: Stream, version: Version) -> dict[str, Ranking]:

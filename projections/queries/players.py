@@ -383,7 +383,13 @@ def _build_streak(course: Course, run: Sequence[int] | None) -> Streak | None:
     first, last = course[run[0]], course[run[-1]]
     assert first.game_id is not None
     assert last.game_id is not None
-    return Streak(len(run), first.game_id, first.occurred_at, last.game_id, last.occurred_at)
+    return Streak(
+        games=len(run),
+        first_game_id=first.game_id,
+        began_at=first.occurred_at,
+        last_game_id=last.game_id,
+        ended_at=last.occurred_at,
+    )
 
 
 def _count_opponents(trace: Trace, own_games: Iterable[OwnGame]) -> tuple[Opponent, ...]:

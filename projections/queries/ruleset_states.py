@@ -182,7 +182,15 @@ def _read_versions(connection: Connection, until: int) -> list[RecordedVersion]:
     for event, position in zip(published, sorted(records), strict=True):
         ruleset, withdrawn_at = Ruleset.model_validate(event.data), withdrawn.get(event.event_id)
         bound = bind(ruleset, position)[0] if withdrawn_at is None else None
-        versions.append(RecordedVersion(position, ruleset, bound, json.loads(records[position]), withdrawn_at))
+        versions.append(
+            RecordedVersion(
+                position=position,
+                ruleset=ruleset,
+                bound=bound,
+                event=json.loads(records[position]),
+                withdrawn=withdrawn_at,
+            )
+        )
     return versions
 
 
@@ -214,14 +222,14 @@ def load_rulesets(connection: Connection, until: int) -> AllRulesets:
         current = in_force(bound, now)
         rows.append(
             RulesetRow(
-                ruleset.name,
-                ruleset.rule,
-                ruleset.effective_from or "only by --rules",
-                "yes" if current is not None and current.position == position else "no",
-                len(ruleset.assumed),
-                position,
-                event["by"],
-                withdrawn,
+                version=ruleset.name,
+                rule=ruleset.rule,
+                effective_from=ruleset.effective_from or "only by --rules",
+                in_force="yes" if current is not None and current.position == position else "no",
+                assumed=len(ruleset.assumed),
+                position=position,
+                by=event["by"],
+                withdrawn=withdrawn,
             )
         )
     return AllRulesets(tuple(rows))

@@ -167,15 +167,15 @@ def build_standings(
     is_open = True if remark and published is ABSENT else ABSENT
     standings = tuple(build_standing(row, ranking.scale, ranking.visible_states) for row in rows)
     return Standings(
-        ranking.ladder,
-        ranking.ruleset,
-        at,
-        ranking.games,
-        ranking,
-        is_open,
-        published,
-        standings,
-        build_period_state(ranking.closed),
+        ladder=ranking.ladder,
+        ruleset=ranking.ruleset,
+        at=at,
+        games=ranking.games,
+        ranking=ranking,
+        open=is_open,
+        published=published,
+        rows=standings,
+        period=build_period_state(ranking.closed),
         remark=remark,
         times=times,
     )
@@ -206,7 +206,15 @@ def build_standing(row: RankedRow, scale: int, states: VisibleStates | None) -> 
     """Return a row of a list as a result, with the player's visible state, if the rule keeps one."""
     gold = ABSENT if row.gold is None else row.gold
     places = ABSENT if row.places is None else row.places
-    standing = Standing(row.rank, row.player, row.value(scale), row.games, row.qualified, gold, places)
+    standing = Standing(
+        rank=row.rank,
+        player=row.player,
+        points=row.value(scale),
+        games=row.games,
+        qualified=row.qualified,
+        gold=gold,
+        places=places,
+    )
     if states is None:
         return standing
     state = states.of(row.player)
@@ -242,7 +250,15 @@ def build_balance(ranking: Ranking, at: Coordinates, times: Times) -> Balance:
     total = ExactNumber(sum(amounts.values()), ranking.scale)
     period = build_period_state(ranking.closed)
     return Balance(
-        ranking.ladder, ranking.ruleset, at, ranking.games, len(ranking.rows), accounts, total, period, times=times
+        ladder=ranking.ladder,
+        ruleset=ranking.ruleset,
+        at=at,
+        games=ranking.games,
+        players=len(ranking.rows),
+        accounts=accounts,
+        sum=total,
+        period=period,
+        times=times,
     )
 
 
@@ -292,15 +308,15 @@ def build_overview(
     overview_rows = tuple(_build_overview_row(facts, trace, row, earlier.get(row.player), ranking) for row in page)
     standings = build_standings(ranking, (), ladders.coordinates, times, remark)
     return Overview(
-        standings.ladder,
-        standings.ruleset,
-        standings.at,
-        standings.games,
-        standings.ranking,
-        standings.open,
-        standings.published,
-        overview_rows,
-        standings.period,
+        ladder=standings.ladder,
+        ruleset=standings.ruleset,
+        at=standings.at,
+        games=standings.games,
+        ranking=standings.ranking,
+        open=standings.open,
+        published=standings.published,
+        rows=overview_rows,
+        period=standings.period,
         since=None if since is None else moment(since),
         players=len(matching),
         remark=remark,
@@ -346,16 +362,16 @@ def _build_overview_row(
     last = _find_last_game(facts, trace, row)
     scale, standing = ranking.scale, build_standing(row, ranking.scale, ranking.visible_states)
     return OverviewRow(
-        standing.rank,
-        standing.player,
-        standing.points,
-        standing.games,
-        standing.qualified,
-        standing.gold,
-        standing.places,
-        standing.state,
-        standing.state_exact,
-        standing.provisional,
+        rank=standing.rank,
+        player=standing.player,
+        points=standing.points,
+        games=standing.games,
+        qualified=standing.qualified,
+        gold=standing.gold,
+        places=standing.places,
+        state=standing.state,
+        state_exact=standing.state_exact,
+        provisional=standing.provisional,
         change=None if earlier is None else standing.points - earlier.value(scale),
         rank_change=None if earlier is None or earlier.rank is None or row.rank is None else earlier.rank - row.rank,
         last_played=None if last is None else moment(facts.occurred_at[last]),

@@ -298,7 +298,14 @@ def load_all_ladders(survey: Survey) -> AllLadders:
             running = stream.ranking.running
             rows.append(
                 LadderRow(
-                    stream.ladder, ruleset, players, games, last_game, until, months=month_counts, running=running
+                    ladder=stream.ladder,
+                    ruleset=ruleset,
+                    players=players,
+                    games=games,
+                    last_game=last_game,
+                    as_of=until,
+                    months=month_counts,
+                    running=running,
                 )
             )
     scored = {
@@ -342,7 +349,13 @@ def _load_person_rows(survey: Survey) -> tuple[PersonRow, ...]:
         with survey.collect_failure():
             ranking = ladders.rank_stream(stream)
             rows += [
-                PersonRow(row.player, ranking.ladder, row.rank, row.value(ranking.scale), row.games)
+                PersonRow(
+                    player=row.player,
+                    ladder=ranking.ladder,
+                    rank=row.rank,
+                    points=row.value(ranking.scale),
+                    games=row.games,
+                )
                 for row in ranking.rows
             ]
     return tuple(rows)
@@ -383,14 +396,14 @@ def load_all_lists(survey: Survey, period: str | None) -> AllLists:
             ranked = sum(row.rank is not None for row in ranking.rows)
             rows.append(
                 ListRow(
-                    ranking.ladder,
-                    value,
-                    state,
-                    len(ranking.rows),
-                    ranked,
-                    ranking.games,
-                    ranking.ruleset,
-                    ladders.coordinates.until,
+                    list=ranking.ladder,
+                    period=value,
+                    state=state,
+                    players=len(ranking.rows),
+                    ranked=ranked,
+                    games=ranking.games,
+                    ruleset=ranking.ruleset,
+                    as_of=ladders.coordinates.until,
                 )
             )
     list_names = {row.list for row in rows}

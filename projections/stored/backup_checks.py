@@ -89,7 +89,7 @@ def check_backup_files(files_to_check: BackupFiles, live: str | None = None) -> 
     )
     findings: list[Finding] = []
     ladders = ABSENT if live is None else _compare_with_live(open_ledger(live), files_to_check, contents, findings)
-    return BackupCheck(True, str(contents.head), files, tuple(findings), ladders)
+    return BackupCheck(whole=True, head=str(contents.head), files=files, findings=tuple(findings), ladders=ladders)
 
 
 def _check_head_files(files_to_check: BackupFiles, contents: BackupContents) -> None:

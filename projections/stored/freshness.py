@@ -60,7 +60,16 @@ def find_stale_ladders(connection: Connection, runs: Sequence[Run], now: int) ->
         ladder: str, position: int | None, built_at: int | None, why: str, message: str | None
     ) -> StaleLadder:
         built, age = (None, None) if built_at is None else (format_whole_second(built_at), seconds_since(built_at, now))
-        return StaleLadder(ladder, position, latest - (position or 0), built, age, why, message, built_at)
+        return StaleLadder(
+            ladder=ladder,
+            position=position,
+            behind=latest - (position or 0),
+            built=built,
+            age_seconds=age,
+            why=why,
+            message=message,
+            built_at=built_at,
+        )
 
     generation = read_live_generation(connection)
     failures = _find_failures(runs, None if generation is None else generation.generation)

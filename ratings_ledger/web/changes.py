@@ -38,4 +38,13 @@ def change_page(visit: Visit, position: int) -> Page:
     event = EVENT_NOUNS.get(impact.type, f"the event at position {impact.position}")
     title = f"Impact of {event}{f' of {impact.game_id}' if impact.game_id else ''}"
     path = addresses.change(impact.position)
-    return Page(path, "change", title, impact, impact.times, variables, "rows", visit.query)
+    return Page(
+        path=path,
+        template="change",
+        title=title,
+        answer=impact,
+        times=impact.times,
+        variables=variables,
+        table="rows",
+        query=visit.query,
+    )

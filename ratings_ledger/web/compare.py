@@ -77,7 +77,17 @@ def compare_page(visit: Visit) -> Page:
         "comparisons": [_compare_ladder(difference, differences.times) for difference in differences.ladders],
         "rows_max": ROWS_MAX,
     }
-    return Page(COMPARE, "compare", "Compare", differences, differences.times, variables, None, {}, visit.parameters)
+    return Page(
+        path=COMPARE,
+        template="compare",
+        title="Compare",
+        answer=differences,
+        times=differences.times,
+        variables=variables,
+        table=None,
+        query={},
+        parameters=visit.parameters,
+    )
 
 
 def _parse_pinned(visit: Visit, text: str) -> CoordinateSpec:
@@ -136,15 +146,15 @@ def compare_players_page(visit: Visit) -> Page:
     }
     answer = [profile.model_dump() for profile in profiles]
     return Page(
-        PLAYERS,
-        "players",
-        "Compare players",
-        answer,
-        visit.ladders.times,
-        variables,
-        None,
-        visit.query,
-        visit.parameters,
+        path=PLAYERS,
+        template="players",
+        title="Compare players",
+        answer=answer,
+        times=visit.ladders.times,
+        variables=variables,
+        table=None,
+        query=visit.query,
+        parameters=visit.parameters,
     )
 
 

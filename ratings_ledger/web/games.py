@@ -42,7 +42,16 @@ def build_game_page(visit: Visit, timeline: GameTimeline) -> Page:
         "can_try_other_results": not timeline.voided and has_few_participants and has_other_results(timeline.data),
     }
     path, title = addresses.game(timeline.game_id), f"Game {timeline.game_id}"
-    return Page(path, "game", title, timeline, timeline.times, variables, None, visit.query)
+    return Page(
+        path=path,
+        template="game",
+        title=title,
+        answer=timeline,
+        times=timeline.times,
+        variables=variables,
+        table=None,
+        query=visit.query,
+    )
 
 
 def hypothetical_result_page(visit: Visit, game_id: str) -> Page:
@@ -72,15 +81,15 @@ def hypothetical_result_page(visit: Visit, game_id: str) -> Page:
         "ladders": [(ladder, [*rows]) for ladder, rows in groupby(rows, lambda row: row.ladder)],
     }
     return Page(
-        addresses.what_if(game_id),
-        "what_if",
-        f"Game {game_id} with a hypothetical result",
-        hypothetical,
-        hypothetical.times,
-        variables,
-        "rows",
-        visit.query,
-        visit.parameters,
+        path=addresses.what_if(game_id),
+        template="what_if",
+        title=f"Game {game_id} with a hypothetical result",
+        answer=hypothetical,
+        times=hypothetical.times,
+        variables=variables,
+        table="rows",
+        query=visit.query,
+        parameters=visit.parameters,
     )
 
 
@@ -94,7 +103,16 @@ def clock_page(visit: Visit, game_id: str) -> Page:
     ]
     variables = {"clock": clock, "removals": removals, "has_game": visit.view.has_game(game_id)}
     path, title = addresses.clock(game_id), f"Clock of game {game_id}"
-    return Page(path, "clock", title, clock, clock.times, variables, "players", visit.query)
+    return Page(
+        path=path,
+        template="clock",
+        title=title,
+        answer=clock,
+        times=clock.times,
+        variables=variables,
+        table="players",
+        query=visit.query,
+    )
 
 
 def iterate_game_lines(visit: Visit, after: int = 0) -> Iterator[bytes]:

@@ -63,15 +63,15 @@ def ladder_page(visit: Visit, ladder: str, page: int = 1) -> Page:
         "predictions": _predict_neighbours(visit, overview) if page == 1 else (),
     }
     return Page(
-        addresses.ladder(ladder, page),
-        "ladder",
-        short_name(ladder),
-        overview,
-        overview.times,
-        variables,
-        "rows",
-        visit.query,
-        visit.parameters,
+        path=addresses.ladder(ladder, page),
+        template="ladder",
+        title=short_name(ladder),
+        answer=overview,
+        times=overview.times,
+        variables=variables,
+        table="rows",
+        query=visit.query,
+        parameters=visit.parameters,
     )
 
 

@@ -21,4 +21,13 @@ def league_page(visit: Visit, league: str) -> Page:
         "has_ladder": any(row.ladder == state.ladder for row in visit.ladders.rows),
     }
     path, title = addresses.league(league), f"League {league}"
-    return Page(path, "league", title, state, state.times, variables, "table", visit.query)
+    return Page(
+        path=path,
+        template="league",
+        title=title,
+        answer=state,
+        times=state.times,
+        variables=variables,
+        table="table",
+        query=visit.query,
+    )

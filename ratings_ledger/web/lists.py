@@ -24,7 +24,16 @@ def lists_page(visit: Visit) -> Page:
         "failed": (*lists.unusable, *lists.failed),
         "last": last,
     }
-    return Page(LISTS, "lists", "Lists", lists, lists.times, variables, "rows", visit.query)
+    return Page(
+        path=LISTS,
+        template="lists",
+        title="Lists",
+        answer=lists,
+        times=lists.times,
+        variables=variables,
+        table="rows",
+        query=visit.query,
+    )
 
 
 def list_page(visit: Visit, ladder: str, position: int | None = None) -> Page:
@@ -46,4 +55,13 @@ def list_page(visit: Visit, ladder: str, position: int | None = None) -> Page:
         "has_ladder": any(row.ladder == ladder for row in visit.ladders.rows),
     }
     path, title = addresses.published(ladder, position), f"{short_name(ladder)} as published"
-    return Page(path, "list", title, diff, diff.times, variables, "rows", visit.query)
+    return Page(
+        path=path,
+        template="list",
+        title=title,
+        answer=diff,
+        times=diff.times,
+        variables=variables,
+        table="rows",
+        query=visit.query,
+    )

@@ -83,4 +83,14 @@ def _build_page(
         "newer": newer,
         "types": sorted(TYPES),
     }
-    return Page(path, "log", "Log", events, events.times, variables, "rows", visit.query, visit.parameters)
+    return Page(
+        path=path,
+        template="log",
+        title="Log",
+        answer=events,
+        times=events.times,
+        variables=variables,
+        table="rows",
+        query=visit.query,
+        parameters=visit.parameters,
+    )

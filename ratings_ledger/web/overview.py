@@ -34,4 +34,13 @@ def index_page(visit: Visit) -> Page:
         "list_pages": visit.list_pages,
         "sparklines": sparklines,
     }
-    return Page(INDEX, "index", "Ladders", ladders, ladders.times, variables, "rows", visit.query)
+    return Page(
+        path=INDEX,
+        template="index",
+        title="Ladders",
+        answer=ladders,
+        times=ladders.times,
+        variables=variables,
+        table="rows",
+        query=visit.query,
+    )

@@ -127,7 +127,14 @@ TITLES = {
 def error_page(path: Path, status: int, reason: str) -> Page:
     """Return the error page for an HTTP status."""
     answer = {"error": {"status": status, "reason": reason}}
-    return Page(path, "error", TITLES.get(status, "Request refused"), answer, UTC_TIMES, {"reason": reason})
+    return Page(
+        path=path,
+        template="error",
+        title=TITLES.get(status, "Request refused"),
+        answer=answer,
+        times=UTC_TIMES,
+        variables={"reason": reason},
+    )
 
 
 def render_html(page: Page, site: Site) -> bytes:

@@ -57,7 +57,16 @@ def person_page(visit: Visit, player: str) -> Page:
     last = max(last_events, key=lambda event: event.position)
     person = pin_known_at(person, last)
     variables = {"person": person, "last": last, "ladders": drop_duplicate_ladders(person.rows)}
-    return Page(addresses.player(player), "person", player, person, person.times, variables, "rows", visit.query)
+    return Page(
+        path=addresses.player(player),
+        template="person",
+        title=player,
+        answer=person,
+        times=person.times,
+        variables=variables,
+        table="rows",
+        query=visit.query,
+    )
 
 
 def _refuse_old_id(player: str, current_id: str) -> None:
@@ -100,7 +109,17 @@ def player_page(visit: Visit, player: str, ladder: str) -> Page:
         return all_games if has_more and any(row.game_id == game_id for row in profile.course) else None
 
     title = f"{player} on {short_name(ladder)}"
-    return Page(path, "player", title, profile, profile.times, variables, "course", visit.query, line_of=line_of)
+    return Page(
+        path=path,
+        template="player",
+        title=title,
+        answer=profile,
+        times=profile.times,
+        variables=variables,
+        table="course",
+        query=visit.query,
+        line_of=line_of,
+    )
 
 
 class Month(NamedTuple):
@@ -130,7 +149,17 @@ def games_page(visit: Visit, player: str, ladder: str) -> Page:
         "chart": lambda game_link: Markup(_draw_points(history, None, game_link, "games")),
     }
     path, title = addresses.player_games(player, ladder), f"Games of {player} on {short_name(ladder)}"
-    return Page(path, "games", title, history, history.times, variables, "rows", visit.query, line_of=lambda _: path)
+    return Page(
+        path=path,
+        template="games",
+        title=title,
+        answer=history,
+        times=history.times,
+        variables=variables,
+        table="rows",
+        query=visit.query,
+        line_of=lambda _: path,
+    )
 
 
 def _group_by_month(course: Course, times: Times) -> Iterator[Month]:
@@ -164,7 +193,16 @@ def ranks_page(visit: Visit, player: str, ladder: str) -> Page:
     }
     path, title = addresses.player_ranks(player, ladder), f"Rank of {player} on {short_name(ladder)}"
     table = None if ranks.rows is None else "rows"
-    return Page(path, "ranks", title, ranks, ranks.times, variables, table, visit.query)
+    return Page(
+        path=path,
+        template="ranks",
+        title=title,
+        answer=ranks,
+        times=ranks.times,
+        variables=variables,
+        table=table,
+        query=visit.query,
+    )
 
 
 def _draw_points(

@@ -188,12 +188,12 @@ def report_page(earlier: Visit, later: Visit, player: str, ladder: str) -> Page:
     path: Path = ()
     listed_games = frozenset(game.timeline.game_id for game in games)
     return Page(
-        path,
-        "report",
-        f"{player_name} on {short_name(ladder)}, {states[-1].name}",
-        difference,
-        last.times,
-        variables,
+        path=path,
+        template="report",
+        title=f"{player_name} on {short_name(ladder)}, {states[-1].name}",
+        answer=difference,
+        times=last.times,
+        variables=variables,
         line_of=lambda game_id: path if game_id in listed_games else None,
     )
 
@@ -374,12 +374,28 @@ def _load_decisions(last: ReportState, player: str, games: Sequence[ReportedGame
         for entry in game.timeline.story[1:]:
             parts = describe_effect(entry.type), entry.reason and f"“{entry.reason}”", entry.result
             description = " – ".join(filter(None, parts))
-            decisions.append(Decision(entry.position, entry.recorded_at, entry.by, game.timeline.game_id, description))
+            decisions.append(
+                Decision(
+                    position=entry.position,
+                    recorded_at=entry.recorded_at,
+                    by=entry.by,
+                    game_id=game.timeline.game_id,
+                    description=description,
+                )
+            )
     for row in last.view.events(player, types=DECISION_TYPES).rows:
         event, data = row.event, row.event["data"] if row.target is None else row.target.data
         if data.get("ladder", last.ladder.ladder) == last.ladder.ladder:
             description = describe_recorded_event(row, last.ladder.times)
-            decisions.append(Decision(event["position"], event["recorded_at"], event["by"], None, description))
+            decisions.append(
+                Decision(
+                    position=event["position"],
+                    recorded_at=event["recorded_at"],
+                    by=event["by"],
+                    game_id=None,
+                    description=description,
+                )
+            )
     return sorted(decisions)
 
 

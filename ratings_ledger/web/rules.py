@@ -14,7 +14,16 @@ RULES = ("rules",)
 def rules_page(visit: Visit) -> Page:
     """Return the page of all published versions. Raises the errors of `Snapshot.rulesets`."""
     rulesets = visit.view.rulesets()
-    return Page(RULES, "rules", "Rules", rulesets, UTC_TIMES, {"rulesets": rulesets}, "", visit.query)
+    return Page(
+        path=RULES,
+        template="rules",
+        title="Rules",
+        answer=rulesets,
+        times=UTC_TIMES,
+        variables={"rulesets": rulesets},
+        table="",
+        query=visit.query,
+    )
 
 
 def ruleset_page(visit: Visit, ruleset_id: str, version: str | None = None) -> Page:
@@ -27,4 +36,13 @@ def ruleset_page(visit: Visit, ruleset_id: str, version: str | None = None) -> P
     last = visit.view.events(types=["ruleset.published", "event.voided"], limit=1).rows[-1].event["position"]
     state = replace(state, known_at=last)
     path, variables = addresses.ruleset(ruleset_id, version), {"state": state, "id": ruleset_id}
-    return Page(path, "ruleset", state.ruleset.name, state, state.times, variables, None, visit.query)
+    return Page(
+        path=path,
+        template="ruleset",
+        title=state.ruleset.name,
+        answer=state,
+        times=state.times,
+        variables=variables,
+        table=None,
+        query=visit.query,
+    )

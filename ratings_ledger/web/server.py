@@ -348,7 +348,11 @@ class Pages:
         except _HttpError as error:
             return ErrorReport(error.status, str(error), error.headers, isinstance(error.__context__, UNREADABLE))
         return Response(
-            200, f"{content_type}; charset=utf-8", content, _compute_etag(content), _build_robots_header(request)
+            status=200,
+            type=f"{content_type}; charset=utf-8",
+            content=content,
+            etag=_compute_etag(content),
+            headers=_build_robots_header(request),
         )
 
     def _uses_packages(self, head: Head) -> bool:
@@ -406,7 +410,14 @@ class Pages:
         except BaseException:
             self._downloads -= 1
             raise
-        return Response(200, content_type, first_chunk, etag, _build_robots_header(request), chunks)
+        return Response(
+            status=200,
+            type=content_type,
+            content=first_chunk,
+            etag=etag,
+            headers=_build_robots_header(request),
+            chunks=chunks,
+        )
 
     def _open_download(self, head: Head, request: Request) -> tuple[bytes, Iterator[bytes]]:
         with self._reading_or_forking, self._visit(head, request) as visit:
@@ -416,7 +427,13 @@ class Pages:
     def _static_response(self, path: str) -> Response | None:
         """Return the style, the OpenAPI document or robots.txt; None for any other path."""
         if path == f"/{STYLE[0]}.css":
-            return Response(200, "text/css; charset=utf-8", CSS, "", (("cache-control", IMMUTABLE),))
+            return Response(
+                status=200,
+                type="text/css; charset=utf-8",
+                content=CSS,
+                etag="",
+                headers=(("cache-control", IMMUTABLE),),
+            )
         if path == f"/{OPENAPI}":
             return Response(200, "application/json; charset=utf-8", render_openapi(), _compute_etag(render_openapi()))
         if path == "/robots.txt":
@@ -426,7 +443,13 @@ class Pages:
     def _error_response(self, request: Request, error: "_HttpError") -> Response:
         page = error_page(request.path, error.status, str(error))
         content_type, render = FORMATS[".json" if request.extension in (".json", ".jsonl") else ""]
-        return Response(error.status, f"{content_type}; charset=utf-8", render(page, self.site), "", error.headers)
+        return Response(
+            status=error.status,
+            type=f"{content_type}; charset=utf-8",
+            content=render(page, self.site),
+            etag="",
+            headers=error.headers,
+        )
 
 
 LOGGER = getLogger("uvicorn.error")

@@ -54,7 +54,14 @@ def status_page(visit: Visit) -> Page:
         verified=_build_last_run(status.runs.get("verify")),
         rebuilt=_build_last_run(status.runs.get("rebuild")),
     )
-    return Page(STATUS, "status", "Status", state, Times(status.zone), {"state": state})
+    return Page(
+        path=STATUS,
+        template="status",
+        title="Status",
+        answer=state,
+        times=Times(status.zone),
+        variables={"state": state},
+    )
 
 
 def _build_last_run(runs: LastRuns | None) -> LastRun | None:
