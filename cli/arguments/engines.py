@@ -23,14 +23,14 @@ on_option = click.option(
     metavar="ENGINE",
     envvar="RATINGS_ENGINE",
     show_envvar=True,
-    help="Whose workers replay: a Dask scheduler, tls://HOST:PORT, or processes:N here.",
+    help="The engine whose workers replay: a Dask scheduler, tls://HOST:PORT, or processes:N here.",
 )
 segments_option = click.option(
     "--segments",
     metavar="URL",
     envvar="RATINGS_SEGMENTS",
     show_envvar=True,
-    help="The folder or object store of what workers share.  [default: the cache]",
+    help="The folder or object store that the workers share.  [default: the cache]",
 )
 
 

@@ -105,7 +105,7 @@ by_option = click.option(
     metavar="NAME",
     callback=_read_by,
     default=_get_user_name,
-    help="Who records it.  [default: the operating system's user]",
+    help="The author to record.  [default: the operating system's user]",
 )
 
 
@@ -165,17 +165,17 @@ def read_new_path(value: str, suffixes: Collection[str], description: str) -> Pa
 
 
 as_of_option = click.option(
-    "--as-of", metavar="TIME", help="Only what was played up to then; a date, month or year means its end."
+    "--as-of", metavar="TIME", help="Only games played up to then; a date, month or year means its end."
 )
 
-known_at_option = click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
+known_at_option = click.option("--known-at", metavar="TIME|POSITION", help="Only events recorded up to then.")
 
 rules_option = click.option(
-    "--rules", metavar="ID@VERSION", help="Score all games of its ruleset by this published version."
+    "--rules", metavar="ID@VERSION", help="Score all games of the ruleset by this published version."
 )
 
 
-close_now_option = click.option("--close-now", is_flag=True, help="As if open rating periods closed now.")
+close_now_option = click.option("--close-now", is_flag=True, help="Treat open rating periods as if they closed now.")
 
 
 def axes(command: Callable[..., Any]) -> Callable[..., Any]:

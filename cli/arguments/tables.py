@@ -79,7 +79,7 @@ partners_option = click.option(
     "--partners",
     metavar="TEXT",
     multiple=True,
-    help="What joins players of one side in a cell, such as + in anna + ben; may be repeated.",
+    help="The separator of partners in a cell, such as + in anna + ben; repeatable.",
 )
 # by member of `TableOptions`; the zone is missing, because commands without tables have it, too
 OPTIONS = {
@@ -89,7 +89,7 @@ OPTIONS = {
         metavar="THEIRS=OURS",
         multiple=True,
         type=_parse_mapping,
-        help="Say what a column holds, such as Wer=player; THEIRS= drops it.",
+        help="Name the content of a column, such as Wer=player; THEIRS= drops the column.",
     ),
     "fixed": click.option(
         "--set",
@@ -97,21 +97,21 @@ OPTIONS = {
         metavar="MEMBER=VALUE",
         multiple=True,
         type=_parse_fixed,
-        help="The same value for all rows of a table.",
+        help="A value for all rows of a table.",
     ),
-    "sheet": click.option("--sheet", metavar="NAME", help="Which sheet of a spreadsheet."),
+    "sheet": click.option("--sheet", metavar="NAME", help="The sheet of a spreadsheet."),
     "layout": click.option(
         "--layout",
         type=OneOf(LAYOUTS),
         metavar="NAME",
-        help=f"What a table has in its rows and columns: {', '.join(LAYOUTS)}.",
+        help=f"The contents of the rows and columns of a table: {', '.join(LAYOUTS)}.",
     ),
     "dates": click.option("--dates", type=OneOf(ORDERS), help="The order of day, month and year."),
     "ties": click.option(
         "--ties",
         metavar="TEXT",
         multiple=True,
-        help="What joins tied players in a cell besides =, such as /; may be repeated.",
+        help="A separator of tied players in a cell besides =, such as /; repeatable.",
     ),
     "partners": partners_option,
     "forfeits": click.option(
@@ -138,7 +138,7 @@ OPTIONS = {
         "--profile",
         metavar="FILE",
         type=click.Path(exists=True, dir_okay=False),
-        help="Read a table as this profile says; other options count first.",
+        help="Read a table as this profile says; other options take precedence.",
     ),
 }
 save_option = click.option(
@@ -146,7 +146,7 @@ save_option = click.option(
     "save_as",
     metavar="FILE",
     type=click.Path(dir_okay=False),
-    help="Keep how the table was read, with all answers, for --profile.",
+    help="Save how the table was read, with all answers, for --profile.",
 )
 
 

@@ -23,7 +23,7 @@ from ratings_ledger.projections.diff.impact import Impact
 
 CommandFunction = Callable[..., int]
 
-dry_run_option = click.option("--dry-run", is_flag=True, help="Show what it would change, write nothing.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would change, and record nothing.")
 new_names_option = click.option(
     "--new-names",
     type=OneOf(["refuse", "accept"]),
@@ -32,11 +32,9 @@ new_names_option = click.option(
     help="Refuse or accept a new name that is close to another, looks like two names, or means no player.",
 )
 any_date_option = click.option(
-    "--any-date", is_flag=True, help="Take games dated more than a day ahead of the clock, or before 1900."
+    "--any-date", is_flag=True, help="Accept games dated more than a day ahead of the clock, or before 1900."
 )
-strict_option = click.option(
-    "--strict", is_flag=True, help="Refuse players who are new, and games that begin a ladder."
-)
+strict_option = click.option("--strict", is_flag=True, help="Refuse new players, and games that start a new ladder.")
 allow_uncounted_option = click.option(
     "--allow-uncounted", is_flag=True, help="Record games that a ladder's rule cannot score."
 )

@@ -24,15 +24,15 @@ TYPE = "points.adjusted"
 @click.argument("ladder", type=to_nfc)
 @click.argument("player", type=to_nfc, required=False)
 @click.argument("points", required=False)
-@click.option("--to", metavar="VALUE", help="Adjust to this many points at that time.")
+@click.option("--to", metavar="VALUE", help="The total to adjust to, at the time of the adjustment.")
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="Many at once: CSV with player, and points or to; reason and at, if they differ.",
+    help="Many players at once: CSV with player, and points or to; reason and at, if they differ.",
 )
 @OPTIONS["dates"]
 @reason_option
-@click.option("--at", metavar="TIME", help="When it takes effect.  [default: now]")
+@click.option("--at", metavar="TIME", help="The time of the adjustment.  [default: now]")
 @zone_option
 @write_command
 def adjust(
@@ -47,13 +47,13 @@ def adjust(
     zone: str | None,
     dates: str | None,
 ) -> int:
-    """Add POINTS, such as 25 or -7.5, to those of PLAYER on LADDER. A player without any yet starts with them.
+    """Add POINTS, such as 25 or -7.5, to PLAYER on LADDER. A player without points starts with POINTS.
 
     \b
         ratings adjust elo-chess anna --to 1500 --reason "rated elsewhere"
         ratings adjust elo-chess --file ratings.csv --reason "from the old list"
 
-    From a file, all rows are recorded or none. Players who already have their points stay as they are.
+    From a file, all rows are recorded or none. Players who already have the requested total are skipped.
     """
     if (player is None) == (file is None) or (file is None and (points is None) == (to is None)) or (file and to):
         raise click.UsageError("name a PLAYER with POINTS or --to VALUE, or many with --file")

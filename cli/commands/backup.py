@@ -33,7 +33,7 @@ keep_option = click.option(
     "--keep",
     metavar="14d,8w,12m",
     callback=_read_keep_policy,
-    help="Afterwards, keep only the last backup of each of so many days, weeks and months.  [default: keep all]",
+    help="Then keep only the last backup of each of this many days, weeks and months.  [default: keep all]",
 )
 
 
@@ -46,7 +46,7 @@ def make_(db: str, folder: Path, keep: dict[str, int] | None, output_format: str
     """Write all events to a new file in DIR, compressed, with the head next to it in a small file.
 
     --keep counts days, weeks and months (in UTC) that have backups. Only files that this command made in DIR are ever
-    deleted, and never the newest one. Exit 1, with nothing deleted, if the ledger does not contain the history of an
+    deleted, and never the newest file. Exit 1, with nothing deleted, if the ledger does not contain the history of an
     earlier backup (it was changed, or replaced by an older copy), or if a backup is dated after now.
     """
     result = make_backup(open_ledger(db), folder, clock.now, keep)
@@ -71,16 +71,18 @@ def note_problems(folder: Path, result: BackupResult) -> bool:
     "expected",
     metavar="POSITION:CHAINHASH",
     callback=read_head,
-    help="The head where it must end; for exports without a last line.",
+    help="The head at the end, for exports without a last line.",
 )
-@click.option("--replay", is_flag=True, help="Restore it into a temporary ledger, and compare all ladders with --db.")
+@click.option(
+    "--replay", is_flag=True, help="Restore the backup into a temporary ledger, and compare all ladders with --db."
+)
 @result_format
 @click.pass_obj
 def check_(db: str, files: tuple[str, ...], expected: Place | None, replay: bool, output_format: str) -> int:
-    """Check that a backup is whole: every hash, the order, what each event says, and the head that the last line names.
+    """Check that a backup is complete: all hashes, the order, the meaning of each event, and the head in the last line.
 
-    No ledger is needed for that. If FILE.head is beside FILE, the head must be that one. With --replay the digests of
-    all ladders are compared with those of the ledger at that position, which must contain this very history.
+    This needs no ledger. If FILE.head is next to FILE, the heads must be equal. With --replay, all ladders are
+    compared with those of the ledger at the same position; the ledger must contain the history of the backup.
     """
     refuse_unreadable_twice(files, "backup check")
     report = check_backup_files(BackupFiles(files, expected), db if replay else None)

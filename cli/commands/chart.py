@@ -60,7 +60,7 @@ def chart(
     known_at: str | None,
     rules: str | None,
 ) -> None:
-    """Draw the points of one or more PLAYERs on LADDER as FILE.svg. Any browser shows it.
+    """Draw the points of one or more PLAYERs on LADDER as FILE.svg. Any browser can show the file.
 
     \b
         ratings chart mira jonas club-catan-elo -o both.svg

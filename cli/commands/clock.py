@@ -37,6 +37,6 @@ def show_(db: str, game_id: str, at: int | None, known_at: str | None, output_fo
 @format_option
 @click.pass_obj
 def explain_(db: str, game_id: str, player: str, at: int | None, known_at: str | None, output_format: str) -> None:
-    """Explain PLAYER's main timer, line by line. It ends in their removal, if any."""
+    """Explain PLAYER's main timer, line by line. The last line is the removal, if any."""
     explanation = open_view(open_for_command(db), None, known_at, None).clock_of(game_id, player, at)
     emit(explanation, output_format, print_clock_lines, print_clock_lines_csv)

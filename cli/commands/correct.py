@@ -53,9 +53,12 @@ from ratings_ledger.projections.queries.ladders_at import require_player
 
 GAMES_SHOWN_MAX = 20
 
-reason_option = click.option("--reason", metavar="TEXT", required=True, help="Why; it is recorded.")
+reason_option = click.option("--reason", metavar="TEXT", required=True, help="The reason, which is recorded.")
 expect_option = click.option(
-    "--expect", metavar="POSITION", type=click.IntRange(min=1), help="Refuse if an event later than this changed it."
+    "--expect",
+    metavar="POSITION",
+    type=click.IntRange(min=1),
+    help="Refuse if a later event than this one changed the game.",
 )
 
 
@@ -65,13 +68,13 @@ expect_option = click.option(
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="Many at once: a table as import reads it, with the games as they should be.",
+    help="Many games at once: a table as for import, with the corrected games.",
 )
 @reason_option
 @click.option("--score", metavar="SCORES", help="The scores in the order of the places, such as 3:2.")
 @click.option("--sets", metavar="SETS", help="The sets, the winner's points first, such as '11:7 9:11 11:3'.")
-@click.option("--game", metavar="NAME", help="Which game it was, such as catan.")
-@click.option("--at", metavar="TIME", help="When it really ended.")
+@click.option("--game", metavar="NAME", help="The game that was played, such as catan.")
+@click.option("--at", metavar="TIME", help="The time at which the game really ended.")
 @zone_option
 @click.option("--group", help="The game group.")
 @click.option("--city", help="The city.")
@@ -95,7 +98,7 @@ def correct(  # its parameters are its options, one a line
     sets: str | None,
     **options: Any,
 ) -> int:
-    """Correct the result, date or place of GAME. PLAYERS stand in the order of their places, tied ones joined by =.
+    """Correct the result, date or place of GAME. Name PLAYERS in the order of their places; = joins ties.
 
     \b
         ratings correct g-7 anna ben=cleo dora --reason "wrong way round"
@@ -105,12 +108,11 @@ def correct(  # its parameters are its options, one a line
         ratings correct g-7 --at 2010-03-05T19:30Z --reason "wrong day"
         ratings correct --file games.csv --reason "from the score sheets"
 
-    Whatever you do not name stays as it is. Scores and sets go with the places where they would contradict them,
-    unless --score gives new ones, or PLAYERS such as anna:3, or --sets, which count the scores. With neither PLAYERS
-    nor options for the game, its complete data is read as JSON from standard input, as `ratings games GAME --format
-    json` prints it. From a file, all games are corrected or none; columns that it lacks change nothing, and games
-    that are already recorded like this stay as they are. --map, --profile and the other options that `import` has for
-    tables describe the file.
+    Whatever you leave out stays as it is. Scores and sets that contradict the new places are dropped, unless --score,
+    PLAYERS such as anna:3, or --sets give new values. Without PLAYERS and options for the game, the complete data is
+    read as JSON from standard input, as `ratings games GAME --format json` prints it. From a file, all games are
+    corrected or none; missing columns change nothing, and games that are already recorded like this are skipped.
+    --map, --profile and the other table options of `import` describe the file.
     """
     partners = options["partners"]
     has_result = score is not None or sets is not None
@@ -247,7 +249,7 @@ def _read_game() -> dict[str, Any]:
 
 @command()
 @click.argument("game_id", metavar="[GAME]", type=to_nfc, required=False)
-@click.option("--event", metavar="ID|POSITION", type=to_nfc, help="Withdraw an event that is not a game's.")
+@click.option("--event", metavar="ID|POSITION", type=to_nfc, help="Withdraw an event that is not about a game.")
 @click.option(
     "--file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), help="Many games at once: one id per line."
 )
@@ -255,7 +257,7 @@ def _read_game() -> dict[str, Any]:
     "--batch",
     metavar="NAME|POSITION",
     type=to_nfc,
-    help="All games that the imports of that name brought, or the one at a position.",
+    help="All games of the imports with this name, or of the import at a position.",
 )
 @reason_option
 @expect_option
@@ -269,11 +271,11 @@ def void(
     reason: str,
     expect: int | None,
 ) -> int:
-    """Void GAME, or withdraw an event that is not a game's.
+    """Void GAME, or withdraw an event that is not about a game.
 
-    A voided game counts for nothing, and can be reinstated. Adjustments, renames, accounts and rulesets are withdrawn
-    with --event. A withdrawn event is back in force when the event that withdrew it is voided. From a file or a batch,
-    all games are voided or none; those already voided stay as they are.
+    A voided game does not count until it is reinstated. Use --event to withdraw adjustments, renames, accounts and
+    rulesets; void the withdrawal to put the event back in force. From a file or a batch, all games are voided or
+    none; games that are already voided are skipped.
     """
     has_many = file is not None or batch is not None
     if [game_id, event, file, batch].count(None) != 3 or (has_many and expect is not None):
@@ -309,10 +311,10 @@ def player() -> None:
 @player.command()
 @click.argument("player_id", metavar="PLAYER", type=to_nfc)
 @click.argument("new_player", metavar="NEW", type=to_nfc)
-@click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
+@click.option("--reason", metavar="TEXT", help="The reason, which is recorded.")
 @write_command
 def rename(context: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
-    """Rename PLAYER to NEW, from their first game on. If NEW has games, too, they are one person's (a merge)."""
+    """Rename PLAYER to NEW, from their first game on. If NEW also has games, the two ids are merged."""
     data = {"player": player_id, "new_player": new_player, **({} if reason is None else {"reason": reason})}
     return _enter(context, "player.renamed", data)
 
@@ -320,13 +322,13 @@ def rename(context: WriteContext, player_id: str, new_player: str, reason: str |
 @player.command()
 @click.argument("player_id", metavar="PLAYER", type=to_nfc)
 @click.argument("new_player", metavar="KEPT", type=to_nfc)
-@click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
+@click.option("--reason", metavar="TEXT", help="The reason, which is recorded.")
 @write_command
 def merge(context: WriteContext, player_id: str, new_player: str, reason: str | None) -> int:
-    """Merge two ids of one person, PLAYER and KEPT. From their first game on, all games are those of KEPT.
+    """Merge PLAYER into KEPT, two ids of one person. All games of PLAYER then belong to KEPT.
 
-    Both ids must be known; a rename is recorded. Two ids that met in one game are two people, and are refused.
-    `ratings undo` takes it back.
+    Both ids must be known. The merge is recorded as a rename, which `ratings undo` takes back. Ids that met in one
+    game are two people, so they are refused.
     """
     try:
         with context.ledger.reading() as connection:
@@ -342,11 +344,11 @@ def merge(context: WriteContext, player_id: str, new_player: str, reason: str | 
 @player.command()
 @click.argument("player_id", metavar="PLAYER", type=to_nfc)
 @click.argument("kind", type=OneOf(["premium", "free"]))
-@click.option("--at", metavar="TIME", help="From when on.  [default: now]")
+@click.option("--at", metavar="TIME", help="The time from which the account applies.  [default: now]")
 @zone_option
 @write_command
 def account(context: WriteContext, player_id: str, kind: str, at: str | None, zone: str | None) -> int:
-    """Set the account of PLAYER, from then on."""
+    """Set the account of PLAYER from a time on."""
     return _enter(context, "player.account_changed", {"player": player_id, "account": kind}, at=at, zone=zone)
 
 
@@ -358,10 +360,10 @@ def club() -> None:
 @club.command("rename")
 @click.argument("club_name", metavar="CLUB", type=to_nfc)
 @click.argument("new_club", metavar="NEW", type=to_nfc)
-@click.option("--reason", metavar="TEXT", help="Why; it is recorded.")
+@click.option("--reason", metavar="TEXT", help="The reason, which is recorded.")
 @write_command
 def rename_club(context: WriteContext, club_name: str, new_club: str, reason: str | None) -> int:
-    """Rename CLUB to NEW, from its first game on. If NEW has games, too, they are one club's (a merge)."""
+    """Rename CLUB to NEW, from its first game on. If NEW also has games, the two clubs are merged."""
     data = {"club": club_name, "new_club": new_club, **({} if reason is None else {"reason": reason})}
     return _enter(context, "club.renamed", data)
 

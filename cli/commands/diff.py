@@ -19,8 +19,7 @@ from ratings_ledger.projections.queries.coordinates import CoordinateSpec
 @format_option
 @click.pass_obj
 def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...], output_format: str) -> int:
-    """Compare ladders at the coordinates A with those at B. It lists rows added, removed and moved, and points before
-    and after.
+    """Compare ladders at coordinates A and B. It lists the added, removed and moved rows, with points before and after.
 
     \b
         ratings diff 217 now club-catan-elo
@@ -28,9 +27,9 @@ def diff(db: str, a: CoordinateSpec, b: CoordinateSpec, ladders: tuple[str, ...]
         ratings diff published now
 
     Coordinates are now, published, a position or time of the log, or parts between commas such as
-    as-of=2024-12-31,known-at=217,rules=club-catan-elo@2. What is published is compared with the same list, played up
-    to the same time. Without LADDERS: all that differ. A ladder that cannot be replayed is reported; the exit code is
-    then 1.
+    as-of=2024-12-31,known-at=217,rules=club-catan-elo@2. A published list is compared with the same list, played up
+    to the same time. Without LADDERS, all ladders that differ are listed. A ladder that cannot be replayed is
+    reported; the exit code is then 1.
     """
     view = open_view(open_for_command(db), None, None, None)
     names = [*map(view.full_name, ladders)]

@@ -14,7 +14,7 @@ from ratings_ledger.projections.stored.doctor import WRONG, run_checks
 @format_option
 @click.pass_obj
 def doctor(db: str, output_format: str) -> int:
-    """Read back every setting that safety depends on. Exit 1 if something is wrong."""
+    """Check the settings on which safety depends. Exit 1 if something is wrong."""
     report = run_checks(open_ledger(db))
     emit(report, output_format, print_checks, print_checks_csv)
     return int(any(row.state == WRONG for row in report.rows))

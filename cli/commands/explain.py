@@ -18,10 +18,16 @@ from ratings_ledger.projections.snapshot import Snapshot
 @click.argument("game", metavar="GAME|PLAYER", type=to_nfc)
 @click.argument("ladder", type=to_nfc, required=False)
 @click.option("--player", "is_player", is_flag=True, help="Explain a player whose id is also a game's.")
-@click.option("--change", is_flag=True, help="With PLAYER LADDER: what changed their points from --from to --to.")
-@click.option("--from", "before", metavar="COORDS", type=CoordinatesType(), help="With --change: since when.")
+@click.option("--change", is_flag=True, help="With PLAYER LADDER: the causes of the change from --from to --to.")
 @click.option(
-    "--to", "after", metavar="COORDS", type=CoordinatesType(), help="With --change: up to when.  [default: now]"
+    "--from", "before", metavar="COORDS", type=CoordinatesType(), help="With --change: the earlier coordinates."
+)
+@click.option(
+    "--to",
+    "after",
+    metavar="COORDS",
+    type=CoordinatesType(),
+    help="With --change: the later coordinates.  [default: now]",
 )
 @axes
 @close_now_option
@@ -41,17 +47,17 @@ def explain_(
     close_now: bool,
     output_format: str,
 ) -> None:
-    """Explain why GAME changed the points on LADDER. It lists each term, or why it did not count.
+    """Explain why GAME changed the points on LADDER. It lists each term, or the reason why the game did not count.
 
-    With a player instead of a game, it explains their place on LADDER, or why they have none. LADDER may be left out
-    if the game counts on only one, or the player is on only one.
+    With a player instead of a game, it explains the player's place on LADDER, or why the player has none. LADDER may
+    be left out if the game or the player is on only one ladder.
 
     \b
         ratings explain --change PLAYER LADDER --from published --to now
 
-    It lists what changed a player's points: each late, corrected, voided or reinstated game, rename, adjustment and
-    rule, with the ripple through their opponents; the parts add up exactly. Coordinates are written as for ratings
-    diff.
+    With --change, it lists the causes of a change in a player's points: late, corrected, voided and reinstated games,
+    renames, adjustments and rules, with their ripple through the opponents. The parts add up exactly. Write
+    coordinates as for ratings diff.
     """
     if change or before is not None or after is not None:
         if not change or before is None or is_player or any((as_of, known_at, rules, close_now)):

@@ -40,15 +40,15 @@ def export() -> None:
 
 @export.command(name="events")
 @known_at_option
-@click.option("--since", metavar="POSITION", help="Only what was recorded after it: an increment of a backup.")
+@click.option("--since", metavar="POSITION", help="Only events recorded after it: an increment of a backup.")
 @output_option
 @click.pass_obj
 def export_events(db: str, known_at: str | None, since: str | None, output: str) -> None:
     """Export every record verbatim, one per line: a full backup that `import --restore` takes into an empty ledger.
 
-    A file gets a last line that names the head, and its name only once it is complete; standard output gets only the
-    records. --since also takes a head, POSITION:CHAINHASH, which the ledger must contain. This is the log itself:
-    nothing is computed, so of the axes only --known-at applies.
+    A file ends with a line that names the head, and gets its name only once it is complete; standard output gets only
+    the records. --since also accepts a head, POSITION:CHAINHASH, which the ledger must contain. Nothing in the log is
+    computed, so only --known-at applies.
     """
     with open_for_command(db).reading() as connection:
         until = resolve_known_at(connection, known_at, None, print_note)
@@ -124,8 +124,8 @@ def export_standings(
 ) -> int:
     """Export the standings of each LADDER, by default of all that have games or adjustments.
 
-    Each line is what `standings --format json` says about a ladder. The table has the same columns for all of them:
-    points as a decimal of at most six places, and exact; `state` has the numbers that a rule with state shows, such as
+    Each line is a ladder as `standings --format json` prints it. The table has the same columns for all ladders:
+    points as a decimal of at most six places, and exact; `state` has the visible numbers of a rule with state, such as
     rating=1650 deviation=80. A ladder that cannot be replayed is reported and left out; the exit code is then 1.
     """
     results = _start_early(open_view(open_for_command(db), as_of, known_at, rules).every_standings(ladders))

@@ -54,29 +54,32 @@ from ratings_ledger.projections.facts.players import known_players
     "--sync",
     "syncing",
     is_flag=True,
-    help="Compare an edited table with what it gave before: correct and void games, too.",
+    help="Compare an edited table with its previous import: correct and void games, too.",
 )
-@click.option("--reason", metavar="TEXT", help="With --sync: why; it is recorded.  [default: edited in FILE]")
-@click.option("--yes", is_flag=True, help="With --sync: change recorded games without being asked.")
-@click.option("--new-game", is_flag=True, help="Take games of tables that no published ruleset scores.")
-@click.option("--keep-going", is_flag=True, help="Append what is valid, write the rest to FILE.rejects.jsonl.")
+@click.option("--reason", metavar="TEXT", help="With --sync: the reason, which is recorded.  [default: edited in FILE]")
+@click.option("--yes", is_flag=True, help="With --sync: change recorded games without asking.")
+@click.option("--new-game", is_flag=True, help="Accept games in tables that no published ruleset scores.")
+@click.option("--keep-going", is_flag=True, help="Append the valid lines, and write the others to FILE.rejects.jsonl.")
 @click.option(
-    "--follow", "following", is_flag=True, help="Take lines of JSON from standard input as they arrive; answer each."
+    "--follow",
+    "following",
+    is_flag=True,
+    help="Read lines of JSON from standard input as they arrive, and answer each line.",
 )
 @click.option(
     "--restore",
     "restoring",
     is_flag=True,
-    help="Take an export, and increments after it, into an empty ledger, byte for byte.",
+    help="Restore an export, and increments after it, into an empty ledger, byte for byte.",
 )
 @click.option(
     "--head",
     "expected",
     metavar="POSITION:CHAINHASH",
     callback=read_head,
-    help="With --restore: where it must end; for exports without a last line.",
+    help="With --restore: the head at the end, for exports without a last line.",
 )
-@click.option("--incomplete", is_flag=True, help="With --restore: take what is left of a file that was cut off.")
+@click.option("--incomplete", is_flag=True, help="With --restore: accept a file that was cut off.")
 @with_game_options("tables")
 def import_(  # its parameters are its options, one a line
     context: WriteContext,
@@ -98,8 +101,8 @@ def import_(  # its parameters are its options, one a line
 
     FILES may be compressed with gzip; - is standard input. The import reports how it reads a table. Everything is
     checked before anything is appended; if one line is refused, nothing is appended. --preview shows how the files
-    are understood. --follow takes or refuses each line by itself. --sync compares a table with what a table of this
-    name gave before, and corrects, voids and reinstates games once you agree.
+    are understood. --follow accepts or refuses each line separately. --sync compares a table with the previous import
+    under this name, and corrects, voids and reinstates games once you agree.
     """
     _refuse_sync(files, syncing, following or restoring or keep_going, reason is not None or yes)
     if previewing and (syncing or following or restoring):

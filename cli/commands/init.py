@@ -72,8 +72,8 @@ def _read_system(context: click.Context, parameter: click.Parameter, value: str 
 def init(db: str, games: tuple[str, ...], system: str | None, zone: str | None, no_rules: bool, by: str) -> None:
     """Create or upgrade the ledger. This also publishes the shipped rulesets that it lacks.
 
-    With --for chess, it gets textbook Elo for that game alone: the ladders elo-chess, elo-chess/2, elo-chess/3-4 and
-    so on by number of players. With --system glicko the ladders are glicko-chess and so on.
+    With --for chess, it publishes only textbook Elo for this game: the ladders elo-chess, elo-chess/2, elo-chess/3-4
+    and so on by number of players. With --system glicko, the ladders are glicko-chess and so on.
     """
     from ratings_ledger.ledger.store.upgrading import upgrade
 

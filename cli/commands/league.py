@@ -32,17 +32,17 @@ from ratings_ledger.projections.admission.leagues import build_schedule_event, r
 
 @group()
 def league() -> None:
-    """Manage leagues of eight players, and see what is left to play."""
+    """Manage leagues of eight players, and see the open games."""
 
 
 @league.command()
 @click.argument("name", metavar="LEAGUE", type=to_nfc)
-@click.option("--game", required=True, metavar="NAME", help="Which game is played, such as cartagena.")
+@click.option("--game", required=True, metavar="NAME", help="The game that is played, such as cartagena.")
 @click.option(
     "--players-per-game", required=True, type=click.IntRange(2, 8), help="The number of players in each game."
 )
 @click.option("--version", metavar="TEXT", help="The version of the game.")
-@click.option("--at", metavar="TIME", help="When it begins.  [default: now]")
+@click.option("--at", metavar="TIME", help="The start of the league.  [default: now]")
 @zone_option
 @write_command
 def create(
@@ -70,7 +70,7 @@ def create(
 @click.argument("name", metavar="LEAGUE", type=to_nfc)
 @click.argument("player", type=to_nfc)
 @click.option("--seed", metavar="TEXT", help="Draw the schedule with this seed, if this is the last seat.")
-@click.option("--at", metavar="TIME", help="When PLAYER subscribed.  [default: now]")
+@click.option("--at", metavar="TIME", help="The time at which PLAYER subscribed.  [default: now]")
 @zone_option
 @write_command
 def join(context: WriteContext, name: str, player: str, seed: str | None, at: str | None, zone: str | None) -> int:
@@ -91,7 +91,7 @@ def join(context: WriteContext, name: str, player: str, seed: str | None, at: st
 
 @league.command()
 @click.argument("name", metavar="LEAGUE", type=to_nfc)
-@click.option("--seed", metavar="TEXT", help="Draw it with this seed.")
+@click.option("--seed", metavar="TEXT", help="Draw the schedule with this seed.")
 @write_command
 def schedule(context: WriteContext, name: str, seed: str | None) -> int:
     """Draw the schedule of a LEAGUE whose players were imported without one."""
@@ -119,7 +119,7 @@ def _append_steps(
 @format_option
 @click.pass_obj
 def list_(db: str, output_format: str) -> None:
-    """List the leagues, what they wait for, and who won."""
+    """List the leagues, with their states and winners."""
     emit(open_view(open_for_command(db), None, None, None).leagues(), output_format, print_leagues, print_leagues_csv)
 
 
@@ -128,7 +128,7 @@ def list_(db: str, output_format: str) -> None:
 @format_option
 @click.pass_obj
 def show(db: str, name: str, output_format: str) -> None:
-    """Show the players of LEAGUE, its schedule with played and open games, and its table so far."""
+    """Show the players of LEAGUE, its schedule with played and open games, and its current table."""
     emit(open_view(open_for_command(db), None, None, None).league(name), output_format, print_league, print_league_csv)
 
 

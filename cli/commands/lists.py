@@ -38,7 +38,7 @@ def ladders_(db: str, as_of: str | None, known_at: str | None, rules: str | None
 def lists_(
     db: str, period: str | None, as_of: str | None, known_at: str | None, rules: str | None, output_format: str
 ) -> None:
-    """Show the lists of months and years, their state and their size.
+    """Show the lists of months and years, with state and size.
 
     The published lists of all ladders follow; to show one: ratings standings LADDER --as-published. Of the
     coordinates, only --known-at affects them. The ladders that are published every month come last, with the months

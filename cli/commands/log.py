@@ -13,9 +13,9 @@ from ratings_ledger.ledger.events.fields import to_nfc
 @command()
 @click.argument("subject", metavar="[GAME or PLAYER]", type=to_nfc, required=False)
 @click.option(
-    "--since", metavar="TIME|POSITION", help="Only what was recorded from then on; a date or month means its start."
+    "--since", metavar="TIME|POSITION", help="Only events recorded from then on; a date or month means its start."
 )
-@click.option("--by", metavar="NAME", help="Only what NAME recorded.")
+@click.option("--by", metavar="NAME", help="Only events that NAME recorded.")
 @click.option(
     "--type", "types", metavar="TYPE", multiple=True, help="Only events of this type, such as game.voided; repeatable."
 )
@@ -23,7 +23,7 @@ from ratings_ledger.ledger.events.fields import to_nfc
     "--batch",
     metavar="NAME|POSITION",
     type=to_nfc,
-    help="Only what the imports of that name brought, or the one at a position.",
+    help="Only events of the imports with this name, or of the import at a position.",
 )
 @click.option("--limit", default=50, show_default=True, type=click.IntRange(min=0), help="Only the newest N; 0: all.")
 @known_at_option
@@ -40,7 +40,7 @@ def log(
     known_at: str | None,
     output_format: str,
 ) -> None:
-    """List the raw events, with who recorded them and why. It lists all of them, or those about one game or player."""
+    """List the raw events, with their authors and reasons. Name a game or a player to list only events about it."""
     view = open_view(open_for_command(db), None, known_at, None)
     events = view.events(subject, since=since, by=by, types=types, batch=batch, limit=limit)
     emit(events, output_format, print_events, print_events_csv)
@@ -50,9 +50,7 @@ def log(
 @click.argument("game_id", metavar="[GAME]", type=to_nfc, required=False)
 @click.option("--game", metavar="NAME", help="Only games of this name, such as catan.")
 @click.option("--player", metavar="ID", type=to_nfc, help="Only games that this player took part in.")
-@click.option(
-    "--since", metavar="TIME", help="Only what was played from then on; a date, month or year means its start."
-)
+@click.option("--since", metavar="TIME", help="Only games played from then on; a date, month or year means its start.")
 @click.option("--by", metavar="NAME", help="Only games that NAME recorded.")
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(min=0), help="Only the newest N; 0: all.")
 @as_of_option
@@ -73,7 +71,7 @@ def games(
 ) -> None:
     """List the recorded games as they stand now, or show one.
 
-    They come by the time they were played.
+    The games are sorted by the time at which they were played.
     """
     view = open_view(open_for_command(db), as_of, known_at, None)
     game_list = view.games(game_id, game=game, player=player, since=since, by=by, limit=limit)

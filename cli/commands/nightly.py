@@ -69,7 +69,7 @@ class Job(NamedTuple):
     metavar="TIME",
     callback=read_duration,
     default="0s",
-    help="Retry every minute for up to TIME, such as 30m, what a lock or a lost connection stops.  [default: never]",
+    help="After a lock or a lost connection, retry every minute for up to TIME, such as 30m.  [default: never]",
 )
 @rule_seconds_option
 @workers_options
@@ -90,8 +90,8 @@ def nightly(
     """Store the standings, verify the ledger, and make a backup.
 
     With --publish-due, first publish the lists that are due. A part that fails does not stop the others. Prints one
-    line with the date, and on standard error what is wrong. The exit code is the lowest of those of the parts that
-    failed. Exit 4, with nothing done, while another night of the same ledger is in progress.
+    line with the date, and the errors on standard error. The exit code is the lowest exit code of a failed part. Exit
+    4, with nothing done, while another night of the same ledger is in progress.
     """
     if keep is not None and folder is None:
         raise click.UsageError("--keep is for the backups that --backup DIR makes")

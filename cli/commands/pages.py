@@ -39,9 +39,9 @@ def serve(
     names: Path | None,
     rule_seconds: float,
 ) -> None:
-    """Show the ledger as pages in a browser. Nothing can be changed there.
+    """Show the ledger as pages in a browser. The pages are read-only.
 
-    It listens to this machine alone unless --host says otherwise; behind a proxy, name the site with --host-name.
+    It listens only to this machine unless --host says otherwise; behind a proxy, name the site with --host-name.
     """
     site = build_site(title, names, "")
     open_ledger(db).close()  # refuse a missing ledger before the server starts
@@ -73,8 +73,8 @@ def site_(db: str, folder: Path, title: str | None, names: Path | None, game_pag
     """Write the pages as files into FOLDER, for any web host.
 
     A folder that this command wrote before is updated: only changed pages are written again. In a ledger with more
-    games than --game-pages, a game is a line on the pages of its players. A ladder that cannot be replayed has a page
-    that says so; the exit code is then 1.
+    games than --game-pages, a game is only a line on the pages of its players. A ladder that cannot be replayed has a
+    page with the reason; the exit code is then 1.
     """
     site = build_site(title or "", names, ".html")
     from ratings_ledger import open as open_pages

@@ -67,7 +67,7 @@ def predict(
         ratings predict elo-chess anna ben
         ratings predict weng-lin-chess --partners + anna+ben cleo+dora
 
-    Players have the points that they would bring to a game on the day of the ladder's last game, or of --as-of.
+    Players have the points that they would have in a game on the day of the ladder's last game, or of --as-of.
     """
     ledger = open_for_command(db)
     split_side = partial(_split_side, partners=partners, whole_ids=_read_whole_ids(ledger, partners))

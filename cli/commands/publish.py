@@ -52,8 +52,8 @@ SCHEDULED = "list.scheduled"
 def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> int:
     """Publish LADDER as it stands; the list never changes afterwards.
 
-    A list of a month or year is published when that is over; any other ladder as it stands now, or as it stood at the
-    end of a day with --as-of. The same content is not published twice in a row.
+    The list of a month or year is published when its time is over. Any other ladder is published as it stands now, or
+    with --as-of as it stood at the end of a day. The same content is not published twice in a row.
 
     \b
         ratings publish elo-chess --every month

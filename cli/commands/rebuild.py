@@ -52,7 +52,7 @@ LINES_SHOWN_MAX = 20
     "--history/--no-history",
     "keep_history",
     default=None,
-    help="Store every change and the games as they stand, for SQL.  [default: as last time]",
+    help="Store every change and the current games, for SQL.  [default: as last time]",
 )
 @workers_options
 @click.option("--rollback", is_flag=True, help="Promote the previous generation instead, and drop the live one.")
@@ -72,10 +72,10 @@ def rebuild_(
     log: str | None,
     output_format: str,
 ) -> int:
-    """Replay every ladder, or those named, into stored standings. They are promoted in one step.
+    """Replay all or the named ladders into stored standings. They are promoted in one step.
 
-    Ladders that are not named stay as they are. Exit 1 if a rule failed, or if a second replay differs from what is
-    stored; then nothing is promoted.
+    Ladders that are not named stay as they are. Exit 1 if a rule failed, or if a second replay differs from the
+    stored standings; in this case, nothing is promoted.
     """
     has_keep_options = context.get_parameter_source("keep") != ParameterSource.DEFAULT or keep_history is not None
     if rollback and (names or check or has_keep_options):

@@ -27,16 +27,16 @@ from ratings_ledger.projections.diff.impact import Impact
 
 @command()
 @click.argument("players", nargs=-1)
-@click.option("--game", metavar="NAME", help="Which game, such as catan.")
-@click.option("--game-id", metavar="ID", help="The game's own id, which must be new.")
-@click.option("--at", metavar="TIME", help="When it ended.  [default: now]")
+@click.option("--game", metavar="NAME", help="The game that was played, such as catan.")
+@click.option("--game-id", metavar="ID", help="A new id for the game.")
+@click.option("--at", metavar="TIME", help="The time at which the game ended.  [default: now]")
 @zone_option
 @click.option("--group", help="The game group.")
 @click.option("--city", help="The city.")
 @click.option("--league", help="The league.")
 @click.option("--season", help="The season.")
 @partners_option
-@click.option("--quiet", "-q", is_flag=True, help="Do not say what it changed and who is new.")
+@click.option("--quiet", "-q", is_flag=True, help="Do not report changes and new players.")
 @with_game_options("all")
 def record(
     context: WriteContext,
@@ -49,7 +49,7 @@ def record(
     quiet: bool,
     **labels: str | None,
 ) -> int:
-    """Record one game. PLAYERS stand in the order of their places, tied ones joined by =, scores behind a colon.
+    """Record one game. Name PLAYERS in the order of their places; = joins ties, and scores follow a colon.
 
     \b
         ratings record --game catan --game-id g-7 anna ben=cleo dora
@@ -57,7 +57,7 @@ def record(
             "anna + ben" "cleo + dora"
         ratings record --game chess --game-id c-1 anna:3 ben:1
 
-    At a terminal, questions fill in what is missing, and the effect is shown before a key records the game. Without a
+    At a terminal, questions fill in missing values, and the effect is shown before a key records the game. Without a
     terminal and without PLAYERS, one event, or the data of one game, is read as JSON from standard input.
     """
     ledger, was_shown, notes = context.ledger, False, LeagueNotes()

@@ -33,21 +33,21 @@ def report() -> None:
 
 
 @report.command(name="changes")
-@click.option("--from", "begin", metavar="TIME|POSITION", required=True, help="What was recorded after that.")
-@click.option("--to", "end", metavar="TIME|POSITION", help="And up to then.  [default: the head]")
+@click.option("--from", "begin", metavar="TIME|POSITION", required=True, help="Only events recorded after that.")
+@click.option("--to", "end", metavar="TIME|POSITION", help="Only events recorded up to then.  [default: the head]")
 @click.option(
     "--output", "-o", metavar="FILE", required=True, callback=_read_output, help="A new file, FILE.html or FILE.md."
 )
 @click.pass_obj
 def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
-    """Report what was decided between two positions, by whom and why. It shows who gained or lost by what.
+    """Report the decisions between two positions, with their authors, reasons and effects on points.
 
     \b
         ratings report changes --from 2026-03-01 --to 2026-03-31 -o march.html
 
-    For members: one file to print. It shows the points of all players whom a decision affected, and counts those whom
-    only games changed. A date or a month means its end. A ladder that cannot be replayed is reported and left out; the
-    exit code is then 1.
+    For members: one file to print. It shows the points of all players whom a decision affected, and counts players
+    whom only games affected. A date or a month means its end. A ladder that cannot be replayed is reported and left
+    out; the exit code is then 1.
     """
     try:
         changes = open_view(open_for_command(db), None, end, None).decisions(begin)
@@ -70,7 +70,7 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
 @click.argument("ladder", type=to_nfc, required=False)
 @as_of_option
 @known_at_option
-@click.option("--to", "end", metavar="TIME|POSITION", help="And as known up to then.  [default: the head]")
+@click.option("--to", "end", metavar="TIME|POSITION", help="The later of the two times.  [default: the head]")
 @names_option
 @click.option("--output", "-o", metavar="FILE", required=True, callback=_read_page, help="A new file, FILE.html.")
 @click.pass_obj
@@ -84,14 +84,14 @@ def report_player(
     names: Path | None,
     output: Path,
 ) -> None:
-    """Report how PLAYER's points on LADDER came about. It shows them as known then and as known now.
+    """Report how PLAYER's points on LADDER came about. It compares the points as known at two times.
 
     \b
         ratings report player mira elo-catan --as-of 2024-12-31 --known-at 92 -o mira.html
 
-    For auditors: one file to print. It shows every game with its terms, each cause of the difference, who decided what
-    and why, the rules, and the commands that check each number. The same ledger gives the same bytes. LADDER may be
-    left out if PLAYER is on no other.
+    For auditors: one file to print. It shows every game with its terms, each cause of the difference, the decisions
+    with authors and reasons, the rules, and the commands that check each number. The same ledger gives the same bytes.
+    LADDER may be left out if PLAYER is on only one.
     """
     site = build_site("", names, "")
     from ratings_ledger import open as open_pages

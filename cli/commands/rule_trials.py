@@ -15,14 +15,16 @@ from ratings_ledger.projections.rulesets.ruleset_files import read_file, read_ta
 from ratings_ledger.projections.rulesets.versions import RulesetProblem, bind
 from ratings_ledger.projections.stored.rule_processes import describe_lost_process
 
-seed_option = click.option("--seed", metavar="N", type=int, default=SEED, show_default=True, help="Draw other games.")
+seed_option = click.option(
+    "--seed", metavar="N", type=int, default=SEED, show_default=True, help="Draw different games."
+)
 
 columns_option = click.option(
     "--column",
     "columns",
     metavar="NAME=LOW..HIGH",
     multiple=True,
-    help="Numbers of a column that the rule reads, in all drawn games; repeatable.",
+    help="The numbers of a column in all drawn games; repeatable.",
 )
 
 

@@ -79,13 +79,13 @@ def _read_slug_option(context: click.Context, parameter: click.Parameter, value:
 
 @rules.command(name="list")
 @click.option(
-    "--shipped", "is_shipped", is_flag=True, help="List those that come with this program, templates included."
+    "--shipped", "is_shipped", is_flag=True, help="List the rulesets that come with this program, including templates."
 )
 @known_at_option
 @format_option
 @click.pass_obj
 def list_(db: str, is_shipped: bool, known_at: str | None, output_format: str) -> None:
-    """List the published versions, and which are in force for games that end now."""
+    """List the published versions, and mark the versions in force for games that end now."""
     if is_shipped and known_at is not None:
         raise click.UsageError("--shipped is about this program, --known-at about the ledger; choose one")
     if is_shipped:
@@ -102,7 +102,10 @@ def list_(db: str, is_shipped: bool, known_at: str | None, output_format: str) -
 @rules.command()
 @click.argument("file", required=False, type=click.Path())
 @click.option(
-    "--rule", "rule_id", metavar="RULE", help=f"The rule that it uses, with its number.  [default: {DEFAULT_RULE}]"
+    "--rule",
+    "rule_id",
+    metavar="RULE",
+    help=f"The rule that the ruleset uses, with its number.  [default: {DEFAULT_RULE}]",
 )
 @click.option(
     "--package",
@@ -111,14 +114,19 @@ def list_(db: str, is_shipped: bool, known_at: str | None, output_format: str) -
     help="Write a Python package with a rule of this name and its test, into the folder FILE.",
 )
 @click.option(
-    "--game", metavar="NAME", default="chess", show_default=True, callback=_read_slug_option, help="The game it scores."
+    "--game",
+    metavar="NAME",
+    default="chess",
+    show_default=True,
+    callback=_read_slug_option,
+    help="The game that the ruleset scores.",
 )
 @click.pass_obj
 def new(db: str, file: str | None, rule_id: str | None, package: str | None, game: str) -> None:
-    """Write a commented ruleset to start from. To FILE, which must not exist yet, or to standard output.
+    """Write a commented ruleset to start from, to a new FILE or to standard output.
 
-    With --package, it is a package in the new folder NAME or FILE: a rule that keeps two numbers about a player, its
-    test and a ruleset.
+    With --package, write a Python package to the new folder NAME or FILE: a rule that keeps two numbers about a
+    player, its test and a ruleset.
     """
     zone = "UTC"
     with suppress(LedgerError), open_ledger(db).reading() as connection:
@@ -172,15 +180,15 @@ def _write_package(name: str, folder: str, game: str, zone: str) -> None:
     "--shipped",
     "is_shipped",
     is_flag=True,
-    help="The file of a ruleset that comes with this program; rules list --shipped names them.",
+    help="Print a ruleset that comes with this program; rules list --shipped names them.",
 )
 @known_at_option
 @format_options("table", "json", "csv", "toml", meaning="Output format; toml is a file that says the same.")
 @click.pass_obj
 def show(db: str, name: str, is_shipped: bool, known_at: str | None, output_format: str) -> None:
-    """Show what a version says, and from when until when each version of its ruleset scores.
+    """Show a version, and the days on which each version of its ruleset scores games.
 
-    Every assumed value is marked. Without VERSION, it is the newest in force. In a template, GAME and ZONE are
+    Every assumed value is marked. Without VERSION, show the newest version in force. In a template, GAME and ZONE are
     placeholders, which `rules publish --shipped` fills in.
     """
     if is_shipped:
@@ -198,11 +206,11 @@ def show(db: str, name: str, is_shipped: bool, known_at: str | None, output_form
 @columns_option
 @rule_seconds_option
 def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seconds: float) -> int:
-    """Check ruleset FILES, report problems by line and key, publish nothing. Exit 1 if there are any.
+    """Check ruleset FILES, and report problems by line and key. Publish nothing. Exit 1 if there are problems.
 
-    Each rule is tried on randomly drawn games of the types that it scores. Exit 1 as well if it scores none of them:
-    then nothing was checked. A rule that needs columns which drawn games lack draws its own games with Rule.sample,
-    or gets the columns from --column, such as --column seat=1..2.
+    Each rule is tried on randomly drawn games of the types that it scores. Exit 1, too, if it scores none of them,
+    because then nothing was checked. A rule that needs columns which drawn games lack draws its own games with
+    Rule.sample, or gets the columns from --column, such as --column seat=1..2.
     """
     trials = try_files(files, rule_seconds, seed, columns)
     for trial in trials:
@@ -225,7 +233,7 @@ def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seco
     is_flag=False,
     flag_value=ALL_SHIPPED,
     metavar="[ID]",
-    help="Publish the shipped versions that the ledger lacks: all, or those of ID.",
+    help="Publish the shipped versions that the ledger lacks: all of them, or only of ID.",
 )
 @click.option(
     "--game",
@@ -239,7 +247,7 @@ def check(files: tuple[str, ...], seed: int, columns: tuple[str, ...], rule_seco
     "--zone",
     metavar="NAME",
     callback=read_zone_name,
-    help="With --shipped ID for a template: its time zone.  [default: the home zone]",
+    help="With --shipped ID for a template: the time zone.  [default: the home zone]",
 )
 @rule_seconds_option
 @write_command
@@ -251,9 +259,9 @@ def publish(
     zone: str | None,
     rule_seconds: float,
 ) -> int:
-    """Publish ruleset FILES (TOML), and show what that changes. Versions already published like this stay as they are.
+    """Publish ruleset FILES (TOML), and show the impact. Versions that are already published like this are skipped.
 
-    A version scores games from its effective_from on: a past day corrects history, a future one leaves it as it is.
+    A version scores games from its effective_from on: a past day corrects history, a future day does not.
     --shipped elo --game chess publishes textbook Elo for a game, as elo-chess; rules list --shipped names other
     templates. A rule from a package is first tried as in rules check.
     """

@@ -33,7 +33,7 @@ TYPE = "player.seeded"
 @click.option(
     "--file",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
-    help="Many at once: CSV with player and the columns of the rule; games and reason, if they differ.",
+    help="Many players at once: CSV with player and the columns of the rule; games and reason, if they differ.",
 )
 @reason_option
 @write_command
@@ -52,8 +52,8 @@ def seed(
         ratings seed glicko-chess anna rating=1650 deviation=80 --games 12 --reason "rated elsewhere"
         ratings seed glicko-chess --file ratings.csv --reason "from the old list"
 
-    Columns without a value start as usual. A seed comes before the player's first counted game there; `adjust` changes
-    points later. From a file, all rows are recorded or none. Players who already start like that stay as they are.
+    Columns without a value start as usual. A seed comes before the player's first counted game on the ladder; later,
+    use `adjust`. From a file, all rows are recorded or none. Players who already have this start are skipped.
     """
     if (player is None) == (file is None) or (file is None) != bool(values) or (file is not None and games is not None):
         raise click.UsageError("name a PLAYER and values such as rating=1650, or many players with --file")

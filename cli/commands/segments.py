@@ -24,7 +24,7 @@ def segments() -> None:
 def seal(db: str, on: str | None, segments: str | None, output_format: str) -> int:
     """Seal the events that are not sealed yet, a million at a time.
 
-    A rebuild with --on does the same first. Sealed segments never change.
+    A rebuild with --on seals them, too. Sealed segments never change.
     """
     from ratings_ledger.projections.cluster.inventory import seal_all
 
@@ -38,7 +38,7 @@ def seal(db: str, on: str | None, segments: str | None, output_format: str) -> i
 @format_option
 @click.pass_obj
 def list_(db: str, segments: str | None, output_format: str) -> int:
-    """List the sealed segments, and those that are missing, damaged, or of another history."""
+    """List the segments: sealed, missing, damaged, or of another history."""
     from ratings_ledger.projections.cluster.inventory import list_segments
 
     return emit(list_segments(open_ledger(db), segments), output_format, print_segments, print_segments_csv)
@@ -49,10 +49,9 @@ def list_(db: str, segments: str | None, output_format: str) -> int:
 @format_option
 @click.pass_obj
 def check(db: str, segments: str | None, output_format: str) -> int:
-    """Check all segments against the log. Those that differ are named and deleted; the next seal or rebuild makes them
-    again.
+    """Check all segments against the log. Segments that differ are named and deleted.
 
-    Exit 1 if one differs.
+    The next seal or rebuild writes them again. Exit 1 if a segment differs.
     """
     from ratings_ledger.projections.cluster.inventory import check_segments
 
@@ -60,13 +59,15 @@ def check(db: str, segments: str | None, output_format: str) -> int:
 
 
 @segments.command()
-@click.option("--dry-run", is_flag=True, help="Show what it would delete, and delete nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the segments to delete, and delete nothing.")
 @segments_option
 @format_option
 @click.pass_obj
 def prune(db: str, dry_run: bool, segments: str | None, output_format: str) -> int:
-    """Delete segments that no computation can use. These are segments of another history, such as of a restored ledger,
-    of another version's format, and remains of killed computations.
+    """Delete segments that no computation can use.
+
+    These are segments of another history, such as of a restored ledger, segments in the format of another version,
+    and remains of killed computations.
 
     Segments younger than a day are kept. Exit 4, with nothing deleted, while a computation of the ledger goes on.
     """

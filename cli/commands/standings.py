@@ -22,7 +22,7 @@ SPARKLINE_ROWS_MAX = 200
 
 @command(name="standings")
 @click.argument("ladder", type=to_nfc, required=False)
-@click.option("--as-published", is_flag=True, help="The published list of the latest time, or the one for --as-of.")
+@click.option("--as-published", is_flag=True, help="The published list of the latest time, or for --as-of.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N rows.")
 @click.option("--player", "players", metavar="ID", multiple=True, type=to_nfc, help="Only this player; repeatable.")
 @axes
@@ -94,9 +94,9 @@ def history_(
     close_now: bool,
     output_format: str,
 ) -> None:
-    """Show every change of PLAYER's points on LADDER. It lists games and adjustments in turn.
+    """Show every change of PLAYER's points on LADDER. It lists games and adjustments in order.
 
-    LADDER may be left out if PLAYER is on no other.
+    LADDER may be left out if PLAYER is on only one.
     """
     view = open_view(open_for_command(db), as_of, known_at, rules, close_now=close_now)
     player, ladder = view.with_ladder(player, ladder)
@@ -118,7 +118,7 @@ def books_(
     close_now: bool,
     output_format: str,
 ) -> int:
-    """Show the trial balance of LADDER; its accounts sum to zero. It sets what players have against where it came from.
+    """Show the trial balance of LADDER; its accounts sum to zero. It compares the players' points with their sources.
 
     LADDER may be left out if there is only one.
     """

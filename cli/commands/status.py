@@ -20,10 +20,13 @@ from ratings_ledger.projections.stored.status import HealthProblem, LedgerStatus
     "--max-age",
     metavar="AGE",
     callback=read_duration,
-    help="Exit 1 if the stored standings are older than that, such as 26h.",
+    help="Exit 1 if the stored standings are older than this, such as 26h.",
 )
 @click.option(
-    "--max-behind", metavar="N", type=click.IntRange(min=0), help="Exit 1 if they lack more events than that."
+    "--max-behind",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Exit 1 if the stored standings lack more events than this.",
 )
 @click.option("--no-failures", is_flag=True, help="Exit 1 if the last run of a job failed, or a night was killed.")
 @format_options(
@@ -34,8 +37,8 @@ def status(db: str, max_age: int | None, max_behind: int | None, no_failures: bo
     """Show the head of the log and the age of the stored standings.
 
     It also shows how the last runs of jobs ended: rebuild, verify, backup, publish, nightly. With --max-age,
-    --max-behind or --no-failures it is a health check: exit 1 with the reason, which may also be a date after now. The
-    standings are as old as the oldest of them.
+    --max-behind or --no-failures, it is a health check: exit 1 with the reason, which may also be a date in the
+    future. The age of the standings is that of the oldest ladder.
     """
     ledger = open_for_command(db)
     with ledger.reading() as connection:

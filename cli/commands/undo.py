@@ -23,15 +23,17 @@ from ratings_ledger.projections.diff.impact import Impact
 
 @command()
 @click.argument("position", type=click.IntRange(min=1), required=False)
-@click.option("--reason", metavar="TEXT", help="Why; it is recorded.  [default: what is taken back]")
+@click.option(
+    "--reason", metavar="TEXT", help="The reason, which is recorded.  [default: a description of the undone events]"
+)
 @click.option("--yes", is_flag=True, help="Undo without asking.")
 @write_command
 def undo(context: WriteContext, position: int | None, reason: str | None, yes: bool) -> int:
-    """Undo the last thing you recorded, or what stands at POSITION.
+    """Undo the last thing you recorded, or the event at POSITION.
 
     It takes back an import, a game, a correction, a void, an adjustment, a rename, a list or a step of a league. It
-    shows the effect and asks first. Nothing is deleted: the opposite is recorded, so undo takes that back as well.
-    If the game was changed later, undo that first. --by NAME takes back what NAME recorded last.
+    shows the effect and asks first. Nothing is deleted: the opposite is recorded, so an undo can be undone, too. If
+    the game was changed later, undo that change first. --by NAME takes back the last thing that NAME recorded.
     """
     asks = not yes and not context.dry_run
     if asks and (context.output_format != "table" or not can_ask()):

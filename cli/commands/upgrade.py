@@ -11,14 +11,15 @@ from ratings_ledger.projections.stored.schema_upgrades import LedgerUpgrade, upg
 
 
 @command()
-@click.option("--dry-run", is_flag=True, help="Show the steps and who must run them, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the steps and the role that must run them, and do nothing.")
 @result_format
 @click.pass_obj
 def upgrade(db: str, dry_run: bool, output_format: str) -> int:
     """Bring the ledger to the schema that this program needs.
 
     It publishes nothing and changes no event. It runs in one transaction, while no rebuild is running. First stop all
-    programs that record, and keep a backup and the head: docs/upgrading.md. Exit 3 if another role must run it.
+    programs that record events, and keep a backup and the head, as in docs/upgrading.md. Exit 3 if another role must
+    run it.
     """
     result = upgrade_ledger(db, dry_run=dry_run)
     emit(result, output_format, _print_upgrade)

@@ -30,7 +30,7 @@ from ratings_ledger.projections.stored.verification import verify_all
     "--since",
     metavar="POSITION:CHAINHASH",
     callback=read_head,
-    help="Check only what was recorded and computed since this head, which the log must contain.",
+    help="Check only data recorded and computed since this head, which the log must contain.",
 )
 @rule_seconds_option
 @workers_options
@@ -45,9 +45,9 @@ def verify(
     segments: str | None,
     output_format: str,
 ) -> int:
-    """Recompute every hash from the records. Everything stored is compared with them. Silent when all is well.
+    """Recompute every hash from the records. Compare all stored data with them, and print nothing if all is well.
 
-    On a terminal it says how much it checked. Exit 3 if something, such as a lock, kept it from checking.
+    At a terminal, it reports how much it checked. Exit 3 if something, such as a lock, prevented the check.
     """
     report_finding = _print_finding if output_format == "table" else lambda finding: None
     ledger = open_ledger(db)

@@ -40,7 +40,7 @@ def _read_settings(context: click.Context, parameter: click.Parameter, values: t
 
 @command()
 @click.argument("file", metavar="FILE|RULESET", type=click.Path())
-@click.option("--ladder", "ladders", metavar="LADDER", multiple=True, type=to_nfc, help="Only this one; repeatable.")
+@click.option("--ladder", "ladders", metavar="LADDER", multiple=True, type=to_nfc, help="Only this ladder; repeatable.")
 @click.option(
     "--set",
     "settings",
@@ -50,7 +50,7 @@ def _read_settings(context: click.Context, parameter: click.Parameter, values: t
     help="Try other values for a key of the ruleset; without a value, drop the key.",
 )
 @as_of_option
-@click.option("--known-at", metavar="TIME|POSITION", help="Only what was recorded up to then.")
+@click.option("--known-at", metavar="TIME|POSITION", help="Only events recorded up to then.")
 @workers_options
 @format_option
 @click.pass_obj
@@ -72,12 +72,12 @@ def whatif(
         ratings whatif club-catan-elo-2.toml --set params.k_total=16,32,64
         ratings whatif elo-chess --set params.k_total=16,24
 
-    Instead of FILE, name a published RULESET, for its newest version in force, or one version, ID@VERSION.
+    Instead of FILE, name a published RULESET to use its newest version in force, or a version, ID@VERSION.
 
-    It shows who would have different points or a different rank, who enters or leaves the top ten, which published
-    lists would come out differently, and how well both predict results. It ignores effective_from; `rules publish
-    --dry-run` shows what publishing would change. A ladder that cannot be replayed is reported and left out; the exit
-    code is then 1.
+    It shows whose points or rank would change, who would enter or leave the top ten, which published lists would come
+    out differently, and how well both rulesets predict results. It ignores effective_from; `rules publish --dry-run`
+    shows the impact of publishing. A ladder that cannot be replayed is reported and left out; the exit code is then
+    1.
     """
     ledger = open_for_command(db)
     view = open_view(ledger, as_of, known_at, None)
