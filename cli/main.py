@@ -153,7 +153,7 @@ HEADINGS = {
     ),
 }
 
-DISK_FULL_REMEDY = "free some space there, or send the output elsewhere; ratings log lists what is recorded by now"
+DISK_FULL_REMEDY = "free some space there, or send the output elsewhere; ratings log lists the events recorded so far"
 OUT_OF_MEMORY_MESSAGE = b"ratings: there is not enough memory for this; the interrupted operation changed nothing\n"
 
 # whether an interrupt may end the process at once or a command is under way, and whether an interrupt came

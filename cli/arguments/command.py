@@ -36,7 +36,7 @@ class OneOf(click.Choice[str]):
 def _parse_words(
     parse: Callable[[click.Context, list[str]], list[str]], context: click.Context, words: list[str]
 ) -> list[str]:
-    """Parse the words of a command; return those left over.
+    """Parse the words of a command; return the words left over.
 
     Raises `click.UsageError`; for a misplaced --db its message is the corrected command.
     """

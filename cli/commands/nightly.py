@@ -155,7 +155,7 @@ def _wait(deadline: float) -> None:
 
 
 def _run_jobs(ledger: Ledger, jobs: Sequence[Job], deadline: float) -> list[NightPart]:
-    """Run the jobs one after another; until the deadline, retry those that fail for a transient reason.
+    """Run the jobs one after another; until the deadline, retry jobs that fail for a transient reason.
 
     All checks run before the first job, so that the problems that they find are reported first. An unreachable store is
     reported only once.

@@ -93,7 +93,7 @@ def publish(context: WriteContext, ladder: str | None, as_of: str | None, all_du
 
 
 def _refuse_option_conflicts(ladder: str | None, as_of: str | None, all_due: bool, every: str | None) -> None:
-    """Raise `UsageError` for options that cannot be combined; the message names only those that were given."""
+    """Raise `UsageError` for options that cannot be combined; the message names only the options that were used."""
     if all_due and ladder is not None:
         raise click.UsageError(f"--due publishes all due lists; leave out --due to publish {ladder} alone")
     if all_due and as_of is not None:

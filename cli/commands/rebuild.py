@@ -134,7 +134,7 @@ def _verify_and_roll_back(ledger: Ledger, log: ProgressLog | None, output_format
 def _print_report(
     result: RebuildResult, log: ProgressLog, log_format: str | None, output_format: str, checked: bool
 ) -> None:
-    """Print what a rebuild stored to stdout, and its failures to stderr."""
+    """Print the results of a rebuild to stdout, and the failures to stderr."""
     if output_format == "json":
         emit(result, output_format)
     elif result.promoted:
@@ -155,7 +155,7 @@ def _loggable(result: Result) -> dict[str, Any]:
 
 
 def note_failures(result: RebuildResult) -> None:
-    """Note the ladders that failed, with the game, and those whose second replay differed."""
+    """Note the ladders that failed, with the game, and the ladders whose second replay differed."""
     games = {position: f" (game {render.plain(game_id)})" for position, game_id in result.failed_games.items()}
     consequences = {failure.ladder: "its previous standings keep serving" for failure in result.failures}
     consequences |= dict.fromkeys(result.not_stored, "nothing is stored of it yet")

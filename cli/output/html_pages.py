@@ -120,6 +120,6 @@ def _table_to_markdown(part: PagePart) -> Iterator[str]:
 
 
 def _escape_markdown(text: str) -> str:
-    """Escape a text so that neither Markdown nor HTML interprets it, not even as a link."""
+    """Escape a text so that Markdown and HTML do not interpret it, not even as a link."""
     text = re.sub(r"([\\`*_\[\]<>&|~#!$@])", r"\\\1", plain(text))
     return re.sub(r"(?i)\b(?:(https?|ftp):(?=//)|(www)\.)", lambda match: f"{match[0][:-1]}\\{match[0][-1]}", text)

@@ -81,7 +81,7 @@ def print_effects(effects: Sequence[Effect]) -> None:
 
 
 def _format_numbers(effects: Sequence[Effect], name: str) -> list[str]:
-    """Return a column of numbers, those of changes with their sign."""
+    """Return a column of numbers; changes have a sign."""
     numbers = [getattr(effect, name) for effect in effects]
     return ["-" if number is None else render.format_decimal(number, 6, name == "change") for number in numbers]
 
@@ -113,7 +113,7 @@ def _describe_largest(summary: ImpactSummary) -> str:
 def print_differing_lists(
     lists: Sequence[DifferingList], times: Times, when: str = TODAY, renamed: Sequence[DifferingList] = ()
 ) -> None:
-    """Print the published lists that would differ, separately from those that already differed before the change.
+    """Print the published lists that would newly differ, then the lists that already differ before the change.
 
     Then print the lists on which only names change, and the commands that publish all these lists again.
     """

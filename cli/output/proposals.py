@@ -29,7 +29,7 @@ CHANGE_KINDS = ("new", "changed", "vanished", "returned", "reordered")
 
 
 def print_sheet_differences(differences: SheetDifferences) -> None:
-    """Print the numbers of games by kind of change, and list them except those that only moved to another time."""
+    """Print the numbers of games by kind of change, and list the games except games with only a different order."""
     if differences.otherwise:
         games = render.count(len(differences.otherwise), "game")
         message = f"note: {games} changed only in the ledger, and the sheet leaves it so: "

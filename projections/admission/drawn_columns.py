@@ -116,7 +116,7 @@ def _renumber(stream: Stream, scored: Stream, player: int) -> int:
 
 
 def _draw_game(stream: Stream, version: Version, game: int, ranges: ColumnRanges, rng: Random) -> list[list[int]]:
-    """Return the columns of one game: the rule's sample or the game's own, with those in `ranges` drawn again."""
+    """Return the columns of a game, or the rule's sample, with the columns in `ranges` drawn again."""
     rule, row = version.rule, stream.row[game]
     low, high = stream.offsets[game], stream.offsets[game + 1]
     if rule.sample is None:

@@ -172,7 +172,7 @@ class PreviewBuilder:
         return [kind for kind, number in self._unusual_by_kind[file].items() if 2 * number < self._by_file[file]]
 
     def _list_unusual(self, file: str, imported: IntakeResult) -> Iterator[UnusualGame]:
-        """Yield the first unusual games of a file in its order, also those with a name that is close to others."""
+        """Yield the first unusual games of a file in order, including games with a name that is close to others."""
         reasons: dict[int, tuple[Entry, list[str]]] = {}
         for kind in self._find_unusual_kinds(file):
             for entry in self._unusual[file][kind]:

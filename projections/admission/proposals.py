@@ -222,7 +222,7 @@ class Proposal:
 
     @property
     def close_names(self) -> tuple[CloseName, ...]:
-        """Return the new names that are similar to others, each with those and their numbers of games."""
+        """Return the new names that are similar to others, each with the similar names and their numbers of games."""
         return tuple(self.result.close.values())
 
     def drafts(self) -> Iterator[Draft]:

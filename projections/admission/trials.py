@@ -50,7 +50,7 @@ START = 1_735_689_600_000_000  # 2025-01-01; any date will do
 HOUR = 3_600_000_000
 # the largest lead for which the sums over all players stay within bounds
 LEAD_MAX = UNITS_MAX // 64
-# what the output arrays of a rule hold before a call
+# the content of a rule's output arrays before a call
 JUNK = (0, 77, -(2**40))
 # the days without games for which a rule with state has to age a state
 IDLE_DAYS = 100
@@ -324,7 +324,7 @@ def _find_states_before(trace: Trace, game: int) -> list[list[int]]:
 
 
 def _score_from_junk(trace: Trace, game: int, points: list[int], columns: list[list[int]]) -> list[int]:
-    """Return the points after a game. Raises `RuleFailure` if they depend on what the output arrays held before."""
+    """Return the points after a game. Raises `RuleFailure` if old content of the output arrays affects the points."""
     stream = trace.stream
     version, row = stream.versions[stream.version[game]], stream.row[game]
     change, minted = trace.changes[stream.offsets[game] : stream.offsets[game + 1]].tolist(), trace.mints[game]

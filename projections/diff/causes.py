@@ -340,7 +340,7 @@ class _Path:
     # -- recorded events
 
     def add_events(self, until: int) -> Iterator[Cause]:
-        """Add the events up to a position, and yield those that are causes, in log order."""
+        """Add the events up to a position, and yield the causes among them, in log order."""
         # games that were recorded in the order of play need one replay for all of them
         ordered_positions = set[int]()
         last = self.state.last_moment
@@ -494,7 +494,7 @@ class _Path:
         """Yield the effect of each game and adjustment on a list, where one can change several players' points."""
         for instant, entries in sorted(self._list_between(low, high).items(), reverse=not is_forward):
             for number, (position, is_own) in sorted(enumerate(entries), reverse=not is_forward):
-                # leave out what comes later at the same instant and, going backwards, the entry itself
+                # leave out later entries at the same instant and, going backwards, the entry itself
                 excluded = {position for position, _ in entries[number + is_forward :]}
                 yield self._attribute_step(kind, position, self._exclude(excluded, instant), is_own)
         self.as_of = as_of

@@ -154,7 +154,7 @@ class LadderImpact(Result):
 class EventImpact(Answer, RowSequence[Effect]):
     """The impact of the event at a position on all players' points and on the lists published before it.
 
-    `description` says what the event does. `failed` has a message for each ladder that could not be replayed.
+    `description` describes the effect of the event. `failed` has a message for each ladder that could not be replayed.
     """
 
     position: int

@@ -16,7 +16,7 @@ class RankingList(NamedTuple):
     rank:    results -> rows in the order of the list
     explain: (results, player) -> how the player's value is computed and, for players without a rank, why
     left_out: (results, index of the player) -> the player's games that do not contribute to the value
-    params:  the parameters that the list reads besides those of every rule
+    params:  the parameters that the list reads besides the parameters of every rule
     model:   the class that declares these parameters
     running: whether the list ranks running points, after all games, instead of the changes by single games
     adjustable: whether adjustments can add points

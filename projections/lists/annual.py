@@ -43,7 +43,7 @@ def _list_places(results: Results, name: str) -> list[MonthPlace]:
 
 
 def _choose_best(results: Results, places: list[MonthPlace]) -> list[MonthPlace]:
-    """Return the places that make up the sum, best first, including those for missing months."""
+    """Return the places that make up the sum, best first, including the places for missing months."""
     params = results.params
     if params.cap_at_missing:
         places = sorted(MonthPlace(min(entry.place, params.missing), entry.month) for entry in places)

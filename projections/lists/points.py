@@ -15,7 +15,7 @@ from ratings_ledger.projections.lists.contract import (
 
 
 def rank(results: Results) -> Sequence[RankedRow]:
-    """Return a row for every player; those with too few games are not qualified."""
+    """Return a row for every player; players with too few games are not qualified."""
     if results.ids is not None:
         return _rank_columns(results)
     rows = [

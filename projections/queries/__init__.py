@@ -1,1 +1,1 @@
-"""The answers: standings, explanations, what a change does, why points differ, and what-ifs."""
+"""Answer queries: standings, histories, explanations, predictions, and the state of leagues, lists and rulesets."""

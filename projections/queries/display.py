@@ -114,7 +114,7 @@ def nested(result: Any) -> Iterator[tuple[str, Sequence[Any]]]:
 
 
 def _list_members(result: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of a result's members, without those that are computed on demand."""
+    """Yield the names and values of a result's members, without members that are computed on demand."""
     if not is_dataclass(result):
         yield from result._asdict().items()
         return

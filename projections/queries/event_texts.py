@@ -1,6 +1,6 @@
 """Describe events for users in a few words.
 
-`describe_decision` describes a decision in an impact or a withdrawal, with what a correction changes.
+`describe_decision` describes a decision in an impact or a withdrawal, with the changes of a correction.
 `describe_recorded_event` describes an event in the log, with its reason. `describe_event` is their common part.
 """
 
@@ -75,7 +75,7 @@ def _describe_adjustment(data: dict[str, Any]) -> str:
 
 
 def _describe_withdrawal(before: Log, void: KnownEvent, times: Times, people: Identities) -> str:
-    """Describe what a void withdraws: an event, or an earlier withdrawal (so that the event counts again)."""
+    """Describe the target of a void: an event, or an earlier withdrawal (so that the event counts again)."""
     root, is_reinstated = find_root(before, void), False
     if root is None:  # an invalid void withdraws nothing
         return str(void.data["id"])
@@ -87,7 +87,7 @@ def _describe_withdrawal(before: Log, void: KnownEvent, times: Times, people: Id
 
 
 def _describe_correction(game: RevisedGame, new: dict[str, Any], times: Times, people: Identities) -> str:
-    """Describe what a correction changes."""
+    """Describe the changes of a correction."""
     changes = list_changed_members(game, new, times, people)
     if changes:
         return ", ".join(f"{member} {after} instead of {before}".lstrip() for member, before, after in changes)

@@ -103,7 +103,7 @@ def _require(library: str, purpose: str) -> Any:
 
 
 def _build_columns(kind: type[Any], rows: Sequence[Any], exact: bool) -> Iterator[Column]:
-    """Yield the members of rows as columns, without those that no row has."""
+    """Yield the members of rows as columns, without members that no row has."""
     hints = get_type_hints(kind)
     inline = {member.name: member.metadata for member in fields(kind) if member.metadata.get("inline")}
     for name, json_name, *_ in members(kind):

@@ -556,7 +556,7 @@ class Ladders:
             burned=trace.burned,
             adjusted=trace.adjusted,
             columns=version.rule.state,
-            # a list that is not running computes its own points, not those of the rule's state
+            # a list that is not running computes its own points, not the points in the rule's state
             visible_states=LadderStates(self.facts, trace, version, self.as_of)
             if version.rule.state and stream.ranking.running
             else None,

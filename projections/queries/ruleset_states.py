@@ -134,7 +134,7 @@ class RulesetState(Answer):
 
 
 def _list_keys(data: dict[str, Any], table: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the keys of a ruleset, including those in nested tables, with their values."""
+    """Yield the keys of a ruleset, including keys in nested tables, with their values."""
     for key, value in data.items():
         if isinstance(value, dict) and key != "assumed":
             yield from _list_keys(value, f"{table}{key}.")

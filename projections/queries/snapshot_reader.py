@@ -1,4 +1,4 @@
-"""Shared setup for every query: the ladders at the given coordinates, plus notes on what is unusual about them.
+"""Set up every query: the ladders at the requested coordinates, with notes about unusual conditions.
 
 Facts are decoded once per position, and ladders are built once per instant. A query that reads only parts of the cache
 is retried if a cache file turns out to be damaged.

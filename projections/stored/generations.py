@@ -1,8 +1,8 @@
 """Store the standings of all ladders in generations, which are written next to the live one and promoted by a pointer.
 
-This module has all SQL on these tables. Every transaction is small, so that appends never wait for long. Only the one
-that moves the pointer changes what readers see. If a rebuild is killed at any instant, the live generation is
-unchanged, and the next rebuild deletes the unfinished one.
+This module has all SQL on these tables. Every transaction is small, so that appends never wait for long. Readers see a
+change only when the pointer moves. If a rebuild is killed at any instant, the live generation is unchanged, and the
+next rebuild deletes the unfinished generation.
 """
 
 import shutil

@@ -286,7 +286,7 @@ def _take_over_ladders(generation: NewGeneration, plan: _RebuildPlan, failures: 
         if row.ladder not in generation.ladders
         and (is_named(row.ladder, failed) or (plan.requested and not is_named(row.ladder, plan.requested)))
     ]
-    # the stored games, like the position of a generation, are those of the last full rebuild
+    # the stored games, like the position of a generation, come from the last full rebuild
     generation.take_over_stale(stale_rows, games=bool(plan.requested))
     return [row.ladder for row in stale_rows]
 

@@ -43,7 +43,7 @@ def describe_lost_process(error: TimeLimitExceeded | WorkerLost) -> str:
 
 
 def preload_rules(ledger: Ledger, seconds: float) -> None:
-    """Load the third-party rules of published rulesets in another process, and disable those that do not return."""
+    """Load the third-party rules of published rulesets in another process, and disable rules that do not return."""
     with ledger.reading() as connection:
         published = read_live(connection, until=head(connection).position, type_name="ruleset.published")
         rulesets = [Ruleset.model_validate(event.data) for event in published]

@@ -1,1 +1,1 @@
-"""The pages of a ledger: what people see without a terminal, from a server or as a folder of files."""
+"""Show the pages of a ledger to people without a terminal, from a server or as a folder of files."""

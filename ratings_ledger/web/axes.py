@@ -93,7 +93,7 @@ def choose_value_ticks(
 
 
 def choose_rank_ticks(last: Fraction) -> tuple[list[Fraction], Fraction]:
-    """Return rank 1 and the round ranks up to `last`, without those too close to rank 1, and the step between them."""
+    """Return rank 1 and the round ranks up to `last`, without ranks too close to rank 1, and the step between them."""
     last = max(last, Fraction(2))
     step = choose_round_step(last - 1, 5, is_whole=True)
     round_ranks = [number * step for number in range(1, floor(last / step) + 1)]

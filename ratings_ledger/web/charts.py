@@ -138,10 +138,10 @@ def draw_steps(
     Args:
         series: the lines, at most `SERIES_MAX`; the points of each are in the order of their `x`.
         title: the title, for screen readers and as the heading of a file.
-        description: what the chart shows, for screen readers.
+        description: a description of the chart, for screen readers.
         prefix: the beginning of the ids in the drawing; unique on a page.
         vertical_lines: lines across the chart, each with a label.
-        span: two x values that the horizontal axis covers besides those of the points.
+        span: two x values that the horizontal axis covers besides the x values of the points.
         values_are_ranks: whether the values are whole numbers from 1, with 1 on top.
         standalone: whether to return a complete SVG file instead of a part of a page.
 
@@ -256,7 +256,7 @@ class _Drawing:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A series to draw: its label, the numbers of its points, and the escaped titles and links of those with markers.
+    """A series to draw: its label, the numbers of its points, and the escaped titles and links of points with markers.
 
     `numerators` are the values of the points, in the chart's common denominator.
     """
@@ -603,7 +603,7 @@ def _outline_marker(kind: PointKind, series: int, size: int) -> str:
 def _select_points_with_markers(kinds: Sequence[PointKind], values: Sequence[int], markers_max: int) -> list[int]:
     """Return the indices of the points whose marker is drawn: of each kind every n-th, the highest, lowest and last.
 
-    The intervals are powers of 2, so the markers of the smaller drawing are a subset of those of the larger one.
+    The intervals are powers of 2, so the smaller drawing has a subset of the markers of the larger drawing.
     """
     selected: set[int] = set()
     for kind, limit in (("game", markers_max), ("change", markers_max // 2), ("published", markers_max // 2)):

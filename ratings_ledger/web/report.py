@@ -100,7 +100,7 @@ class ReportState:
 
     @cached_property
     def games(self) -> dict[str, PlayedGame]:
-        """Return the player's games by id, including those that do not count."""
+        """Return the player's games by id, including games that do not count."""
         games = () if self.account is None else self.account.games
         return {game.game_id: game for game in games if game.game_id is not None}
 

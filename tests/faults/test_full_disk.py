@@ -210,7 +210,7 @@ def test_full_output_is_named(command: str, copied_file: Callable[..., str]) -> 
         done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     told = (
         f"ratings: standard output: {FULL} there, or send the output elsewhere; "
-        "ratings log lists what is recorded by now\n"
+        "ratings log lists the events recorded so far\n"
     )
     assert (done.returncode, done.stderr) == (3, told)
 
