@@ -102,9 +102,8 @@ def _build_scripts(db: str, prefix: str, role: str | None) -> list[tuple[str, li
 
 
 def _wrap_statement(statement: str) -> str:
-    """Return a statement on lines of readable length; statements with quoted names, which may hold spaces,
-    stay whole.
-    """
+    """Wrap a statement into lines of readable length."""
+    # quoted names may contain spaces, at which a statement must not be wrapped
     if '"' in statement:
         return statement
     return textwrap.fill(statement, 110, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

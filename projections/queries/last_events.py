@@ -1,17 +1,18 @@
 """Find the last event that an answer depends on: the answer is the same at every later position.
 
-A ladder depends on every event that ever concerned it: its games, adjustments and published lists, its versions,
+A ladder depends on every event that ever affected it: its games, adjustments and published lists, its versions,
 corrections, voids and withdrawals (also of games that have since moved to another ladder), and renames.
 
-A player or a game depends on less, because points never depend on later games. The ladder known at a position is a
-prefix of today's ladder, unless an event known then was changed afterwards, or an event recorded afterwards belongs
-before it. Each such case excludes a span of positions. A player depends on the last of their own games and adjustments
-or, if that lies in an excluded span, on the end of the span. A game recorded in chronological order concerns only its
-own players: the points, games and histories of the others stay the same, but their ranks (and the gold for these) may
-change. On an annual list everyone depends on everything, because it sums ranks.
+A player or a game depends on fewer events, because points never depend on later games. The ladder known at a position
+is a prefix of today's ladder, unless an event known then was changed afterwards, or an event recorded afterwards
+belongs before an event known then. Each such case excludes a span of positions. A player depends on the last of their
+games and adjustments or, if that event lies in an excluded span, on the end of the span. A game recorded in
+chronological order affects only its players: the points, games and histories of all other players stay the same, but
+their ranks (and the gold for ranks) may change. On an annual list, every player depends on all events, because the
+list sums ranks.
 
-A published list concerns everyone on its ladder, because histories mention it. A ladder with carried-over points
-depends on all earlier seasons. `open` and the display zone are ignored.
+A published list affects every player on its ladder, because histories mention the list. A ladder with carried-over
+points depends on all earlier seasons. `open` and the display zone are ignored.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ MANY_GAMES = 100
 
 @dataclass
 class RulesetChanges:
-    """Changes that concern the ladders of a ruleset, by partition values.
+    """The changes that affect the ladders of a ruleset, by partition values.
 
     rows:      changed games that may be on the ladder, by row
-    revisions: superseded revisions of games that may have been on it
+    revisions: superseded revisions of games that may have been on the ladder
     starts:    for each league, by the number of its label, the last event that changed its start
     """
 
@@ -99,7 +100,7 @@ def find_last_event(
     Raises `UnknownLadder`, `RulesetUnusable`.
     """
     if ladders.for_ladder(ladder).facts.club_games is not None:
-        return ladders.facts.position  # any event about a player may concern a club
+        return ladders.facts.position  # any event about a player may affect a club
     dependencies = _load_dependencies(connection, ladders, ladder)
     if dependencies.stream.periods is not None:
         return ladders.facts.position  # any event may close a period
@@ -228,7 +229,7 @@ def _find_first_mention(facts: Facts, changes: LastChanges, number: int) -> int:
 def _load_ruleset_changes(
     connection: Connection, ladders: Ladders, ruleset_id: str, versions: Sequence[Version]
 ) -> RulesetChanges:
-    """Return the changes that concern the ladders of a ruleset; computed once."""
+    """Return the changes that affect the ladders of a ruleset; computed once."""
     return _RULESET_CHANGES.get(ladders, ruleset_id, lambda: _find_ruleset_changes(connection, ladders, versions))
 
 
@@ -330,7 +331,7 @@ def _find_dependencies(connection: Connection, ladders: Ladders, ladder: str) ->
         changes.everywhere,
         _find_last_version_change(facts, changes, versions),
         _find_start_change(facts, ruleset_changes, versions, values),
-        # a seed concerns the whole ladder: finding out which games come after it is not worthwhile
+        # a seed counts for the whole ladder, because finding the games after the seed is not worthwhile
         *(changes.last_change_to(seed.position) for seed in facts.recorded.seeds if seed.ladder == ladder),
     )
     if any(version.params.carry_over for version in versions):
@@ -354,19 +355,19 @@ def _list_positions(facts: Facts, stream: Stream) -> Column:
     game_positions = arrays.take(facts.first_position, stream.row)
     if not stream.adjustments:
         return game_positions
-    positions, copied, view = array("q"), 0, memoryview(game_positions)
+    positions, copied_count, view = array("q"), 0, memoryview(game_positions)
     for adjustment in stream.adjustments:
-        positions.frombytes(view[copied : adjustment.game].tobytes())
+        positions.frombytes(view[copied_count : adjustment.game].tobytes())
         positions.append(adjustment.position)
-        copied = adjustment.game
-    positions.frombytes(view[copied:].tobytes())
+        copied_count = adjustment.game
+    positions.frombytes(view[copied_count:].tobytes())
     return positions
 
 
 def _find_late_spans(order: Column) -> tuple[array[int], array[int]]:
-    """Return the begins and ends of the spans excluded by events that were recorded late.
+    """Return the first and last positions of the spans that are excluded by events recorded late.
 
-    A span reaches from the first event that belongs after the late one, up to the late event.
+    A span reaches from the first event that belongs after the late event, up to the late event.
     """
     begins, ends = array("q"), array("q")
     positions = arrays.as_numpy(order)
@@ -383,24 +384,24 @@ def _accumulate_max(order: Column) -> Column:
 
 
 def _merge_spans(low: Column, high: Column) -> list[tuple[int, int]]:
-    """Return the spans in ascending order, with overlapping and adjacent ones merged."""
+    """Return the spans in ascending order, with overlapping and adjacent spans merged."""
     if not len(low):
         return []
     begins = arrays.as_numpy(low)
     order = np.argsort(begins, kind="stable")
     begins, ends = begins[order], np.maximum.accumulate(arrays.as_numpy(high)[order])
-    first = np.flatnonzero(np.concatenate(([True], begins[1:] > ends[:-1])))
-    last = np.concatenate((first[1:] - 1, [len(begins) - 1]))
-    return list(zip(begins[first].tolist(), ends[last].tolist(), strict=True))
+    first_indexes = np.flatnonzero(np.concatenate(([True], begins[1:] > ends[:-1])))
+    last_indexes = np.concatenate((first_indexes[1:] - 1, [len(begins) - 1]))
+    return list(zip(begins[first_indexes].tolist(), ends[last_indexes].tolist(), strict=True))
 
 
 def _find_last_version_change(facts: Facts, changes: LastChanges, versions: Sequence[Version]) -> int:
     """Return the last event about the rulesets that a ladder depends on."""
-    ids = {versions[0].ruleset.id} | {getattr(version.params, "of", "") for version in versions}
+    ruleset_ids = {versions[0].ruleset.id} | {getattr(version.params, "of", "") for version in versions}
     if facts.recorded.clocks and any("seconds_played" in version.rule.columns for version in versions):
         # timers may come from any ruleset
-        ids |= changes.rulesets.keys()
-    return max(changes.rulesets.get(ruleset_id, 0) for ruleset_id in ids)
+        ruleset_ids |= changes.rulesets.keys()
+    return max(changes.rulesets.get(ruleset_id, 0) for ruleset_id in ruleset_ids)
 
 
 def _find_start_change(
@@ -408,7 +409,7 @@ def _find_start_change(
 ) -> int:
     """Return the last event that may have changed the start of the ladder's league.
 
-    On a ladder that is not partitioned by league, that is the start of any league.
+    On a ladder that is not partitioned by league, consider the starts of all leagues.
     """
     by = versions[0].ruleset.partition.by
     if "league" not in by:
@@ -466,11 +467,11 @@ def _find_last_by_person(connection: Connection, ladders: Ladders, ladder: str) 
     games = _GAMES.get(
         ladders, ruleset_id, lambda: _group_by_ladder(ladders, versions, _find_nonzero_indexes(facts.count))
     )
-    last = _find_last_game_by_person(facts, changes, games.get(values, array("q")))
+    last_by_person = _find_last_game_by_person(facts, changes, games.get(values, array("q")))
 
     def note_change(number: int, position: int) -> None:
         person = facts.person[number]
-        last[person] = max(position, last.get(person, 0))
+        last_by_person[person] = max(position, last_by_person.get(person, 0))
 
     for revision in _load_ruleset_changes(connection, ladders, ruleset_id, versions).revisions.get(values, ()):
         for number in revision.players:
@@ -478,7 +479,7 @@ def _find_last_by_person(connection: Connection, ladders: Ladders, ladder: str) 
     for adjustment in facts.recorded.adjustments:
         if adjustment.ladder == ladder and _is_played(ladders, adjustment.occurred_at):
             note_change(adjustment.player, changes.last_change_to(adjustment.position))
-    return last
+    return last_by_person
 
 
 def last_positions_of_people(connection: Connection, ladders: Ladders, rows: Column | None = None) -> dict[str, int]:
@@ -491,26 +492,27 @@ def last_positions_of_people(connection: Connection, ladders: Ladders, rows: Col
     """
     facts, changes = ladders.facts, _load_changes(connection, ladders)
     rows = _find_nonzero_indexes(facts.count) if rows is None else array("q", rows)
-    last = _find_last_game_by_person(facts, changes, rows)
+    last_by_person = _find_last_game_by_person(facts, changes, rows)
     corrected = [(number, revision.until) for revision in changes.revisions for number in revision.players]
     for number, position in [*corrected, *changes.renamed.items()]:
         person = facts.person[number]
-        last[person] = max(position, last.get(person, 0))
-    return {facts.players[person]: position for person, position in last.items()}
+        last_by_person[person] = max(position, last_by_person.get(person, 0))
+    return {facts.players[person]: position for person, position in last_by_person.items()}
 
 
 def _find_last_game_by_person(facts: Facts, changes: LastChanges, rows: Column) -> dict[int, int]:
-    """Return, by person, the last event about one of their games among some rows, which ascend."""
-    first, game_changes, counts = (
+    """Return, by person, the last event about one of their games among some rows in ascending order."""
+    first_positions, game_changes, counts = (
         arrays.as_numpy(arrays.take(column, rows)) for column in (facts.first_position, changes.rows, facts.count)
     )
     slots = arrays.as_numpy(arrays.span_indices(arrays.take(facts.start, rows), arrays.as_column(counts)))
     persons = arrays.as_numpy(facts.person)[arrays.as_numpy(facts.player)[slots]]
-    last = np.zeros(len(facts.person), dtype=np.int64)
-    last[persons] = np.repeat(first, counts)  # rows ascend in log order, so the last assignment wins
+    last_positions = np.zeros(len(facts.person), dtype=np.int64)
+    # rows ascend in log order, so the last assignment wins
+    last_positions[persons] = np.repeat(first_positions, counts)
     if game_changes.any():
         is_changed = game_changes > 0
         changed_persons = persons[np.repeat(is_changed, counts)]
-        np.maximum.at(last, changed_persons, np.repeat(game_changes[is_changed], counts[is_changed]))
-    involved = np.flatnonzero(last)
-    return dict(zip(involved.tolist(), last[involved].tolist(), strict=True))
+        np.maximum.at(last_positions, changed_persons, np.repeat(game_changes[is_changed], counts[is_changed]))
+    involved = np.flatnonzero(last_positions)
+    return dict(zip(involved.tolist(), last_positions[involved].tolist(), strict=True))

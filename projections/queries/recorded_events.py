@@ -35,7 +35,7 @@ from ratings_ledger.projections.queries.coordinates import moment
 from ratings_ledger.projections.queries.results import ABSENT, HIDDEN, INLINE, Absent, Answer, Result, RowSequence
 
 GAME_RECORDED = '"type":"game.recorded"}'
-# while selecting the newest games, drop older ones when there are this many more than twice the limit
+# while selecting the newest games, drop older games when there are this many more than twice the limit
 SPARE_GAMES = 10_000
 
 
@@ -158,7 +158,7 @@ class EventSelection(NamedTuple):
 
 
 def load_events(connection: Connection, until: int, selection: EventSelection) -> tuple[tuple[RecordedEvent, ...], int]:
-    """Return the selected events up to a position, and the number of older ones that match."""
+    """Return the selected events up to a position, and the number of older events that match."""
     subject, after, by, types, within, limit = selection
     if subject is None and within is None:
         rows, older = read_newest(connection, until, after=after, by=by, types=types, limit=limit)
@@ -180,7 +180,7 @@ def load_events(connection: Connection, until: int, selection: EventSelection) -
 
 
 def read_forward(connection: Connection, after: int, limit: int, types: Collection[str]) -> RecordedEvents:
-    """Return the first `limit` (0: all) events after a position, of some types or of any.
+    """Return the first `limit` events (0: all) after a position, of some types or of any type.
 
     Raises `BadArgument` for an unknown type.
     """
@@ -225,7 +225,7 @@ def _read_about(connection: Connection, until: int, subject: str) -> dict[int, s
 
 
 def _read_batches(connection: Connection, batches: Iterable[Batch]) -> dict[int, str]:
-    """Return the records of batches, by position, and those of the events that record the batches."""
+    """Return the records of batches and of the events that record the batches, by position."""
     records = read_records_at(connection, [batch.position for batch in batches])
     for first, last in (position_range for batch in batches for position_range in batch.ranges):
         for page in read_records(connection, first - 1, last):
@@ -234,7 +234,7 @@ def _read_batches(connection: Connection, batches: Iterable[Batch]) -> dict[int,
 
 
 def _find_player_positions(log: Log, ids: set[str]) -> Iterator[int]:
-    """Yield the positions of the events about a player, and of the events that withdraw them."""
+    """Yield the positions of the events about a player, and of the events that withdraw these events."""
     for event in read_naming(log.connection, sorted(ids), log.until):
         if ids & players_of(event):
             yield event.position or 0
@@ -243,7 +243,7 @@ def _find_player_positions(log: Log, ids: set[str]) -> Iterator[int]:
 
 
 def _parse_record(position: int, record: str) -> dict[str, Any]:
-    """Return the event in a record; for an invalid record only its id and type, its text, and the error."""
+    """Return the event in a record; for an invalid record, only the id and type, the text, and the error."""
     try:
         read_known_event(position, record)
         event: dict[str, Any] = json.loads(record)
@@ -253,7 +253,7 @@ def _parse_record(position: int, record: str) -> dict[str, Any]:
         return {"position": position, "type": "?", "id": "?", **members, UNREADABLE: problem.message, "record": record}
 
 
-# the members of every game and of every event, the most important ones first
+# the members of every game and of every event, the most important members first
 GAME_COLUMNS = INLINE | {"columns": {"game_id": str, "game": str}}
 EVENT_COLUMNS = INLINE | {
     "columns": {

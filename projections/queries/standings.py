@@ -137,7 +137,7 @@ class Standings(LadderAnswer, RowSequence[Standing]):
 
 @dataclass(frozen=True, slots=True)
 class Account(Result):
-    """An account of a ladder with its amount in points; negative for an account that points came from."""
+    """An account of a ladder with its amount in points; negative for a source of points."""
 
     account: str
     amount: Fraction
@@ -190,16 +190,15 @@ def build_period_state(closed: ClosedPeriods | None) -> PeriodState | Absent:
 
 
 def select_rows(rows: Sequence[RankedRow], players: Collection[str], limit: int | None) -> Sequence[RankedRow]:
-    """Return the first `limit` (0: all) rows of some players, given by current ids, or of all if none are named."""
+    """Return the first `limit` rows (0: all) of some players, by current ids, or of all players if none are named."""
     return ([row for row in rows if row.player in players] if players else rows)[: limit or None]
 
 
 def find_rows_of_players(rows: Sequence[RankedRow], players: Collection[str]) -> dict[str, RankedRow]:
-    """Return the rows of some players, by player. Of a long list, build no other rows."""
-    own_rows = (
-        rows.named(players) if isinstance(rows, RankedColumns) else (row for row in rows if row.player in players)
-    )
-    return {row.player: row for row in own_rows}
+    """Return the rows of some players, by player, without building all other rows of a long list."""
+    if isinstance(rows, RankedColumns):
+        return {row.player: row for row in rows.named(players)}
+    return {row.player: row for row in rows if row.player in players}
 
 
 def build_standing(row: RankedRow, scale: int, states: VisibleStates | None) -> Standing:
@@ -222,7 +221,7 @@ def build_standing(row: RankedRow, scale: int, states: VisibleStates | None) -> 
 
 
 def describe_open_period(ladders: Ladders, ladder: str) -> str | None:
-    """Return a sentence if a list's period is running or has not begun, else None."""
+    """Describe the period of a list in a sentence if the period is running or has not begun, else return None."""
     period = find_period(ladders.versions(ladder)[0].ruleset, parse_name(ladder).values)
     if period is None:
         return None
@@ -230,8 +229,8 @@ def describe_open_period(ladders: Ladders, ladder: str) -> str | None:
     if now < period.start:
         return "The period of this list has not begun."
     if now <= period.end:
-        return "The period of this list still runs."
-    return "The period of this list still ran then." if is_running(period, now, ladders.as_of) else None
+        return "The period of this list is still running."
+    return "The period of this list was still running then." if is_running(period, now, ladders.as_of) else None
 
 
 def build_balance(ranking: Ranking, at: Coordinates, times: Times) -> Balance:
@@ -333,7 +332,7 @@ def _filter_active(facts: Facts, trace: Trace, rows: Sequence[RankedRow], since:
 
 
 def _find_last_game(facts: Facts, trace: Trace, ranked: RankedRow) -> int | None:
-    """Return the row of the player's last game in the facts; None on an annual list, which has no games of its own."""
+    """Return the row of a player's last game in the facts; None on an annual list, which has no games of its own."""
     number = None if trace.stream.ranking.sums_lists else trace.stream.numbers.get(facts.player_numbers[ranked.player])
     return None if number is None else trace.last_row_of(number)
 
@@ -345,7 +344,7 @@ def _find_earlier_rows(ladders: Ladders, trace: Trace, since: int, players: Coll
 
 
 def _find_end_of_previous_month(facts: Facts, trace: Trace, zone: str) -> int | None:
-    """Return the end of the month before the one of the last game; None without games."""
+    """Return the end of the month before the month of the last game; None without games."""
     if trace.last_row is None:
         return None
     last = local_time(facts.occurred_at[trace.last_row], zone)

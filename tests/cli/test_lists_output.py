@@ -105,8 +105,8 @@ def test_month_closes_at_midnight_in_berlin(
     ("moment", "told"),
     [
         ("2010-02-28T22:59:59.999999Z", "The period of this list has not begun."),
-        ("2010-02-28T23:00:00Z", "The period of this list still runs."),
-        (LAST, "The period of this list still runs."),
+        ("2010-02-28T23:00:00Z", "The period of this list is still running."),
+        (LAST, "The period of this list is still running."),
         (FIRST, None),
     ],
 )

@@ -411,11 +411,11 @@ def test_end_of_a_month_is_seen_without_an_event(
     play_april(ratings, url, tmp_path)
     set_clock(monkeypatch, NOON)
     listed = "/ladders/catan-monthly/berlin/open/2025-04"
-    assert "still runs" in shown(get(pages, listed))
+    assert "is still running" in shown(get(pages, listed))
     before = {address: get(pages, address).body for address in ("/lists", "/players/anna", listed)}
     written(url, tmp_path / "site")
     set_clock(monkeypatch, NOON + 15 * DAY)
-    assert "still runs" not in shown(get(pages, listed))
+    assert "is still running" not in shown(get(pages, listed))
     assert {address for address in before if get(pages, address).body != before[address]} == set(before)
     old, new = written(url, tmp_path / "site"), written(url, tmp_path / "new")
     del old["MANIFEST.json"], new["MANIFEST.json"]
