@@ -139,10 +139,8 @@ def print_player_csv(explanation: PlayerExplanation) -> None:
 
 def print_player(explanation: PlayerExplanation) -> None:
     """Print the rank, the points, and the parts that add up to the points."""
-    name, command = (
-        render.plain(explanation.player),
-        f"ratings explain {explanation.player} {short_name(explanation.ladder)}",
-    )
+    name = render.plain(explanation.player)
+    command = f"ratings explain {explanation.player} {short_name(explanation.ladder)}"
     if not explanation.games and not explanation.terms:
         print_waiting(explanation.period, explanation.at, explanation.times, command)
         render.note(f"{name} has no game or adjustment that counts on {short_name(explanation.ladder)}.")

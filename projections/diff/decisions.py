@@ -254,10 +254,8 @@ class _Path:
     def _load_points(self, ladders: Ladders, stream: Stream | None) -> PointsByPlayer:
         """Return every player's points, by the id that they have at the end. Raises `RuleFailure`."""
         replayed = ReplayedLadder(ladders, stream, keep=False)
-        rows, end = (
-            replayed.at().points_by_player(),
-            (self._end if stream is None else self._end.for_ladder(stream.ladder)).facts,
-        )
+        rows = replayed.at().points_by_player()
+        end = (self._end if stream is None else self._end.for_ladder(stream.ladder)).facts
         renamed = _list_ids(replayed.facts, end)
         points = {name: row for name, row in rows.items() if name not in renamed and end.current(name) == name}
         for player, names in renamed.items():

@@ -171,10 +171,8 @@ def rebuild(
             run.no_trace = True
             raise
         facts, live = plan.facts, plan.live
-        run.position, run.details = (
-            facts.position,
-            {"asked": list(requested)} | ({"check": True} if options.check else {}),
-        )
+        run.position = facts.position
+        run.details = {"asked": list(requested)} | ({"check": True} if options.check else {})
         with build_generation(lock, facts, clock, plan.history, covers=plan.covers, keep=options.keep) as generation:
             numbers = {"position": facts.position, "games": plan.work.games}
             report_progress("planning", {"generation": generation.number} | numbers)
@@ -378,10 +376,8 @@ def _build_result(
     stale_ladders: list[str],
     differing: list[str],
 ) -> RebuildResult:
-    facts, stored_names = (
-        plan.facts,
-        {name for ladder in stale_ladders for name in (ladder, parse_name(ladder).ruleset_id)},
-    )
+    facts = plan.facts
+    stored_names = {name for ladder in stale_ladders for name in (ladder, parse_name(ladder).ruleset_id)}
     return RebuildResult(
         generation=generation.number,
         position=facts.position,

@@ -371,9 +371,9 @@ def verify_all(
 
     with record_run(ledger, "verify", clock.now, only_if_well=True) as run:
         with ledger.reading() as connection:
-            last, is_well = (
-                find_last_verification(ledger, connection) if only_new or since else LastVerification(None, False)
-            )
+            last, is_well = LastVerification(None, False)
+            if only_new or since:
+                last, is_well = find_last_verification(ledger, connection)
             if only_new:
                 expected, since = (None, last) if is_well else (last, None)
             after = 0 if since is None else since.position

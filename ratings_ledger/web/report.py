@@ -459,10 +459,8 @@ def _list_commands(
         game_id = games[0].timeline.game_id
         yield ReproductionCommand(f"The history of a game, such as {game_id}", "log", (game_id,))
     for month, month_ladder in sorted({pair for state in states for pair in _list_month_ladders(state, ladder)}):
-        title, options = (
-            f"The rank in {month}: report on that month's list",
-            f"report player {positions} -o {month}.html",
-        )
+        title = f"The rank in {month}: report on that month's list"
+        options = f"report player {positions} -o {month}.html"
         yield ReproductionCommand(title, options, (player, month_ladder))
     for season in dict.fromkeys(state.previous_season for state in states if state.previous_season):
         options = f"report player {positions} -o before.html"
