@@ -17,7 +17,7 @@ CTRL_D = "\x04"
 
 
 def can_ask() -> bool:
-    """Tell whether questions can be asked: a terminal is the input, and shows stderr."""
+    """Tell whether the program can ask questions: stdin and stderr are terminals."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 

@@ -218,7 +218,7 @@ def _ask_for_players(suggestions: Suggestions, syntax: CellSyntax) -> tuple[str,
         if not cell and len(placed) > 1:
             return tuple(cells)
         if not all(names):
-            render.note("a game has at least two players" if not cell else "a name is missing beside =")
+            render.note("a game has at least two players" if not cell else "a name is missing next to =")
         elif repeated := next((name for name in names if (placed + names).count(name) > 1), None):
             render.note(f"{quote(repeated)} has a place already")
         else:

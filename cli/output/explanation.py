@@ -64,7 +64,7 @@ def print_game(explanation: GameExplanation) -> None:
         render.print_hanging(render.plain(duel_text), 2)
     for player in explanation.players:
         _print_participant(player, explanation.game_id)
-    # on lists that sum points every game creates points, so nothing is said
+    # on lists that sum points, every game creates points, so nothing is printed
     if explanation.running and any(account.amount for account in explanation.accounts):
         nonzero = [
             f"{account.account} {render.format_decimal(abs(account.amount), 6)}"

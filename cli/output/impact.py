@@ -141,7 +141,7 @@ def print_differing_lists(
 def print_publish_commands(lists: Sequence[tuple[str, datetime | None]], times: Times) -> None:
     """Print the commands that publish lists again, by their ladders and times."""
     if lists:
-        render.echo("\nPublish anew, if people should see that:")
+        render.echo("\nTo publish the new lists:")
     for ladder, as_of in lists[:CHANGES_SHOWN_MAX]:
         render.echo(f"  {_format_publish_command(ladder, as_of, times)}")
     if len(lists) > SHOWN_CHANGES:

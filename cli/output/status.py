@@ -86,7 +86,7 @@ def _build_status_rows(state: LedgerStatus, csv: bool) -> Iterator[tuple[str, st
 
 
 def _build_stale_rows(state: LedgerStatus) -> Iterator[tuple[str, str]]:
-    reasons = {"failed": "its rule failed", "not-asked": "not asked for"}
+    reasons = {"failed": "its rule failed", "not-asked": "not requested"}
     for ladder in state.stale[:LADDERS_SHOWN_MAX]:
         reason = reasons[ladder.why] + (f": {ladder.message}" if ladder.message else "")
         behind = render.count(ladder.behind, "event")

@@ -50,7 +50,7 @@ def has_drawn_columns(rule: Rule, ranges: ColumnRanges) -> bool:
 
 
 def simplify_for_drawing(version: Version, ranges: ColumnRanges) -> Version:
-    """Return the version for drawing games whose columns are replaced later: it scores every game, and by itself."""
+    """Return the version for drawing games whose columns are replaced later. It scores every game separately."""
     if version.ruleset.period != "game":
         ruleset = version.ruleset.model_copy(update={"period": "game", "period_by": None})
         version = version._replace(ruleset=ruleset)

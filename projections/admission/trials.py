@@ -342,7 +342,7 @@ def _try_adding(stream: Stream, row: int, before: list[list[int]], columns: list
     """Raise `RuleFailure` if the changes depend on the players' points although the rule has `adds = True`."""
     version = stream.versions[0]
     if len(before) > 1:
-        problem = f"a rule with adds = True keeps points alone, not {len(before)} numbers"
+        problem = f"a rule with adds = True keeps only points, not {len(before)} numbers"
         raise _make_failure(stream, row, "score", problem)
     shifted = [points + (number + 1) * version.rule.scale for number, points in enumerate(before[0])]
     after = rule_calls.score_states(version, stream.ladder, row, [shifted], columns)[1]

@@ -256,7 +256,7 @@ def format_end(instant: int, time_zone: str) -> str:
 def note_future(as_of: str | None, time_zone: str, note: Note) -> None:
     """Note if `as_of` is in the future; today's date does not count as future."""
     if as_of is not None and _parse_end(as_of, time_zone, "as_of") > clock.now() and _is_in_future(as_of, time_zone):
-        note(f"{as_of} lies in the future; more may be played until then")
+        note(f"{as_of} is in the future; more games may be played until then")
 
 
 def _is_in_future(text: str, time_zone: str) -> bool:

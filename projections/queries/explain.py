@@ -370,7 +370,7 @@ def _load_game_ids(connection: Connection | None, facts: Facts, rows: set[int]) 
 
 
 def _find_deciding_keys(facts: Facts, row: int, version: Version) -> Iterator[str]:
-    """Yield the parameters that determined a game's effect, besides those that its terms name."""
+    """Yield the parameters that determined a game's effect, in addition to the parameters in its terms."""
     participants = range(facts.start[row], facts.start[row] + facts.count[row])
     if any(facts.replaced[slot] for slot in participants):
         yield "substitution"

@@ -225,7 +225,7 @@ class SnapshotReader:
                 ladders = undated.at(parse_as_of(self.as_of, zone)).for_ladder(ladder)
                 note_future(self.as_of, zone, self.note)
                 if self.close_now and versions[0].ruleset.period == "game":
-                    self.note(f"{short_name(ladder)} has no rating periods: every game is scored by itself")
+                    self.note(f"{short_name(ladder)} has no rating periods: every game is scored separately")
                 # show times in the zone in which dates end
                 times = times if times.home else Times(versions[0].ruleset.time_zone, UTC_NOON)
                 self._note_empty_ladder(ladders, ladder, times)

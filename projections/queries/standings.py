@@ -182,7 +182,7 @@ def build_standings(
 
 
 def build_period_state(closed: ClosedPeriods | None) -> PeriodState | Absent:
-    """Return the state of the rating periods; `ABSENT` if every game is scored by itself."""
+    """Return the state of the rating periods; `ABSENT` if every game is scored separately."""
     if closed is None:
         return ABSENT
     until, closes_at = (None if instant is None else moment(instant) for instant in (closed.until, closed.closes_at))

@@ -251,7 +251,7 @@ def test_lists_without_difference_are_one_line(db: str, ratings: Ratings) -> Non
     blocks = shown.split("\n\n")
     assert [block.splitlines()[0] for block in blocks if "A  published" in block] == [BASIC] * 3
     assert blocks[-2] == f"No row differs on 4 other lists: {BASIC}, {GALACTIC}"
-    assert blocks[-1].startswith("Publish anew, if people should see that:\n  ratings publish catan-elo/basic --as-of ")
+    assert blocks[-1].startswith("To publish the new lists:\n  ratings publish catan-elo/basic --as-of ")
     assert "No row differs." not in shown
     assert [bool(one["rows"]) for one in diff(ratings, db, "published", "now")] == [False] * 3 + [True] * 3 + [False]
     for name in "abcd":

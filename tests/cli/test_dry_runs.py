@@ -148,7 +148,7 @@ def test_late_game_dry_run_shows_effects(db: str, ratings: Ratings) -> None:
         "Published, and would come out differently today:\n"
         "  catan-elo/basic as of 2010-03-05 22:59 UTC, published at position 18\n"
         f"  catan-elo/basic as of {own[:10]} {own[11:16]} UTC, published at position 14\n\n"
-        "Publish anew, if people should see that:\n"
+        "To publish the new lists:\n"
         "  ratings publish catan-elo/basic --as-of 2010-03-05T22:59:59.999999Z\n"
         f"  ratings publish catan-elo/basic --as-of {own}\n"
     )

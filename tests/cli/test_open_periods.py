@@ -286,6 +286,6 @@ def test_ladders_without_rating_periods_stay_as_they_are(ratings: Ratings, db: s
     """A note says that every game is scored by itself; JSON has no period."""
     told = ratings("standings", "elo-chess/all", "--close-now", db=db)
     assert told.stdout == ratings("standings", "elo-chess/all", db=db).stdout
-    assert told.stderr == "note: elo-chess has no rating periods: every game is scored by itself\n"
+    assert told.stderr == "note: elo-chess has no rating periods: every game is scored separately\n"
     assert "period" not in read(ratings, db, "standings", "elo-chess/all")
     assert ratings("explain", "--change", "anna", "--from", "1", "--close-now", db=db).exit_code == 2

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 Ratings = Callable[..., Any]
-ANEW = "Publish anew, if people should see that:"
+ANEW = "To publish the new lists:"
 
 
 @pytest.fixture

@@ -143,7 +143,7 @@ def test_ladders_not_rebuilt_are_stale(db: str, ratings: Ratings, monkeypatch: p
     assert 5 * HOUR <= stale["age_seconds"] == found["age_seconds"]
     assert problems(ratings, db, "--max-age", "2h", "--no-failures") == ["too-old"]
     assert f"{FEW}: its stored standings" in ratings("status", "--max-age", "2h", db=db).stderr
-    assert f"stale              {FEW}: position 2, 1 event behind, not asked for\n" in ratings("status", db=db).stdout
+    assert f"stale              {FEW}: position 2, 1 event behind, not requested\n" in ratings("status", db=db).stdout
     assert ratings("doctor", db=db).stdout.count("1 stale ladder") == 1
     assert ratings("rebuild", db=db).exit_code == 0
     assert status(ratings, db)["stale"] == []

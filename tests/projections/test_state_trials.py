@@ -99,7 +99,7 @@ WRONG = {
     "period without books": ({"score_period": unbalanced}, WEEKLY, "the books do not balance: score_period minted 0"),
     "period explained by nothing": ({"explain_period": lambda *rest: []}, WEEKLY, "explain_period: the terms sum to 0"),
     "ages the rating": ({"age": lambda state, elapsed, constants: (0, 1)}, WEEKLY, "age changed rating from "),
-    "adds two numbers": ({"adds": True}, "", "a rule with adds = True keeps points alone, not 2 numbers"),
+    "adds two numbers": ({"adds": True}, "", "a rule with adds = True keeps only points, not 2 numbers"),
     "samples too little": ({"sample": lambda n, random, params: [[1]]}, "", "sample drew columns of [1] numbers; 1"),
     "samples halves": ({"sample": lambda n, random, params: [[0.5] * n]}, "", "sample: 0.5; a whole number is needed"),
 }  # fmt: skip
