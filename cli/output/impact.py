@@ -38,7 +38,7 @@ def print_impact(impact: Impact) -> None:
         print_impact_summaries(ladders[:CHANGES_SHOWN_MAX])
         if (more := len(ladders) - CHANGES_SHOWN_MAX) > 0:
             render.echo(f"... and {render.count(more, 'more ladder')}")
-        render.echo("\nWho is affected: --format json")
+        render.echo("\nTo list the affected players: --format json")
     for period in () if impact.periods is ABSENT else drop_duplicate_ladders(impact.periods):
         for line in _describe_periods(period, impact.times):
             render.print_hanging(line, 2)
@@ -55,7 +55,7 @@ def _describe_periods(period: PeriodImpact, times: Times) -> Iterator[str]:
     if period.recomputed:
         yield f"{ladder}: {render.count(period.recomputed, 'closed rating period')} recomputed."
     if period.closed:
-        yield f"{ladder}: {render.count(period.closed, 'rating period')} closed, as the time for it has come."
+        yield f"{ladder}: {render.count(period.closed, 'rating period')} closed, because enough time has passed."
     if period.waiting and period.closes_at is not None:
         end = times.format_with_zone(period.closes_at)
         yield f"{ladder}: {render.count(period.waiting, 'game')} to be scored when the rating period ends, {end}."

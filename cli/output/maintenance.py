@@ -30,7 +30,7 @@ def print_rolled_back(result: Rollback) -> None:
     """Print the generation that is live again."""
     render.echo(
         f"generation {result.generation} of position {result.position} is live again; "
-        f"generation {result.given_up} is given up"
+        f"generation {result.given_up} is deleted"
     )
 
 
@@ -67,7 +67,7 @@ def print_backup_checked(check: BackupCheck) -> None:
         render.echo(f"... and {len(check.findings) - FINDINGS_SHOWN_MAX:,} more (--format json lists them)")
     if not check.findings:
         unchanged = "" if check.ladders is ABSENT else f"; {render.count(check.ladders, 'ladder')} as in the ledger"
-        render.echo(f"It is whole{unchanged}. The head: {check.head}")
+        render.echo(f"It is complete{unchanged}. The head: {check.head}")
 
 
 def print_night(night: Night) -> None:

@@ -38,7 +38,9 @@ def note_next_steps(
         return
     if result.game is not None and not options.games:
         publish = f"ratings rules publish --shipped elo --game {result.game}"
-        render.note(render.plain(f"note: no ruleset is published, so nothing rates these games; one does: {publish}"))
+        render.note(
+            render.plain(f"note: no ruleset is published, so nothing rates these games; to rate them: {publish}")
+        )
     is_table = len(files) == 1 and files[0] != STDIN and files[0] in result.tables
     if result.appended and is_table and not is_kept and any(getattr(options, name) for name in TABLE_OPTION_NAMES):
         render.note("note: --save-profile club.toml keeps these options, --profile club.toml takes them")

@@ -71,7 +71,7 @@ def _note_older(count: int) -> None:
     """Note that a list is incomplete, unless the user chose the limit."""
     is_limited = click.get_current_context().get_parameter_source("limit") != ParameterSource.DEFAULT
     if count > 0 and not is_limited:
-        render.note(f"{count:,} older ones are not shown; all: --limit 0")
+        render.note(f"{count:,} older entries are not shown; to show all: --limit 0")
 
 
 def _print_game(game: RecordedGame, times: Times) -> None:

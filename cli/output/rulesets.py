@@ -31,8 +31,8 @@ def print_shipped(shipped: ShippedRulesets) -> None:
         ("id", "published", "teams", "description"),
         [(row.id, row.published, "yes" if row.teams else "", row.description) for row in shipped.rows],
     )
-    render.echo("\nWhat one says: ratings rules show --shipped elo")
-    render.echo("Publish one:   ratings rules publish --shipped weng-lin --game GAME")
+    render.echo("\nShow a ruleset:    ratings rules show --shipped elo")
+    render.echo("Publish a ruleset: ratings rules publish --shipped weng-lin --game GAME")
 
 
 def print_shipped_csv(shipped: ShippedRulesets) -> None:

@@ -73,7 +73,7 @@ def print_standings(standings: Standings) -> None:
             else f" played up to {standings.times.format_with_zone(standings.at.as_of)}"
         )
         command = f"ratings explain GAME {short_name(standings.ladder)}"
-        reason = f": no game{played_text} counts on it (why one does not: {command})"
+        reason = f": no game{played_text} counts on it (to see why: {command})"
         render.note(render.plain(f"No player is on this ladder{'' if standings.games else reason}."))
         return
     print_rows(standings.rows)

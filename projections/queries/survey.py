@@ -49,12 +49,12 @@ def describe_no_games(unscored: Sequence[str]) -> str:
     """Return a message that no ladder has a game, with the command that helps; no ruleset scores `unscored` games.
 
     >>> describe_no_games(["chess"])
-    'no ruleset scores games of chess; one does after: ratings rules publish --shipped elo --game chess'
+    'no ruleset scores games of chess; to rate them: ratings rules publish --shipped elo --game chess'
     """
     if not unscored:
         return "no ladder has a game yet; results go in with: ratings import FILE"
     publish = f"ratings rules publish --shipped elo --game {unscored[0]}"
-    return f"no ruleset scores games of {', '.join(unscored)}; one does after: {publish}"
+    return f"no ruleset scores games of {', '.join(unscored)}; to rate them: {publish}"
 
 
 def choose_only_ladder(

@@ -505,7 +505,7 @@ def test_check_needs_no_ledger(full: str, tmp_path: Path, ratings: Ratings) -> N
     file, absent = export(ratings, full, tmp_path / "all.jsonl"), tmp_path / "absent.db"
     told = ratings("backup", "check", file, db=str(absent))
     assert (told.exit_code, told.stdout.splitlines()) == (
-        0, [f"{file}: {THIRD} events up to position {THIRD}", f"It is whole. The head: {head(ratings, full)}"],
+        0, [f"{file}: {THIRD} events up to position {THIRD}", f"It is complete. The head: {head(ratings, full)}"],
     )  # fmt: skip
     assert not absent.exists()
     assert ratings("backup", "check", "--replay", file, db=str(absent)).exit_code == 3
@@ -530,7 +530,7 @@ def test_rehearsal_matches_ledger_at_position(
 
     other = copied_file(with_shipped_rulesets, name="other.db")
     theirs = ratings("backup", "check", "--replay", file, db=other)
-    assert (theirs.exit_code, "head: position" in theirs.stdout, "It is whole" in theirs.stdout) == (1, True, False)
+    assert (theirs.exit_code, "head: position" in theirs.stdout, "It is complete" in theirs.stdout) == (1, True, False)
 
 
 def test_rehearsal_names_differing_ladder(

@@ -172,12 +172,12 @@ def test_truncated_list_says_so(db: str, ratings: Ratings) -> None:
     ratings("import", "-", db=db, input="game_id,occurred_at,game,1st,2nd\n" + lines)
     games = len(json.loads(ratings("games", "--limit", 0, "--format", "json", db=db).stdout)["rows"])
 
-    assert ratings("games", db=db).stderr == f"{games - 20:,} older ones are not shown; all: --limit 0\n"
+    assert ratings("games", db=db).stderr == f"{games - 20:,} older entries are not shown; to show all: --limit 0\n"
     assert ratings("games", "--limit", 3, db=db).stderr == ""
     assert ratings("log", db=db).stderr == ""
     ratings("import", "-", db=db, input="game_id,occurred_at,game,1st,2nd\n" + lines.replace("x-", "y-"))
     head = json.loads(ratings("status", "--format", "json", db=db).stdout)["position"]
-    assert ratings("log", db=db).stderr == f"{head - 50:,} older ones are not shown; all: --limit 0\n"
+    assert ratings("log", db=db).stderr == f"{head - 50:,} older entries are not shown; to show all: --limit 0\n"
 
 
 def test_unscored_ledger_says_how_to_score(db: str, ratings: Ratings) -> None:
@@ -189,7 +189,7 @@ def test_unscored_ledger_says_how_to_score(db: str, ratings: Ratings) -> None:
     assert "no ladder" not in noted
     for command in ("ladders", "standings"):
         told = ratings(command, db=db + "2").stderr
-        assert "o ruleset scores games of azul; one does after: ratings rules publish --shipped elo --game azul" in told
+        assert "o ruleset scores games of azul; to rate them: ratings rules publish --shipped elo --game azul" in told
     unknown = ratings("standings", "elo-azul", db=db + "2").stderr
     assert "to add it: ratings rules publish --shipped elo --game azul\n" in unknown
     assert ratings("rules", "publish", "--shipped", "elo", "--game", "azul", db=db + "2").exit_code == 0

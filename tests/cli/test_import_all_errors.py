@@ -87,7 +87,7 @@ def test_no_ruleset_is_told_with_the_command_that_publishes_one(tmp_path: Path, 
     ratings("init", "--no-rules", db=url)
     done = ratings("import", written(tmp_path, "2026-06-05;Anna;Ben;3:0"), "--set", "game=tichu", db=url)
     command = "ratings rules publish --shipped elo --game tichu"
-    assert f"no ruleset is published, so nothing rates these games; one does: {command}" in done.stderr
+    assert f"no ruleset is published, so nothing rates these games; to rate them: {command}" in done.stderr
     assert ratings(*command.split()[1:], db=url).exit_code == 0
 
 

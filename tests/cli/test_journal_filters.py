@@ -62,7 +62,10 @@ def test_limit_counts_matching_events_only(db: str, ratings: Ratings, monkeypatc
     lines = "".join(galactic(f"h-{n}", "anna", "dora", at="2024-02-01T12:00:00Z") for n in range(60))
     assert not taken_in(db, lines, by="site").rejected
     done = ratings("log", "--by", "site", db=db)
-    assert (len(done.stdout.splitlines()), done.stderr) == (51, "10 older ones are not shown; all: --limit 0\n")
+    assert (len(done.stdout.splitlines()), done.stderr) == (
+        51,
+        "10 older entries are not shown; to show all: --limit 0\n",
+    )
     assert ratings("log", "--by", "site", "--limit", "0", db=db).stderr == ""
     assert ratings("log", "--by", "nobody", db=db).stderr == "Nothing like that is recorded.\n"
 

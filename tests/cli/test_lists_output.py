@@ -131,7 +131,7 @@ def test_future_period_has_not_begun(ladder: str, db: str, ratings: Ratings) -> 
     table = ratings("standings", ladder, db=db)
 
     assert (found["open"], found["games"], found["rows"]) == (True, 0, [])
-    nobody = f"No player is on this ladder: no game counts on it (why one does not: ratings explain GAME {ladder}).\n"
+    nobody = f"No player is on this ladder: no game counts on it (to see why: ratings explain GAME {ladder}).\n"
     assert (table.exit_code, table.stderr) == (0, nobody)
     assert "The period of this list has not begun." in table.stdout
 

@@ -135,7 +135,7 @@ HINT = "note: catan-elo/basci never had a game; group basci; did you mean basic?
 def test_known_monthly_labels_give_no_hint(db: str, ratings: Ratings) -> None:
     """An empty month with known labels gets no hint; a close label gets one, a distant one does not."""
     empty = ratings("standings", "catan-monthly/Berlin/basic/2023-01", db=db)
-    nobody = "No player is on this ladder: no game counts on it (why one does not: ratings explain GAME {}).\n"
+    nobody = "No player is on this ladder: no game counts on it (to see why: ratings explain GAME {}).\n"
     assert (empty.exit_code, empty.stderr) == (0, nobody.format("catan-monthly/Berlin/basic/2023-01"))
     slip = ratings("standings", "catan-monthly/Berlni/basic/2023-01", db=db)
     assert "never had a game; city Berlni; did you mean Berlin?" in slip.stderr

@@ -55,7 +55,10 @@ def test_dry_run_shows_forty_new_ladders(ratings: Callable[..., Any], tmp_path: 
         "import", "-", "--dry-run", db=path, input=f"game_id,occurred_at,game,group,1st,2nd,3rd\n{rows}"
     ).stdout
     shown, more = told.partition("ladder ")[2].split("... and ")
-    assert (shown.count("catan-elo/group-"), more) == (40, "10 more ladders\n\nWho is affected: --format json\n")
+    assert (shown.count("catan-elo/group-"), more) == (
+        40,
+        "10 more ladders\n\nTo list the affected players: --format json\n",
+    )
 
 
 def test_json_standings_keep_names_exact(db: str, ratings: Callable[..., Any]) -> None:

@@ -133,7 +133,7 @@ def test_standings_say_why_nobody_is_there(ratings: Ratings, filled: Callable[..
     assert (found.exit_code, found.stderr) == (
         0, "note: the first game on catan-elo/basic was at 2010-01-01 21:00:00 Europe/Berlin\n"
         "No player is on this ladder: no game played up to 2001-01-01 01:00 Europe/Berlin counts on it "
-        "(why one does not: ratings explain GAME catan-elo/basic).\n",
+        "(to see why: ratings explain GAME catan-elo/basic).\n",
     )  # fmt: skip
 
 
