@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ratings_ledger.cli.completion.names import default_ledger
+from ratings_ledger.cli.completion.names import find_default_ledger
 from ratings_ledger.cli.interrupts import INTERRUPTED
 from ratings_ledger.ledger.failures import describe_failure, is_out_of_memory
 from ratings_ledger.ledger.rejections import did_you_mean, escape_unprintable, quote
@@ -243,7 +243,7 @@ def _print_version(context: click.Context, parameter: click.Parameter, value: bo
 @click.option(
     "--db",
     metavar="URL",
-    default=default_ledger,
+    default=find_default_ledger,
     help="The ledger: a file path or a database URL.  [default: RATINGS_DB, else sqlite:///ratings.db]",
 )
 @click.option(

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.validation.identities import identities
 from ratings_ledger.ledger.validation.leagues import find_league
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
-    date_zone,
+    find_date_zone,
     moment,
     parse_as_of,
     parse_since,
@@ -32,7 +32,7 @@ from ratings_ledger.projections.queries.coordinates import (
 from ratings_ledger.projections.queries.ladders_at import (
     Ladders,
     check_version,
-    current_ids,
+    list_current_ids,
     name_monthly_ladders,
     require_player,
     suggest_ladder,
@@ -191,7 +191,7 @@ class Snapshot(SnapshotReader):
         """Return the standings: the first `limit` rows (0: all), or the rows of some players."""
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
-            player_ids = current_ids(query.ladders.facts, players)
+            player_ids = list_current_ids(query.ladders.facts, players)
             ranking = query.ladders.standings(ladder)
             unfinished = describe_open_period(query.ladders, ladder)
             rows = select_rows(ranking.rows, player_ids, limit)
@@ -221,9 +221,9 @@ class Snapshot(SnapshotReader):
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
-            zone = date_zone(query.connection, ladder, query.times)
+            zone = find_date_zone(query.connection, ladder, query.times)
             active_from = None if active_since is None else parse_since(active_since, zone, "", "active_since")
-            rows = RowFilter(current_ids(query.ladders.facts, players), active_from, after, limit)
+            rows = RowFilter(list_current_ids(query.ladders.facts, players), active_from, after, limit)
             instant = parse_as_of(since, zone, "since")
             unfinished = describe_open_period(query.ladders, ladder)
             return build_overview(
@@ -482,7 +482,7 @@ class Snapshot(SnapshotReader):
         with self.sides() as loader:
             entry = self._find_list(loader.connection, ladder, position)
             times = self._times_of(loader.connection)
-            zone = date_zone(loader.connection, ladder, times)
+            zone = find_date_zone(loader.connection, ladder, times)
             known_at = resolve_known_at(loader.connection, self.known_at, zone, self.note)
             return compare_published_list(loader, known_at, entry, times)
 
@@ -768,7 +768,7 @@ class Snapshot(SnapshotReader):
 
         with self.query(ladder, lazily=True) as query:
             ladder = query.ladder
-            player_ids = current_ids(query.ladders.facts, players)
+            player_ids = list_current_ids(query.ladders.facts, players)
             return {player: find_last_event(query.connection, query.ladders, ladder, player) for player in player_ids}
 
     @retry_on_damaged_cache

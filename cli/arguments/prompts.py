@@ -27,7 +27,7 @@ def ask(question: str, answers: Sequence[str]) -> str:
     Raises `click.Abort` after Ctrl-C and Ctrl-D, with a note that nothing was recorded.
     """
     choices = ", ".join(answers)
-    with _aborting_at_end():
+    with _abort_at_end():
         typed = _read_typed_line(f"{question} [{choices}] ").casefold()
         while len(matches := _match_answers(typed, answers)) != 1:
             typed = _read_typed_line(f"type one of: {choices} ").casefold()
@@ -39,10 +39,10 @@ def ask_line(prompt: str, known: Sequence[str]) -> str:
 
     If stdout is a terminal, too, the tab key completes known words, even after =. Raises as `ask` does.
     """
-    with _aborting_at_end():
+    with _abort_at_end():
         if not sys.stdout.isatty():
             return _read_typed_line(prompt)
-        with suppress(ImportError), _completing_words(known), suppress(UnicodeDecodeError):
+        with suppress(ImportError), _complete_words(known), suppress(UnicodeDecodeError):
             return input(render.plain(prompt)).strip()
         return _read_typed_line(prompt)
 
@@ -52,7 +52,7 @@ def ask_key(keys: Mapping[str, str]) -> str:
     choices = "   ".join(f"{key}: {meaning}" for key, meaning in keys.items())
     terminal = sys.stdin.fileno()
     settings = termios.tcgetattr(terminal)
-    with _aborting_at_end():
+    with _abort_at_end():
         try:
             tty.setcbreak(terminal, termios.TCSADRAIN)  # first, because a key pressed before it is lost
             render.echo(f"{choices} ", err=True, nl=False)
@@ -66,7 +66,7 @@ def ask_key(keys: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def _aborting_at_end() -> Iterator[None]:
+def _abort_at_end() -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, EOFError):
@@ -75,7 +75,7 @@ def _aborting_at_end() -> Iterator[None]:
 
 
 @contextmanager
-def _completing_words(known: Sequence[str]) -> Iterator[None]:
+def _complete_words(known: Sequence[str]) -> Iterator[None]:
     """Let the tab key complete known words. Raises `ImportError` if Python lacks readline."""
     import readline
 

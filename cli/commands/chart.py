@@ -9,7 +9,7 @@ import click
 from ratings_ledger.cli.arguments.command import OneOf, command
 from ratings_ledger.cli.arguments.options import axes, read_new_path
 from ratings_ledger.cli.arguments.views import open_for_command, open_view
-from ratings_ledger.cli.commands.export import output_file
+from ratings_ledger.cli.commands.export import open_output_file
 from ratings_ledger.cli.output import render
 from ratings_ledger.ledger.errors import Unknown
 from ratings_ledger.ledger.events.fields import to_nfc
@@ -76,7 +76,7 @@ def chart(
     if len(players) == 1:
         players[0], ladder = view.with_ladder(players[0], ladder)
     picture = _draw_ranks(view, ladder, players, by) if shows_ranks else _draw_points(view, ladder, players, by)
-    with output_file(str(output)) as file:
+    with open_output_file(str(output)) as file:
         file.write(picture.encode())
     render.note(f"{'Ranks' if shows_ranks else 'Points'} of {render.count(len(players), 'player')} in {output}")
 

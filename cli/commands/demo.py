@@ -136,7 +136,7 @@ def _run_steps(folder: Path) -> int:
                 if code := invoke(["--db", database, *shlex.split(command)]):
                     return code
                 if SEASON_FILE in command:
-                    placeholders["before_late_game"] = _head_position(database)
+                    placeholders["before_late_game"] = _find_head_position(database)
                 render.echo()
     finally:
         os.chdir(previous_folder)
@@ -163,6 +163,6 @@ def _write_pages(folder: Path) -> int:
     return invoke(["--db", str(folder / "ratings.db"), "site", str(folder / "site"), "--title", "Demo club"])
 
 
-def _head_position(database: str) -> int:
+def _find_head_position(database: str) -> int:
     with open_ledger(database).reading() as connection:
         return head(connection).position

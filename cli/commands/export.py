@@ -57,7 +57,7 @@ def export_events(db: str, known_at: str | None, since: str | None, output: str)
             for page in read_records(connection, after, until):
                 sys.stdout.buffer.writelines(f"{record}\n".encode() for _, record in page)
             return
-        with output_file(output, 0o600) as file:
+        with open_output_file(output, 0o600) as file:
             for lines in export_lines(connection, after, until):
                 file.write(lines)
     after_text = "" if since is None else f" after position {after}"
@@ -82,7 +82,7 @@ def _build_since_error(message: str) -> click.BadParameter:
 
 
 @contextmanager
-def output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
+def open_output_file(output: str, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """Open a new file, which appears once it is complete, compressed if its name ends in .gz; or standard output."""
     if output == "-":
         yield sys.stdout.buffer
@@ -130,7 +130,7 @@ def export_standings(
     """
     results = _start_early(open_view(open_for_command(db), as_of, known_at, rules).every_standings(ladders))
     written, failed = 0, False
-    with output_file(output) as file:
+    with open_output_file(output) as file:
         if output_format == "csv":
             file.write(render.to_csv([STANDINGS]).encode())
         for result in results:
@@ -160,7 +160,7 @@ def export_changes(
     """
     changes = _start_early(open_view(open_for_command(db), as_of, known_at, rules).changes(ladder))
     written = 0
-    with output_file(output) as file:
+    with open_output_file(output) as file:
         if output_format == "csv":
             file.write(render.to_csv([CHANGES]).encode())
         for change in changes:

@@ -161,7 +161,7 @@ def import_(  # its parameters are its options, one a line
         impact = (
             proposal.impact() if not proposal.is_refused and (context.dry_run or _touches_lists(proposal)) else None
         )
-        with _progress_bar("appending", proposal.result.would_append) as appended:
+        with _show_progress_bar("appending", proposal.result.would_append) as appended:
             result = context.finish(proposal, appended)
     note_games(result)
     code = context.report(result, impact, only_lists=impact is not None and not context.dry_run)
@@ -201,7 +201,7 @@ def _propose_files(files: tuple[str, ...], context: WriteContext, options: Table
     items = (item for name in files for item in read_items(name, options))
     bytes_read, current_file = dict.fromkeys(files, 0), files[0]
     sizes = [size(name) or 0 for name in files]
-    with _progress_bar("checking", sum(sizes)) as completed:
+    with _show_progress_bar("checking", sum(sizes)) as completed:
 
         def show_progress(progress: Progress) -> None:
             nonlocal current_file
@@ -279,7 +279,7 @@ def _create_reject_file(name: str) -> Any:
 
 
 @contextmanager
-def _progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
+def _show_progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
     """Show progress if stderr is a terminal; the provided function takes the completed amount."""
     if not sys.stderr.isatty():
         yield lambda completed: None

@@ -9,7 +9,7 @@ from ratings_ledger.cli.arguments.command import group, print_note
 from ratings_ledger.cli.arguments.options import as_of_option, known_at_option, read_new_path
 from ratings_ledger.cli.arguments.sites import build_site, names_option
 from ratings_ledger.cli.arguments.views import note_left_out, open_for_command, open_view
-from ratings_ledger.cli.commands.export import output_file
+from ratings_ledger.cli.commands.export import open_output_file
 from ratings_ledger.cli.output import render
 from ratings_ledger.cli.output.decisions import build_decisions_page, count_affected_players
 from ratings_ledger.cli.output.html_pages import page_to_html, page_to_markdown
@@ -58,7 +58,7 @@ def report_changes(db: str, begin: str, end: str | None, output: Path) -> int:
     for reason in changes.failed:
         render.note(f"ratings: {reason}")
     page = WRITERS[output.suffix.lower()](build_decisions_page(changes))
-    with output_file(str(output)) as file:
+    with open_output_file(str(output)) as file:
         file.write(page.encode())
     decisions = render.count(len(changes.decisions), "decision")
     render.note(f"{decisions}, {render.count(count_affected_players(changes), 'player')} in {output}")
@@ -110,7 +110,7 @@ def report_player(
                 print_note(note)
         content = render_file(page, site)
     note_left_out(page.answer.left_out)
-    with output_file(str(output)) as file:
+    with open_output_file(str(output)) as file:
         file.write(content)
     games = render.count(len(page.variables["games"]), "game")
     render.note(f"{games} in {output}, SHA-256 {sha256(content).hexdigest()}")

@@ -271,7 +271,7 @@ def publish(
         raise click.UsageError(f"--game and --zone go with --shipped ID, such as --shipped {ELO}")
     if from_shipped is not None:
         return _propose_rulesets(
-            context, *list_missing(context.ledger, _shipped_texts(context, from_shipped, games, zone))
+            context, *list_missing(context.ledger, _load_shipped_texts(context, from_shipped, games, zone))
         )
     if file_problems := _try_package_rules(context.db, files, rule_seconds):
         for name, problem in file_problems:
@@ -296,7 +296,7 @@ def _propose_rulesets(context: WriteContext, names: Sequence[str], items: Sequen
     return emit(outcome, context.output_format, print_rulesets_published)
 
 
-def _shipped_texts(context: WriteContext, name: str, games: tuple[str, ...], zone: str | None) -> list[str]:
+def _load_shipped_texts(context: WriteContext, name: str, games: tuple[str, ...], zone: str | None) -> list[str]:
     """Return the texts of the shipped versions of this name, or of all that `init` publishes."""
     templates = joined([template.id for template in shipped_rulesets().values() if template.takes_game])
     ruleset = None if name == ALL_SHIPPED else find_shipped(name)

@@ -18,7 +18,7 @@ import sys
 from typing import NamedTuple
 
 from ratings_ledger.cli.completion.bash import CommandLine, parse_line, quote_word
-from ratings_ledger.cli.completion.names import default_ledger, match_prefix, read_names
+from ratings_ledger.cli.completion.names import find_default_ledger, match_prefix, read_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +89,13 @@ def _build_answer_lines(shell: str, arguments: Sequence[str]) -> list[str]:
 def complete(words: Sequence[str], current: str) -> Completions:
     """Return the completions of the current word after the earlier words of the line."""
     table = _load_table()
-    db, path, typed_arguments, pending_option, is_after_dashes = default_ledger(), "ratings", list[str](), "", False
+    db, path, typed_arguments, pending_option, is_after_dashes = (
+        find_default_ledger(),
+        "ratings",
+        list[str](),
+        "",
+        False,
+    )
     for word in words:
         options = table[path][2]
         name, equals, value = word.partition("=")

@@ -36,7 +36,7 @@ CONTROL_CHARACTERS = {
 }
 
 
-def default_ledger() -> str:
+def find_default_ledger() -> str:
     """Return the ledger to use without --db."""
     return os.environ.get("RATINGS_DB") or "sqlite:///ratings.db"
 
@@ -63,7 +63,7 @@ def write_names(db: str, chain_hash: bytes, names: Mapping[str, Iterable[str]]) 
         return
     try:
         with open_own(part_path, "wb") as file:
-            file.write(b"%s%s\n\n%s" % (head := _format_head(chain_hash), _checksum(head, body), body))
+            file.write(b"%s%s\n\n%s" % (head := _format_head(chain_hash), _compute_checksum(head, body), body))
         os.replace(part_path, path)
     except BaseException:
         if os.path.lexists(part_path):
@@ -74,7 +74,7 @@ def write_names(db: str, chain_hash: bytes, names: Mapping[str, Iterable[str]]) 
 def read_names(db: str) -> dict[str, list[str]]:
     """Return the names of a ledger by kind; empty without a valid file."""
     head, _, body = _read(_find_path(db) or "", BYTES_MAX + HEAD_BYTES_MAX).partition(b"\n\n")
-    if not head.startswith(FORMAT_VERSION + b" ") or head[-8:] != _checksum(head[:-8], body):
+    if not head.startswith(FORMAT_VERSION + b" ") or head[-8:] != _compute_checksum(head[:-8], body):
         return {}
     names_by_kind = {}
     for section in body.decode(errors="replace").split("\n\n"):
@@ -104,7 +104,7 @@ def _format_head(chain_hash: bytes) -> bytes:
     return b"%s %s " % (FORMAT_VERSION, chain_hash.hex().encode())
 
 
-def _checksum(head: bytes, body: bytes) -> bytes:
+def _compute_checksum(head: bytes, body: bytes) -> bytes:
     return b"%08x" % zlib.crc32(body, zlib.crc32(head))
 
 

@@ -55,7 +55,9 @@ def _list_families(state: dict[str, Any]) -> Iterator[Family]:
     )
     yield create_gauge("head_position", "The position of the last event.", [({}, state["position"])])
     yield create_gauge(
-        "head_recorded_timestamp_seconds", "When the last event was recorded.", [({}, _timestamp(state["recorded"]))]
+        "head_recorded_timestamp_seconds",
+        "When the last event was recorded.",
+        [({}, _format_timestamp(state["recorded"]))],
     )
     yield Family(
         "ratings_events_total",
@@ -79,7 +81,7 @@ def _list_families(state: dict[str, Any]) -> Iterator[Family]:
     yield create_gauge(
         "standings_built_timestamp_seconds",
         "When the oldest stored standings were built.",
-        [({}, _timestamp(min(built, default=None)))],
+        [({}, _format_timestamp(min(built, default=None)))],
     )
     reasons = [ladder["why"] for ladder in state["stale"]]
     yield create_gauge(
@@ -119,7 +121,7 @@ def _list_families(state: dict[str, Any]) -> Iterator[Family]:
         yield create_gauge(
             f"{name}_started_timestamp_seconds",
             f"{subject} of a kind: when it started.",
-            [({"kind": kind}, _timestamp(run["started"])) for kind, run in known_runs.items()],
+            [({"kind": kind}, _format_timestamp(run["started"])) for kind, run in known_runs.items()],
         )
         yield create_gauge(
             f"{name}_age_seconds",
@@ -128,7 +130,7 @@ def _list_families(state: dict[str, Any]) -> Iterator[Family]:
         )
 
 
-def _timestamp(text: str | None) -> int | None:
+def _format_timestamp(text: str | None) -> int | None:
     """Return an instant as seconds since 1970."""
     return None if text is None else parse_instant(text) // 1_000_000
 

@@ -24,8 +24,8 @@ from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
     CoordinateSpec,
     Note,
+    list_ruleset_ids,
     load_times,
-    ruleset_ids,
 )
 from ratings_ledger.projections.queries.ladders_at import LadderCache, Ladders, Ranking, check_version, suggest_ladder
 from ratings_ledger.projections.queries.published_lists import find_comparison_time, load_published_list
@@ -404,7 +404,7 @@ def _pair_ladders(
         return
     for name in ladders:
         yield name, loader.resolve(a, name), loader.resolve(b, name)
-    for ruleset_id in () if ladders else sorted(ruleset_ids(loader.connection)):
+    for ruleset_id in () if ladders else sorted(list_ruleset_ids(loader.connection)):
         before, after = (loader.resolve(spec, ruleset_id, is_named=False) for spec in (a, b))
         names: set[str] = set()
         for side in (loader.ladders(before), loader.ladders(after)):

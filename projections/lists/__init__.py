@@ -52,7 +52,7 @@ LISTS = {
     "table": RankingList(
         league_table.rank,
         league_table.explain,
-        league_table.left_out,
+        league_table.find_left_out,
         ("best_of", "tie_break"),
         "TableParams",
         by_points=lambda params: (params.best_of, params.tie_break) == ("all", "none"),
@@ -60,7 +60,7 @@ LISTS = {
     "best-of": RankingList(
         best_of.rank,
         best_of.explain,
-        best_of.left_out,
+        best_of.find_left_out,
         ("parts", "weights", "tie_breaks", "places_counted", "unranked"),
         "BestOfParams",
         reads_places=best_of.reads_places,

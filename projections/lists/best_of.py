@@ -95,7 +95,7 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     return lines
 
 
-def left_out(results: Results, player: int) -> set[int]:
+def find_left_out(results: Results, player: int) -> set[int]:
     """Return the games that are not among a player's best."""
     return {result.game for part in _compute_totals(results)[player].parts for result in part.left_out}
 

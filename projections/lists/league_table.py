@@ -30,7 +30,7 @@ def explain(results: Results, name: str) -> list[ExplainedLine]:
     """Return the sum of the games that count plus adjustments, and the tie-break."""
     player = results.names.index(name)
     games, best = results.games[player], results.params.best_of
-    description = f"of the best {best} of {games} games" if left_out(results, player) else "of all games"
+    description = f"of the best {best} of {games} games" if find_left_out(results, player) else "of all games"
     adjusted = results.points[player] != sum(change for _, change in results.of(player))
     total = ExactNumber(_sum_points(results)[player], results.scale)
     return [
@@ -58,7 +58,7 @@ def _explain_tie(results: Results, name: str) -> list[ExplainedLine]:
     return [ExplainedLine("tie-break", ExactNumber(tie_values[name]), f"{results.params.tie_break}; {rivals}")]
 
 
-def left_out(results: Results, player: int) -> set[int]:
+def find_left_out(results: Results, player: int) -> set[int]:
     """Return the games that are not among a player's best."""
     if results.params.best_of == "all":
         return set()
@@ -75,8 +75,8 @@ def _sum_points(results: Results) -> Sequence[int]:
         changes[player].append(results.changes[slot])
     totals = []
     for player, player_changes in enumerate(changes):
-        left_out = sorted(player_changes, reverse=True)[results.params.best_of :]
-        totals.append(results.points[player] - sum(left_out))
+        unused = sorted(player_changes, reverse=True)[results.params.best_of :]
+        totals.append(results.points[player] - sum(unused))
     return totals
 
 

@@ -298,7 +298,7 @@ class CoordinateSpec(NamedTuple):
 
         Raises `BadArgument`.
         """
-        zone = date_zone(connection, ladder, load_times(connection))
+        zone = find_date_zone(connection, ladder, load_times(connection))
         applies = self.rules is not None and parse_name(ladder).ruleset_id == self.rules.partition("@")[0]
         return Coordinates(
             parse_as_of(self.as_of, zone),
@@ -309,12 +309,12 @@ class CoordinateSpec(NamedTuple):
     def lists(self, connection: Connection, note: Note, ladder: str | None = None) -> list[PublishedList]:
         """Return the published lists at these coordinates, of one ladder or of all, as known at `known_at`."""
         times = load_times(connection)
-        zone = None if ladder is None else date_zone(connection, ladder, times)
+        zone = None if ladder is None else find_date_zone(connection, ladder, times)
         until = resolve_known_at(connection, self.known_at, zone, note)
         latest = latest_lists(published_lists(connection, until, ladder))
         if self.as_of is None:
             return latest
-        zones = {entry.ladder: date_zone(connection, entry.ladder, times) for entry in latest}
+        zones = {entry.ladder: find_date_zone(connection, entry.ladder, times) for entry in latest}
         return [entry for entry in latest if entry.as_of == parse_as_of(self.as_of, zones[entry.ladder])]
 
 
@@ -354,33 +354,33 @@ class UnknownLadder(BadArgument):
         super().__init__(message, argument)
 
 
-def time_zone(connection: Connection, ladder: str) -> str:
+def find_ruleset_zone(connection: Connection, ladder: str) -> str:
     """Return the zone of a ladder's ruleset, which is the same for all versions. Raises `UnknownLadder`."""
     ruleset_id = parse_name(ladder).ruleset_id
     # include voided versions: queries at an earlier position need them, and all versions share one zone
     records = read_where(connection, until=None, subject=f"ruleset:{ruleset_id}")
     published = next(iter(read_events_of_type("ruleset.published", records)), None)
     if published is None:
-        raise unknown_ruleset(ruleset_id, ruleset_ids(connection))
+        raise build_unknown_ruleset_error(ruleset_id, list_ruleset_ids(connection))
     return Ruleset.model_validate(published.data).time_zone
 
 
-def date_zone(connection: Connection, ladder: str, times: Times) -> str:
+def find_date_zone(connection: Connection, ladder: str, times: Times) -> str:
     """Return the zone in which dates end: the ledger's home zone, or without one the zone of the ladder's ruleset.
 
     Raises `UnknownLadder`.
     """
-    ruleset_zone = time_zone(connection, ladder)  # raises even if there is a home zone
+    ruleset_zone = find_ruleset_zone(connection, ladder)  # raises even if there is a home zone
     return times.home or ruleset_zone
 
 
-def ruleset_ids(connection: Connection) -> set[str]:
+def list_ruleset_ids(connection: Connection) -> set[str]:
     """Return the ids of all rulesets ever published."""
     records = read_where(connection, until=None, type_name="ruleset.published")
     return {event.data["id"] for event in read_events_of_type("ruleset.published", records)}
 
 
-def unknown_ruleset(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
+def build_unknown_ruleset_error(ruleset_id: str, known: Collection[str], when: str = "") -> UnknownLadder:
     """Build the error for an unknown ruleset; the message lists the known ones and suggests a similar one."""
     names = f"there are {', '.join(sorted(known))}" if known else "none is published; see: ratings init"
     hint = did_you_mean(ruleset_id, known) or _suggest_shipped(ruleset_id)

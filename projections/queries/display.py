@@ -18,7 +18,7 @@ from typing import Any
 
 from ratings_ledger.projections.contract import decimal
 from ratings_ledger.projections.queries.coordinates import UTC_TIMES, Coordinates, Times
-from ratings_ledger.projections.queries.result_members import ABSENT, INSTANTS, as_time
+from ratings_ledger.projections.queries.result_members import ABSENT, INSTANTS, convert_to_time
 
 LINE_MAX = 110  # characters in a line
 TEXT_MAX = 60  # characters in one value
@@ -41,10 +41,10 @@ STYLE = (
 def describe(result: object, rows: Sequence[Any] | None = None) -> str:
     """Return a result in one line; `rows` are the rows of a result that is a sequence."""
     parts = [] if rows is None else [_count_rows(rows)]
-    for name, value in scalars(result):
+    for name, value in list_scalars(result):
         parts.append(f"{name}={_format_brief(value)}")
     if rows is None:
-        parts += [f"{name}: {len(value)}" for name, value in nested(result)]
+        parts += [f"{name}: {len(value)}" for name, value in list_nested(result)]
         parts = parts or [f"{name}={value!r}" for name, value in _list_members(result) if is_dataclass(value)]
     line, part_count = "", 0
     for part in parts:
@@ -62,7 +62,7 @@ def build_notebook_table(result: object, rows: Sequence[Any] | None = None) -> s
     parts = [f"<style>{STYLE}</style>"]
     if rows is not None:
         summary = " · ".join(
-            f"{escape(name)} <bdi>{_format_cell(value, times)}</bdi>" for name, value in scalars(result)
+            f"{escape(name)} <bdi>{_format_cell(value, times)}</bdi>" for name, value in list_scalars(result)
         )
         parts.append(f"<p><b>{type(result).__name__}</b>{summary and ' · '}{summary}</p>{_build_table(rows, times)}")
     else:
@@ -70,14 +70,14 @@ def build_notebook_table(result: object, rows: Sequence[Any] | None = None) -> s
         lines = "".join(
             f"<tr><th>{escape(name)}</th>"
             f"<td{_format_attributes(value)}>{_format_cell(value, times, LINE_MAX)}</td></tr>"
-            for name, value in (*scalars(result), *inner_results)
+            for name, value in (*list_scalars(result), *inner_results)
         )
         parts.append(f"<p><b>{type(result).__name__}</b></p><table>{lines}</table>")
-        parts += [f"<p>{escape(name)}</p>{_build_table(inner_rows, times)}" for name, inner_rows in nested(result)]
+        parts += [f"<p>{escape(name)}</p>{_build_table(inner_rows, times)}" for name, inner_rows in list_nested(result)]
     return f'<div class="ratings-ledger">{"".join(parts)}</div>'
 
 
-def scalars(result: Any, *, deeply: bool = False) -> Iterator[tuple[str, Any]]:
+def list_scalars(result: Any, *, deeply: bool = False) -> Iterator[tuple[str, Any]]:
     """Yield the names and values of the members that are shown as one value.
 
     Args:
@@ -94,9 +94,9 @@ def scalars(result: Any, *, deeply: bool = False) -> Iterator[tuple[str, Any]]:
                 continue
             names.add(name)
             if not _is_nested(part):
-                yield name, as_time(part) if name in INSTANTS and isinstance(part, str) else part
+                yield name, convert_to_time(part) if name in INSTANTS and isinstance(part, str) else part
             elif deeply:
-                inner = scalars(part) if is_dataclass(part) else _list_short_items(part)
+                inner = list_scalars(part) if is_dataclass(part) else _list_short_items(part)
                 yield from ((f"{name}.{key}", inner_value) for key, inner_value in inner)
 
 
@@ -106,7 +106,7 @@ def _list_short_items(value: Any) -> Iterable[tuple[str, Any]]:
     return value.items() if is_short and all(isinstance(text, str) for text in value.values()) else ()
 
 
-def nested(result: Any) -> Iterator[tuple[str, Sequence[Any]]]:
+def list_nested(result: Any) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield the names and values of the members that are sequences of rows."""
     for name, value in _list_members(result):
         if isinstance(value, tuple) and value and all(is_dataclass(item) or isinstance(item, tuple) for item in value):
@@ -172,7 +172,7 @@ def _truncate(text: str, width: int = TEXT_MAX) -> str:
 
 def _build_table(rows: Sequence[Any], times: Times) -> str:
     """Return the first rows as an HTML table, with a line that counts all rows."""
-    lines = [dict(scalars(row, deeply=True)) for row in rows[:ROWS_MAX]]
+    lines = [dict(list_scalars(row, deeply=True)) for row in rows[:ROWS_MAX]]
     all_names = list(dict.fromkeys(name for line in lines for name in line))
     names, omitted = all_names[:COLUMNS_MAX], all_names[COLUMNS_MAX:]
     columns = [_build_column(name, [line.get(name) for line in lines], times) for name in names]

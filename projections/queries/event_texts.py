@@ -93,7 +93,7 @@ def _describe_correction(game: RevisedGame, new: dict[str, Any], times: Times, p
         return ", ".join(f"{member} {after} instead of {before}".lstrip() for member, before, after in changes)
     is_moved = new.get("occurred_at", format_instant(game.occurred_at)) != format_instant(game.occurred_at)
     detail = "at a different second" if is_moved else "with other details changed"
-    return f"{describe_result(people.present(_without_time(new)))}, {detail}"
+    return f"{describe_result(people.present(_drop_time(new)))}, {detail}"
 
 
 def list_changed_members(
@@ -101,7 +101,7 @@ def list_changed_members(
 ) -> list[tuple[str, str, str]]:
     """Return (field, old text, new text) for each change of a correction; the field is empty for the result."""
     new_time = new.get("occurred_at", format_instant(game.occurred_at))
-    before, after = people.present(game.data), people.present(_without_time(new))
+    before, after = people.present(game.data), people.present(_drop_time(new))
     changes = []
     if describe_result(before) != describe_result(after):
         changes.append(("", describe_result(before), describe_result(after)))
@@ -119,7 +119,7 @@ def list_changed_members(
     return changes
 
 
-def _without_time(game: dict[str, Any]) -> dict[str, Any]:
+def _drop_time(game: dict[str, Any]) -> dict[str, Any]:
     """Return the data of a game without the time of play."""
     return {name: value for name, value in game.items() if name != "occurred_at"}
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 from ratings_ledger.ledger.errors import BadArgument
 from ratings_ledger.projections.contract import decimal
-from ratings_ledger.projections.queries.result_members import ABSENT, INSTANTS, Absent, as_time, members
+from ratings_ledger.projections.queries.result_members import ABSENT, INSTANTS, Absent, convert_to_time, members
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,7 +214,7 @@ def _find_converter(hint: Any, exact: bool) -> Callable[[Any], Any]:
     if value_type is Fraction:
         return str if exact else float
     if value_type is datetime:
-        return as_time
+        return convert_to_time
     if value_type in (str, int, bool, float) or get_origin(value_type) is Literal:
         return lambda value: value
     if get_origin(value_type) is tuple:

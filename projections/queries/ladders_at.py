@@ -38,7 +38,7 @@ from ratings_ledger.projections.lists.contract import RankedRow, Results
 from ratings_ledger.projections.queries.coordinates import (
     Coordinates,
     UnknownLadder,
-    unknown_ruleset,
+    build_unknown_ruleset_error,
 )
 from ratings_ledger.projections.queries.ladder_typos import find_played_labels, find_typo
 from ratings_ledger.projections.queries.visible_states import LadderStates, VisibleStates, format_exact_state
@@ -699,7 +699,7 @@ def find_versions(facts: Facts, ladder: str, rules: str | None = None) -> list[V
     versions = facts.rulesets.get(name.ruleset_id)
     if not versions:
         _refuse_withdrawn(facts, rules or "")
-        raise unknown_ruleset(name.ruleset_id, facts.rulesets, f" at position {facts.position}")
+        raise build_unknown_ruleset_error(name.ruleset_id, facts.rulesets, f" at position {facts.position}")
     if reason := find_ladder_name_problem(name, versions[0].ruleset):
         raise UnknownLadder(f"{quote(ladder)} is not a ladder: {reason}{_suggest_as_of(name, versions[0].ruleset)}")
     if rules is None:
@@ -759,7 +759,7 @@ def _select_version(versions: Iterable[Version], rules: str) -> list[Version]:
     return [version._replace(effective_from=-(2**63)) for version in versions if version.ruleset.name == rules][:1]
 
 
-def current_ids(facts: Facts, players: Collection[str]) -> set[str]:
+def list_current_ids(facts: Facts, players: Collection[str]) -> set[str]:
     """Return the current ids of some players. Raises `Unknown` (player-unknown)."""
     for player in players:
         require_player(facts, player)

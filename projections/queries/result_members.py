@@ -45,7 +45,7 @@ INSTANTS = frozenset({"occurred_at", "recorded_at"})
 ABSENT: Literal[Absent.ABSENT] = Absent.ABSENT
 
 
-def as_time(value: datetime | str | None) -> datetime | None:
+def convert_to_time(value: datetime | str | None) -> datetime | None:
     """Return a time that may be given as text; None for text that is not a time."""
     if not isinstance(value, str):
         return value

@@ -39,7 +39,7 @@ from ratings_ledger.projections.queries.result_members import (
     NAMED_FROM,
     NAMED_SET,
     Absent,
-    as_time,
+    convert_to_time,
     members,
 )
 
@@ -70,9 +70,9 @@ __all__ = [
     "Result",
     "RowSequence",
     "Rows",
-    "as_time",
+    "convert_to_time",
     "members",
-    "plain_data",
+    "to_plain_data",
 ]
 
 
@@ -99,7 +99,7 @@ class Result:
             elif isinstance(value, Coordinates):
                 plain |= value.to_members()
             else:
-                plain[key] = plain_data(value)
+                plain[key] = to_plain_data(value)
         return plain
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -245,7 +245,7 @@ class Rows(RowSequence[Row]):
 _PLAIN = frozenset({str, int, bool, type(None)})
 
 
-def plain_data(value: Any) -> Any:
+def to_plain_data(value: Any) -> Any:
     """Convert the value of a result's member to JSON-compatible data."""
     if type(value) in _PLAIN:
         return value
@@ -261,9 +261,9 @@ def plain_data(value: Any) -> Any:
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return value._asdict()
     if isinstance(value, (list, tuple)):
-        return [plain_data(item) for item in value]
+        return [to_plain_data(item) for item in value]
     if isinstance(value, dict):
-        return {name: plain_data(item) for name, item in value.items()}
+        return {name: to_plain_data(item) for name, item in value.items()}
     return value
 
 

@@ -25,13 +25,13 @@ from ratings_ledger.projections.queries.coordinates import (
     Note,
     Times,
     UnknownLadder,
-    date_zone,
+    find_date_zone,
+    find_ruleset_zone,
+    list_ruleset_ids,
     load_times,
     note_future,
     parse_as_of,
     resolve_known_at,
-    ruleset_ids,
-    time_zone,
 )
 from ratings_ledger.projections.queries.ladders_at import (
     LadderCache,
@@ -210,7 +210,7 @@ class SnapshotReader:
                 # find the zone only for dates, because that reads the rulesets
                 is_dated = self.as_of is not None or not (self.known_at is None or str(self.known_at).isdigit())
                 times = self._session.times or load_times(connection)
-                zone = date_zone(connection, ladder, times) if is_dated else "UTC"
+                zone = find_date_zone(connection, ladder, times) if is_dated else "UTC"
                 position = resolve_known_at(connection, self.known_at, zone, self.note)
                 undated = self._load_ladders(connection, position, lazily)
                 facts = undated.facts
@@ -219,7 +219,7 @@ class SnapshotReader:
                 try:
                     versions = find_versions(facts, ladder, self.rules)
                 except UnknownLadder as problem:
-                    time_zone(connection, ladder)  # raises a clearer error if no position has such a ruleset
+                    find_ruleset_zone(connection, ladder)  # raises a clearer error if no position has such a ruleset
                     hint = "" if "/" in ladder else describe_existing_ladders(facts, ladder)
                     raise UnknownLadder(f"{problem}{hint}", problem.argument or "ladder") from None
                 ladders = undated.at(parse_as_of(self.as_of, zone)).for_ladder(ladder)
@@ -268,7 +268,7 @@ class SnapshotReader:
                 facts = self._load_ladders(connection, head(connection).position, lazily=True).facts
                 known = facts.rulesets.keys() | facts.unusable.keys()
             else:
-                known = ruleset_ids(connection)
+                known = list_ruleset_ids(connection)
         if parse_name(right).ruleset_id in known:
             return left, self.full_name(right)
         is_swapped = parse_name(left).ruleset_id in known or ("/" in left and "/" not in right)
@@ -280,7 +280,7 @@ class SnapshotReader:
         Raises `BadArgument`, `Unknown` (list-unknown), `StoreUnavailable`.
         """
         times = self._times_of(connection)
-        zone = date_zone(connection, ladder, times)
+        zone = find_date_zone(connection, ladder, times)
         instant = parse_as_of(self.as_of, zone)
         position = resolve_known_at(connection, self.known_at, zone, self.note)
         if "/" not in ladder:

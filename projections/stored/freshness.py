@@ -17,10 +17,10 @@ from ratings_ledger.projections.queries.results import HIDDEN, Result
 from ratings_ledger.projections.rulesets.registry import rule_names
 from ratings_ledger.projections.stored.computing import is_named
 from ratings_ledger.projections.stored.generations import (
+    count_seconds_since,
     format_whole_second,
     list_ladder_ages,
     read_live_generation,
-    seconds_since,
 )
 
 FAILED, NOT_ASKED = "failed", "not-asked"
@@ -59,7 +59,9 @@ def find_stale_ladders(connection: Connection, runs: Sequence[Run], now: int) ->
     def make_entry(
         ladder: str, position: int | None, built_at: int | None, why: str, message: str | None
     ) -> StaleLadder:
-        built, age = (None, None) if built_at is None else (format_whole_second(built_at), seconds_since(built_at, now))
+        built, age = (
+            (None, None) if built_at is None else (format_whole_second(built_at), count_seconds_since(built_at, now))
+        )
         return StaleLadder(
             ladder=ladder,
             position=position,

@@ -381,7 +381,7 @@ def list_generations(connection: Connection, now: int) -> list[Generation]:
                 built=built_count,
                 live=number == 0,
                 finished=format_whole_second(finished_at),
-                age_seconds=seconds_since(finished_at, now),
+                age_seconds=count_seconds_since(finished_at, now),
             )
         )
     return entries
@@ -392,7 +392,7 @@ def format_whole_second(instant: int) -> str:
     return f"{format_instant(instant)[:19]}Z"
 
 
-def seconds_since(instant: int, now: int) -> int:
+def count_seconds_since(instant: int, now: int) -> int:
     """Return the whole seconds since an instant."""
     return max(0, (now - instant) // 1_000_000)
 

@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 
 from ratings_ledger.ledger.store.schema import VIEWS_BY_DIALECT, metadata
-from ratings_ledger.projections.stored.views import history_views
+from ratings_ledger.projections.stored.views import build_history_views
 
 # one row per rebuild; finished_at is empty while the rebuild runs or if it was aborted
 generations = Table(
@@ -160,7 +160,7 @@ history_participants = Table(
     sqlite_with_rowid=False,
 )
 
-metadata.info[VIEWS_BY_DIALECT] = history_views
+metadata.info[VIEWS_BY_DIALECT] = build_history_views
 
 VIEWS = {
     "live_ladders": """CREATE VIEW live_ladders AS

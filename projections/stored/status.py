@@ -24,9 +24,9 @@ from ratings_ledger.projections.stored.freshness import (
 )
 from ratings_ledger.projections.stored.generations import (
     Generation,
+    count_seconds_since,
     format_whole_second,
     list_generations,
-    seconds_since,
 )
 
 
@@ -260,7 +260,7 @@ def _build_run_state(run: Run, now: int) -> RunState:
         result=run.result,
         started=format_whole_second(run.started_at),
         finished=None if run.finished_at is None else format_whole_second(run.finished_at),
-        age_seconds=seconds_since(run.finished_at or run.started_at, now),
+        age_seconds=count_seconds_since(run.finished_at or run.started_at, now),
         message=run.message,
         position=run.position,
         by=run.run_by,

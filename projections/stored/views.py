@@ -7,7 +7,7 @@ PostgreSQL, in SQLite a text as a record has it, 2024-03-01T19:30:00.000000Z, wh
 from ratings_ledger.ledger.store.dialect import Dialect
 
 
-def history_views(dialect: Dialect) -> dict[str, str]:
+def build_history_views(dialect: Dialect) -> dict[str, str]:
     """Return the statements that make the views, by name."""
     instant = dialect.instant
     # a subquery, because in a join the server would assume that the two tables of one row are long

@@ -19,7 +19,7 @@ from ratings_ledger.ledger.store.postgres_roles import DASHBOARD, KEPT, WRITES, 
 from ratings_ledger.ledger.store.schema import metadata
 from ratings_ledger.projections.stored.rebuild_lock import hold_rebuild_lock
 from ratings_ledger.projections.stored.schema import VIEWS
-from ratings_ledger.projections.stored.views import history_views
+from ratings_ledger.projections.stored.views import build_history_views
 
 Ratings = Callable[..., Any]
 
@@ -48,7 +48,7 @@ def test_every_table_has_decided_rights() -> None:
     assert set(named) == {
         *metadata.tables,
         *VIEWS,
-        *history_views(DIALECTS["sqlite"]()),
+        *build_history_views(DIALECTS["sqlite"]()),
         "alembic_version",
         "events_readable",
     }

@@ -22,7 +22,7 @@ from ratings_ledger.ledger.store.dialect import DIALECTS
 from ratings_ledger.ledger.store.guards import POSTGRES_APPEND_LOCK
 from ratings_ledger.ledger.store.opening import open_ledger
 from ratings_ledger.ledger.store.upgrading import upgrade
-from ratings_ledger.projections.stored.views import history_views
+from ratings_ledger.projections.stored.views import build_history_views
 
 Ratings = Callable[..., Any]
 HOUR = 3_600 * 1_000_000
@@ -267,7 +267,7 @@ def test_newer_ledger_is_refused(ledger_url: str, ratings: Ratings) -> None:
 def test_dropped_events_table_is_reported(ledger_url: str, ratings: Ratings) -> None:
     """`verify` and all other commands say that the events table was dropped."""
     with closing(plain_connection(ledger_url)) as connection:
-        for view in ("events_readable", *reversed(history_views(DIALECTS["sqlite"]()))):
+        for view in ("events_readable", *reversed(build_history_views(DIALECTS["sqlite"]()))):
             connection.execute(f"DROP VIEW {view}")
         connection.execute("DROP TABLE events")
     verified = ratings("verify", db=ledger_url)
