@@ -15,7 +15,7 @@ from ratings_ledger.ledger.intake.tables.columns import TableOptions
 from ratings_ledger.ledger.store.log import Log
 from ratings_ledger.ledger.store.opening import IN_MEMORY, Ledger
 from ratings_ledger.ledger.validation.leagues import require_league
-from ratings_ledger.projections.admission.leagues import schedule_event
+from ratings_ledger.projections.admission.leagues import build_schedule_event
 from ratings_ledger.projections.admission.new_ledgers import create_ledger, publish_source
 from ratings_ledger.projections.admission.proposals import Known, propose, propose_files
 from ratings_ledger.projections.admission.publishing_lists import build_list_events
@@ -101,7 +101,7 @@ def _play_league(ledger: Ledger, cache: LadderCache, append: Append) -> None:
         for player in PLAYERS
     ]
     league.players += PLAYERS
-    append([*join_events, schedule_event(league, LEAGUE_BEGINS, LEAGUE)])
+    append([*join_events, build_schedule_event(league, LEAGUE_BEGINS, LEAGUE)])
     games = Snapshot(ledger, cache=cache).league(LEAGUE).games[:LEAGUE_GAMES]
     append(_league_game(game, number) for number, game in enumerate(games))
 

@@ -196,7 +196,7 @@ def test_plain_log_stays_short(db: str, ratings: Ratings, monkeypatch: pytest.Mo
 
 def test_many_failures_are_counted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """When many ladders fail, the first are printed and the others counted."""
-    monkeypatch.setattr(rebuild, "SHOWN_LADDERS", 1)
+    monkeypatch.setattr(rebuild, "LINES_SHOWN_MAX", 1)
     fail(ratings, db)
     fail(ratings, db, "club-catan-elo/3-4")
     lines = ratings("rebuild", db=db).stderr.splitlines()

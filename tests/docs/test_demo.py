@@ -103,5 +103,5 @@ def test_kept_demo_names_the_page_to_open(
     assert told.stdout.splitlines()[-1].endswith(f"open {tmp_path / 'with' / 'site' / 'index.html'}")
     monkeypatch.setattr(demo, "find_spec", lambda _: None)
     told = ratings("demo", "--keep", tmp_path / "without")
-    assert (told.exit_code, told.stderr.splitlines()[-1]) == (0, demo.MISSING)
+    assert (told.exit_code, told.stderr.splitlines()[-1]) == (0, demo.WEB_EXTRA_MISSING)
     assert not (tmp_path / "without" / "site").exists()
