@@ -31,7 +31,7 @@ THRESHOLDS = {
     "hearing_seconds": ["ledger.store.postgres.HEARING_SECONDS"],
     "silent_seconds": ["ledger.store.postgres_connection.SILENT_SECONDS"],
     "ping_seconds": ["ledger.store.postgres_connection.PING_SECONDS"],
-    "shown_ladders": ["cli.commands.rebuild.SHOWN_LADDERS"],
+    "shown_ladders": ["cli.commands.rebuild.LINES_SHOWN_MAX"],
     "retry_seconds": ["cli.commands.nightly.RETRY_SECONDS"],
     # pages
     "head_us": ["web.server.HEAD_US"],
