@@ -73,7 +73,7 @@ def test_timeline_shows_when_versions_score(db: str, ratings: Ratings) -> None:
     assert found["timeline"][0]["recorded_at"] == "2025-06-15T12:00:00.000000Z"
     assert [(line["version"], line["position"], line["why"]) for line in found["never_in_force"]] == [
         ("3", 3, "replaced on the same day by 5, recorded later"),
-        ("4", 4, "it has no day, and is used only by --rules"),
+        ("4", 4, "it has no effective_from, and is used only with --rules"),
     ]
 
 
@@ -88,7 +88,7 @@ def test_timeline_is_a_table_for_people(db: str, ratings: Ratings) -> None:
         "never                     3               3  2025-06-15 12:00  b3",
         "never                     4               4  2025-06-15 12:00  b4",
         "Version 3 is never in force: replaced on the same day by 5, recorded later.",
-        "Version 4 is never in force: it has no day, and is used only by --rules.",
+        "Version 4 is never in force: it has no effective_from, and is used only with --rules.",
         "Running points carry over from one version to the next.",
     ]
 

@@ -331,7 +331,7 @@ def test_repeated_rollback_goes_further_back(either):
     assert numbers(ledger) == [3, 2]
     roll_back(ledger)
     assert numbers(ledger) == [2]
-    with pytest.raises(NoEarlierGeneration, match="generation 2 is the only one"):
+    with pytest.raises(NoEarlierGeneration, match="only generation 2 is stored"):
         roll_back(ledger)
     assert rebuild(ledger, ticking()).generation == 5
 

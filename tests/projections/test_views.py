@@ -462,7 +462,7 @@ def test_odd_answers_have_notes(url: str) -> None:
         future.standings(LADDER)
         assert early.standings(LADDER).rows == ()
         slip.standings("catan-elo/rivals-duel")
-    assert future.notes == ["2999-01-01 lies in the future; more may be played until then"]
+    assert future.notes == ["2999-01-01 is in the future; more games may be played until then"]
     assert early.notes == [f"the first game on {LADDER.removesuffix('/all')} was at 2024-01-05 20:00:00 UTC"]
     assert slip.notes == []  # no other ladder is like it
 
