@@ -135,8 +135,8 @@ def complete(words: Sequence[str], current: str) -> Completions:
     kinds = _find_argument_kinds(arguments, len(typed_arguments))
     tied_players = current[: current.rfind("=") + 1] if kinds == "players" else ""
     completions = _complete_kinds(kinds, db, tied_players, typed_arguments)
-    words = [(word, meaning) for word, meaning in completions.words if is_after_dashes or not word.startswith("-")]
-    return completions._replace(words=words)
+    allowed = [(word, meaning) for word, meaning in completions.words if is_after_dashes or not word.startswith("-")]
+    return completions._replace(words=allowed)
 
 
 def _find_argument_kinds(arguments: Sequence[str], index: int) -> str:

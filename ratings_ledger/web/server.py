@@ -548,7 +548,7 @@ def _parse_query(raw: bytes, path: Path) -> tuple[tuple[str, str], ...]:
         if name not in parameters:
             raise _HttpError(400, f"{quote(name)} is not a parameter of this page; it takes {', '.join(parameters)}.")
         if parameters[name] and name not in REPEATED:
-            raise _HttpError(400, f"{name} is repeated; use it only once.")
+            raise _HttpError(400, f"{name} is used twice; use it only once.")
         if value:
             parameters[name].append(value)
     return tuple((name, value) for name, values in parameters.items() for value in values)
