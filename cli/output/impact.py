@@ -144,8 +144,8 @@ def print_publish_commands(lists: Sequence[tuple[str, datetime | None]], times: 
         render.echo("\nTo publish the new lists:")
     for ladder, as_of in lists[:CHANGES_SHOWN_MAX]:
         render.echo(f"  {_format_publish_command(ladder, as_of, times)}")
-    if len(lists) > SHOWN_CHANGES:
-        render.echo(f"  ... and {len(lists) - SHOWN_CHANGES:,} more")
+    if len(lists) > CHANGES_SHOWN_MAX:
+        render.echo(f"  ... and {len(lists) - CHANGES_SHOWN_MAX:,} more")
 
 
 def _format_publish_command(ladder: str, as_of: datetime | None, times: Times) -> str:

@@ -47,7 +47,7 @@ def test_rename_names_the_lists_with_the_old_name(db: str, ratings: Ratings) -> 
 
 def test_commands_of_many_lists_are_counted(db: str, ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many outdated lists, the first are offered, and the others counted."""
-    monkeypatch.setattr("ratings_ledger.cli.output.impact.SHOWN_CHANGES", 1)
+    monkeypatch.setattr("ratings_ledger.cli.output.impact.CHANGES_SHOWN_MAX", 1)
     told = ratings("void", "g-1", "--reason", "wrong", db=db).stdout
     assert (len(offered(told)), told.rstrip().splitlines()[-1]) == (1, "  ... and 1 more")
 
