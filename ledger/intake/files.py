@@ -239,11 +239,13 @@ def _read_entries(
     aliases, games, is_numbered, forfeits = dict[str, str](), dict[str, str](), False, list[int]()
     missing_sets, unusual_results = MissingSets(), UnusualResults()
     form: TableForm = ""
+    has_scores = True
     for entry in reader.read(Opened(name, file, name if is_plain else None), options):
         if isinstance(entry, str):
             yield FileNote(name, entry)
         elif isinstance(entry, TableRead):
             is_numbered, form = entry.is_numbered and not entry.unsaid, LAYOUTS[entry.layout].form
+            has_scores = not LAYOUTS[entry.layout].is_usual or "score" in entry.columns.values()
             yield FileNote(name, "", read=entry)
             yield from (FileNote(name, sentence) for sentence in entry.told)
         elif isinstance(entry, ReadAs):
@@ -258,8 +260,9 @@ def _read_entries(
             if settle_forfeit(event, options.forfeits):
                 forfeits.append(line)
             if reader.tables:
-                missing_sets.watch(line, event)
-                unusual_results.watch(line, event)
+                if has_scores:
+                    missing_sets.watch(line, event)
+                    unusual_results.watch(line, event)
                 event = apply_slug(event, games)
                 if options.aliases:
                     event = apply_aliases(event, options.aliases, aliases)

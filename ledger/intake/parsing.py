@@ -131,7 +131,7 @@ def _without_rows(source: Any) -> list[Any] | None:
 
 def _parse_event(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...], Outcome]:
     """Return the source of an item if it is kept, the names of a refused game, and the outcome."""
-    file, line, event, source, _, table, *_ = item
+    event, source = item.event, item.source
     if not source_wanted:
         source = _without_rows(source)
     elif isinstance(event, bytes):
@@ -139,9 +139,13 @@ def _parse_event(item: Item, source_wanted: bool) -> tuple[Any, tuple[str, ...],
     if isinstance(event, Refused):
         return source, event.names, event
     outcome = _try_reading(event)
-    if table and isinstance(outcome, Refused) and isinstance(event, dict):
+    if item.table and isinstance(outcome, Refused) and isinstance(event, dict):
         names = tuple(_iterate_names(event))
-        return source, names, _explain_joined_name(outcome, names, FirstOccurrence(file, line, table, item.form))
+        return (
+            source,
+            names,
+            _explain_joined_name(outcome, names, FirstOccurrence(item.file, item.line, item.table, item.form)),
+        )
     return source, (), outcome
 
 

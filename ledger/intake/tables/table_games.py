@@ -273,10 +273,7 @@ def _read_long_game(
 
     A table without a player column gives games without participants.
     """
-    line, others = None, tuple(name for name in columns.player if name != "player")
-    # objects are not shared between participants
-    has_objects = any(name.startswith((NUMBERS, EXTRA)) for name in others)
-    read_others = _read_members_besides.__wrapped__ if has_objects else _read_members_besides
+    line, (others, has_numbers, read_others) = None, _split_player_columns(columns.player)
     try:
         event = read_game(_join_shared_cells([row for _, row in numbered], columns), columns, options)
         participants = event["data"]["participants"] = []
@@ -286,9 +283,22 @@ def _read_long_game(
             participants.append({"player": row["player"], **read_others(others, tuple(map(row.get, others)))})
     except Refused as problem:
         return Refused(problem.code, problem.message, problem.line or line)
-    if any(name.startswith(NUMBERS) for name in columns.player):
+    if has_numbers:
         _share_numbers(event["data"])
     return event
+
+
+@lru_cache(maxsize=10)  # of each table once
+def _split_player_columns(
+    names: tuple[str, ...],
+) -> tuple[tuple[str, ...], bool, Callable[[tuple[str, ...], tuple[str | None, ...]], dict[str, Any]]]:
+    """Return the columns about players besides their name, whether some hold numbers, and the function that reads
+    their texts: from a cache, unless these hold objects, which participants must not share.
+    """
+    others = tuple(name for name in names if name != "player")
+    has_numbers, has_extra = (any(name.startswith(prefix) for name in others) for prefix in (NUMBERS, EXTRA))
+    read = _read_members_besides.__wrapped__ if has_numbers or has_extra else _read_members_besides
+    return others, has_numbers, read
 
 
 @lru_cache(maxsize=10_000)  # most players of a table have the place and the score of others
