@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from ratings_ledger.ledger.events.canonical import parse_instant
 from ratings_ledger.ledger.events.types import DECISIONS
 from ratings_ledger.ledger.store.log import read_events_of_type, read_newest, read_where
-from ratings_ledger.projections.facts.columns import NONE, Facts
+from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.queries.ladders_at import Ladders, Memo
 from ratings_ledger.projections.replay.ladders import parse_name
 from ratings_ledger.projections.rulesets.versions import list_games
@@ -37,12 +37,12 @@ def _find_late_games(connection: Connection, facts: Facts) -> list[int]:
     lists = read_events_of_type(
         "list.published", read_where(connection, until=facts.position, type_name="list.published")
     )
-    lists_by_game = defaultdict[int, list[tuple[int, int]]](list)
+    lists_by_game = defaultdict[int | None, list[tuple[int, int]]](list)
     for published in lists:
         versions = facts.rulesets.get(parse_name(published.data["ladder"]).ruleset_id, ())
         for slug in list_games(versions):
             instant = parse_instant(published.data["as_of"]) if "as_of" in published.data else published.occurred_at
-            lists_by_game[facts.text_numbers.get(slug, NONE - 1)].append((published.position or 0, instant))
+            lists_by_game[facts.text_numbers.get(slug)].append((published.position or 0, instant))
     late_games = []
     for game, game_lists in lists_by_game.items():
         positions = [position for position, _ in game_lists]

@@ -583,7 +583,7 @@ def _list_uncounted(ladders: Ladders, stream: Stream, player: str, steps: list[S
     """Yield the games of a player that belong to this ladder by their labels but do not count for the player."""
     facts, versions = ladders.facts, stream.versions
     person = facts.person[facts.player_numbers[player]] if player in facts.player_numbers else None
-    slugs = {facts.text_numbers.get(name, NONE - 1) for version in versions for name in version.ruleset.scope.game}
+    slugs = {facts.text_numbers.get(name) for version in versions for name in version.ruleset.scope.game}
     values = parse_name(stream.ladder).values
     ids = [] if person is None else [number for number, owner in enumerate(facts.person) if owner == person]
     rows = rows_with(facts, ids)

@@ -245,9 +245,9 @@ def _find_ruleset_changes(connection: Connection, ladders: Ladders, versions: Se
     return RulesetChanges(_group_by_ladder(ladders, versions, rows), revisions, starts)
 
 
-def _find_game_numbers(facts: Facts, versions: Sequence[Version]) -> set[int]:
-    """Return the numbers of the games that a ruleset scores."""
-    return {facts.text_numbers.get(name, NONE - 1) for name in list_games(versions)}
+def _find_game_numbers(facts: Facts, versions: Sequence[Version]) -> set[int | None]:
+    """Return the numbers of the games that a ruleset scores; None for one that was never played."""
+    return {facts.text_numbers.get(name) for name in list_games(versions)}
 
 
 def _is_played(ladders: Ladders, instant: int) -> bool:

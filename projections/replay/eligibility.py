@@ -317,7 +317,7 @@ def find_league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, i
 
 def _compute_league_starts(facts: Facts, versions: Sequence[Version]) -> dict[int, int]:
     names = {name for version in versions for name in version.ruleset.scope.game}
-    game_numbers = {facts.text_numbers.get(name, NONE - 1) for name in names}
+    game_numbers = {facts.text_numbers.get(name) for name in names}
     return _find_first_games(facts, list_cell_leagues(facts, versions)) | {
         league.league: league.occurred_at for league in facts.leagues if league.game in game_numbers
     }
@@ -326,8 +326,8 @@ def _compute_league_starts(facts: Facts, versions: Sequence[Version]) -> dict[in
 def list_cell_leagues(facts: Facts, versions: Sequence[Version]) -> list[int]:
     """Return for each cell the league whose start its games can set under the versions of a ruleset, or NONE."""
     scopes = [version.ruleset.scope for version in versions]
-    game_numbers = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.game}
-    kinds = {facts.text_numbers.get(name, NONE - 1) for scope in scopes for name in scope.kind}
+    game_numbers = {facts.text_numbers.get(name) for scope in scopes for name in scope.game}
+    kinds = {facts.text_numbers.get(name) for scope in scopes for name in scope.kind}
     return [
         cell.league
         if not cell.flags & (ABORTED | UNRATED) and cell.kind in kinds and cell.game in game_numbers
