@@ -315,7 +315,7 @@ def _find_unreadable_value(generation: Row[Any], ladders: Sequence[Row[Any]]) ->
             value = bytes(value) if isinstance(value, memoryview) else value
             if name == "built_at" and value is None:
                 continue
-            if not isinstance(value, expected) or (expected is int and not -1 <= value < 2**62):
+            if not isinstance(value, expected) or (expected is int and not 0 <= value < 2**62):
                 return f"{location}: {name} is stored as {quote(str(value)[:40])}"
     return None
 

@@ -304,6 +304,7 @@ def rename(url: str, number: int, player: str, new_player: str) -> None:
     "UPDATE generation_standings SET ordinal = 0.5 WHERE ordinal = 1",
     "UPDATE generation_ladders SET digest = CAST(x'ff' AS TEXT)", "UPDATE generation_ladders SET ruleset = 5",
     "UPDATE generations SET finished_at = 'abc'", "UPDATE generations SET finished_at = -9223372036854775808",
+    "UPDATE generations SET started_at = -1",
 ])  # fmt: skip
 def test_wrong_column_types_are_findings(statement: str, copied_file: Callable[..., str], ratings: Ratings) -> None:
     """Stored values of other types are findings of `verify`, not bugs."""
