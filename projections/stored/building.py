@@ -114,7 +114,7 @@ def build_generation(
     """
     ledger = lock.ledger
     number = generations.begin_generation(lock, *covers, clock)
-    sql_history.sweep_history(ledger, number, is_building=True)
+    sql_history.sweep_history(ledger, number)  # which has no history yet
     try:
         generation = NewGeneration(lock, number, facts, clock, history)
         yield generation

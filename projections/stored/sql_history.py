@@ -159,26 +159,25 @@ def set_history_generation(connection: Connection, generation: int | None) -> No
         connection.execute(insert(live_history), {"singleton": 1, "generation": generation})
 
 
-def sweep_history(ledger: Ledger, until: int, is_building: bool = False) -> None:
+def sweep_history(ledger: Ledger, until: int) -> None:
     """Delete the history of all generations up to `until`, except the published one.
 
-    Generation `until` is also kept while it is being built. Later generations belong to a process that took over the
-    lock, so they and their parts are kept.
+    Later generations belong to a process that took over the lock, so they and their parts are kept.
     """
     table = history_parts.c
     with ledger.reading() as connection:
-        kept_generations = {read_history_generation(connection)} | ({until} if is_building else set())
+        published = read_history_generation(connection)
         # part rows are committed with their data, so every stored part is referenced by now
         stored = {part for row_table in ROW_TABLES for part in _list_parts_in(connection, row_table, until)}
         rows = connection.execute(select(table.generation, table.part, table.rows).order_by(table.part)).all()
-    kept_parts = {row.part for row in rows if row.generation in kept_generations or row.generation > until}
+    kept_parts = {row.part for row in rows if row.generation == published or row.generation > until}
     sizes = {row.part: row.rows for row in rows if row.generation <= until}
     obsolete = [part for part in sorted(sizes.keys() | stored) if part not in kept_parts]
     for parts in _batch_parts([(part, sizes.get(part, generations.TRANSACTION_ROWS)) for part in obsolete]):
         with ledger.writing() as connection:
             for row_table in ROW_TABLES:
                 connection.execute(delete(row_table).where(row_table.c.part.in_(parts)))
-    for generation in sorted({row.generation for row in rows if row.generation <= until} - kept_generations):
+    for generation in sorted({row.generation for row in rows if row.generation <= until} - {published}):
         with ledger.writing() as connection:
             connection.execute(delete(history_parts).where(table.generation == generation))
 
