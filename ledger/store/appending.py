@@ -285,7 +285,7 @@ def _resolve_superseded(
     for draft_position, (index, draft) in enumerate(fresh, position):
         try:
             supersedes = None if batch is None else _find_superseded_id(CombinedEvents(log, batch), draft)
-            if supersedes is not None or not is_surely_small(draft, by):
+            if not is_surely_small(draft, by):
                 build_record(draft, draft_position, recorded_at, draft.by or by, supersedes)
         except Refused as problem:
             refused.append((index, problem.rejection()))

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.events.revisions import EventLookup, KnownEvent, live_games
 from ratings_ledger.ledger.rejections import Refused, quote
-from ratings_ledger.ledger.store.log import head, read_live
+from ratings_ledger.ledger.store.log import read_live
 
 Name = TypeVar("Name")
 
@@ -115,8 +115,7 @@ def _describe_withdrawal(position: int | None) -> str:
 
 def identities(connection: Connection, until: int | None = None) -> Identities:
     """Return the identities of players after the events up to a position (default: the head)."""
-    last = head(connection).position if until is None else until
-    renames = read_live(connection, until=last, type_name="player.renamed")
+    renames = read_live(connection, until=until, type_name="player.renamed")
     return Identities((event.data["player"], event.data["new_player"]) for event in renames)
 
 

@@ -91,8 +91,8 @@ def list_odd_characters(name: str, *others: str) -> list[str]:
 
 # stands for a letter that is like no Latin one
 _NO_LATIN = "\0"
-# marks of this class and above are accents
-_ACCENT_CLASS_MIN = 200
+# combining characters of this class and above are accents; those below are parts of letters, as in kana and Devanagari
+ACCENT_CLASS_MIN = 200
 
 
 class _PrototypeTable(dict[int, str]):
@@ -115,7 +115,7 @@ class _LatinTable(dict[int, str]):
     def _to_latin(self, character: str) -> str:
         if character.isascii():
             return character.casefold()
-        if is_hidden(character) or unicodedata.combining(character) >= _ACCENT_CLASS_MIN:
+        if is_hidden(character) or unicodedata.combining(character) >= ACCENT_CLASS_MIN:
             return ""
         for variant in (character, character.upper(), character.lower()):
             like = variant.translate(_prototypes())
@@ -155,8 +155,6 @@ def _latin() -> _LatinTable:
 LETTERS_MIN = 5
 # shorter names differ by one letter too often to be reported
 ALIKE_MIN = 3
-# combining characters of this class and above are accents; those below are parts of letters, as in kana and Devanagari
-ACCENT_CLASS_MIN = 200
 # Hebrew and Arabic vowel points, which are mostly left out
 VOWEL_CLASSES = range(10, 36)
 

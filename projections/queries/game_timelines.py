@@ -118,7 +118,7 @@ def _build_timeline(
         at=survey.coordinates,
         occurred_at=moment(facts.occurred_at[row]),
         voided=row in facts.voided,
-        data=people.present(data) if people else data,
+        data=people.present(data),
         story=tuple(entries),
         ladders=explanations,
         last=last,

@@ -333,7 +333,7 @@ def _format_time(text: str) -> str:
         if not 1 <= hour <= 12:
             raise Refused("bad-time", f"{quote(text)} is no time of day such as 8:05 PM")
         hour = hour % 12 + (12 if half == "p" else 0)
-    offset = match[5] or (f"{match[6] or '+'}{int(match[7] or 0):02d}:{match[8] or '00'}" if match[7] else "")
+    offset = match[5] or (f"{match[6]}{int(match[7]):02d}:{match[8] or '00'}" if match[7] else "")
     if not offset and text.rstrip().upper().endswith(("GMT", "UTC")):
         offset = "+00:00"
     return f"{hour:02d}:{match[2]}" + (f":{match[3]}" if match[3] else "") + offset
