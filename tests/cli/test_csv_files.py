@@ -207,6 +207,12 @@ def test_bad_csv_is_refused_by_line(
     assert refused(ratings, db, content) == found
 
 
+def test_message_about_an_endless_line_has_its_number(db: str, ratings: Callable[..., Any]) -> None:
+    """The message about a line that is too long says which one it is, as its place does."""
+    told = ratings("import", "-", db=db, input=GOOD + "x" * (1 << 20) + "\n").stderr
+    assert "-:4: line-too-long: line 4 has more than 1,048,576 bytes" in told
+
+
 @pytest.mark.parametrize("option", [[], ["--keep-going"]])
 def test_row_without_game_id_is_named(db: str, ratings: Callable[..., Any], option: list[str]) -> None:
     """A row with no game_id after a game is refused for just that, not as rows apart."""

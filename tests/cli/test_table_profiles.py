@@ -208,6 +208,7 @@ BAD = {
     "an alias of an alias": ('[aliases]\na = "b"\nb = "c"', 2, "'b' is itself an alias, of 'c' (line 3); write a = c"),
     "no TOML": ("sheet = Results", 1, "it is not TOML: Invalid value"),
     "deep tables": ("a = " + "[" * 5_000, 1, "no profile has such a line"),
+    "too much": ("#" * 4_000_001, None, "a profile has at most 4,000,000 bytes"),
     "a long number": ("a = 1" + "0" * 5_000, None, "it is not TOML: Exceeds the limit"),
 }
 

@@ -58,6 +58,25 @@ def read_table(rows: list[list[str]], delimiter: str, options: TableOptions) -> 
     return found
 
 
+def test_losers_of_a_winner_share_the_second_place() -> None:
+    """Of three players of whom only the winner is known the others are tied, if that is said."""
+    rows = [["Date", "Player 1", "Player 2", "Player 3", "Winner"], ["2024-11-22", "anna", "ben", "cleo", "ben"]]
+    options = TableOptions("UTC", fixed={"game": "catan"}, others="tied")
+    (game,) = (entry[1] for entry in read_table(rows, ",", options) if isinstance(entry, tuple) and len(entry) == 4)
+    assert describe_game(game) == "anna 2 ben 1 cleo 2"
+
+
+def test_rows_of_winners_and_losers_without_a_date_are_checked_too() -> None:
+    """The missing date of a table that names winners and losers alone does not hide what is wrong with its rows."""
+    rows = [["Winner", "Loser"], ["anna", "ben"]]
+    options = TableOptions("UTC", fixed={"game": "catan"}, layout="winner-loser", checks_all=True)
+    entries = read_table(rows, ",", options)
+    found = [entry[:2] for entry in entries if isinstance(entry, tuple) and len(entry) == 4]
+    assert [(line, event[0] if isinstance(event, tuple) else describe_game(event)) for line, event in found] == [
+        (1, "missing-column"), (2, "anna 1 ben 2"),
+    ]  # fmt: skip
+
+
 def test_rows_that_are_alike_are_read_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Games composed as an earlier row of their kind are those that come out if every row is read by itself."""
     composed = 0

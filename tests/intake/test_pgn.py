@@ -40,6 +40,15 @@ def game(**tags: str) -> dict[str, Any]:
     return dict(event)
 
 
+def test_last_game_may_be_tags_alone_in_one_line() -> None:
+    """A file may end with the tags of a game, however they are written."""
+    tags = b'[White "anna"] [Black "ben"] [Result "1-0"] [Date "2024.11.22"]'
+    games = [one[1]["data"] for one in read(tags) if isinstance(one, tuple) and isinstance(one[1], dict)]
+    assert [[(seat["player"], seat["place"]) for seat in one["participants"]] for one in games] == [
+        [("anna", 1), ("ben", 2)]
+    ]
+
+
 @pytest.mark.parametrize(
     ("tags", "rated", "forfeit"),
     [

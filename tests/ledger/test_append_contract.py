@@ -21,6 +21,7 @@ from ratings_ledger.ledger.store.log import (
     count_by_type,
     head,
     ledger_id,
+    newest_games,
     position_known_at,
     read_records,
     read_records_at,
@@ -274,7 +275,10 @@ def test_reading_selects_exact_events(ledger: Ledger) -> None:
     with ledger.reading() as connection:
         assert [p for p, _ in read_where(connection, until=4, type_name="game.recorded")] == [2, 4]
         assert [p for p, _ in read_where(connection, until=3, type_name="game.recorded")] == [2]
+        assert [p for p, _ in read_where(connection, until=4, after=2, type_name="game.recorded")] == [4]
         assert [p for p, _ in read_where(connection, until=4, subject="player:ben")] == [3]
+        assert [newest_games(connection, until) for until in (4, 3, 1)] == [["g-1", "g-2"], ["g-1"], []]
+        assert newest_games(connection, 4, "player.registered") == ["anna", "ben"]
         assert read_records_at(connection, [4, 1, 99]).keys() == {1, 4}
         assert count_by_type(connection) == {"player.registered": 2, "game.recorded": 2}
 

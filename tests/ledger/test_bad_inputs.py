@@ -215,8 +215,9 @@ def test_largest_record_is_accepted(db: str, ratings: Callable[..., Any]) -> Non
 
 
 def test_record_above_the_limit_is_refused(db: str, ratings: Callable[..., Any]) -> None:
-    """A record one byte larger than the limit is refused."""
-    assert refused(ratings, db, record_of(RECORD_BYTES + 1), "--by", "r") == [(1, "record-too-large")]
+    """A record one byte larger than the limit is refused, in a dry run, too."""
+    for more in ((), ("--dry-run",)):
+        assert refused(ratings, db, record_of(RECORD_BYTES + 1), "--by", "r", *more) == [(1, "record-too-large")]
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b" \r\n\r\n", b"\xef\xbb\xbf"])

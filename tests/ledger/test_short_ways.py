@@ -194,6 +194,17 @@ def test_spool_finds_waiting_drafts() -> None:
         assert {str(one.rows) for chunk in spool.chunks(7) for one in chunk} == {"[{'player': 'anna'}]"}
 
 
+def test_drafts_that_wait_at_once_all_come_out_again() -> None:
+    """However many drafts were added since the last question, each is found by its id, and all come out in order."""
+    drafts = [Draft(f"own-{n}", "player.registered", 1, f"player:{n}", 0, "{}") for n in range(250)]
+    with closing(Spool()) as spool:
+        for one in drafts:
+            spool.add(one, "file", 1, None)
+        found = [spool.find_id(one.event_id) for one in drafts]
+        assert [None if one is None else one.draft for one in found] == drafts
+        assert [one.draft for chunk in spool.chunks(70) for one in chunk] == drafts
+
+
 def waited(chance: random.Random) -> Draft:
     """A draft of one of few games, now and then under an id of its own, or of another type."""
     number = chance.randrange(400)
