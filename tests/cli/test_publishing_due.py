@@ -80,6 +80,15 @@ def test_voided_publication_is_due_again(copied_file: Callable[..., str], rating
     assert ratings("verify", db=db) == (0, "", "")
 
 
+def test_due_lists_are_taken_back_together(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """The lists that one call published, each in a transaction of its own, are taken back by one `undo`."""
+    db = copied_file(list_ledger)
+    assert names(due(ratings, db)) == [MARCH, YEAR]
+    assert ratings("undo", "--yes", "--by", "editor", db=db).exit_code == 0
+    for ladder in (MARCH, YEAR):
+        assert ratings("standings", ladder, "--as-published", db=db).exit_code == 1
+
+
 def test_due_lists_have_a_line_each(copied_file: Callable[..., str], ratings: Ratings) -> None:
     """For people, each due list has a line of its own, in a dry run and when published."""
     db = copied_file(list_ledger)

@@ -10,6 +10,8 @@ from interleaving import before_next
 from terminals import CTRL_C, typed
 from thresholds import set_thresholds
 
+import ratings_ledger as rl
+
 HEADER = "game_id,occurred_at,game,group,1st,2nd,3rd\n"
 LEAGUE = """
 id = "go-league"
@@ -89,6 +91,14 @@ def test_an_import_in_chunks_is_one_act(
     assert points(ratings, db, BASIC) == before
     assert undone(ratings, db)["appended"] == 6
     assert points(ratings, db, BASIC) == after
+
+
+def test_what_a_program_committed_at_once_is_one_act(one_db: str, ratings: Ratings) -> None:
+    """Games of several days that a program committed together are taken back together."""
+    games = [json.loads(catan(f"p-{day}", "anna", "ben", "cleo", at=f"2010-03-0{day}T12:00:00Z")) for day in (6, 7)]
+    with rl.open(one_db) as ledger:
+        ledger.propose(games, "mira").commit()
+    assert undone(ratings, one_db)["types"] == {"game.recorded": 2}
 
 
 @pytest.mark.slow

@@ -11,6 +11,8 @@ import pytest
 from correction_helpers import Ratings, read
 from stores import without_events
 
+import ratings_ledger as rl
+
 LADDER = "elo-chess/all"
 SHEET = """game_id,occurred_at,1st,2nd
 g1,2026-01-13 10:00,anna,ben
@@ -188,3 +190,16 @@ def test_another_result_of_a_voided_game_is_recorded_as_told(db: str, ratings: R
     follow(ratings, db, "ratings correct g9 ben anna --reason TEXT")
     (row,) = read(ratings, db, "games")["rows"]
     assert [one["player"] for one in row["participants"]] == ["ben", "anna"]
+
+
+def test_programs_are_told_that_a_game_is_voided(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """A proposal of a game that is voided appends nothing and says so, without any note about leagues."""
+    db = copied_file(chess)
+    done(ratings, db, *RECORD)
+    done(ratings, db, "void", "g9", "--reason", "never played")
+    participants = [{"player": "anna", "place": 1}, {"player": "ben", "place": 2}]
+    data = {"game_id": "g9", "game": "chess", "participants": participants}
+    with rl.open(db) as ledger:
+        plan = ledger.propose({"type": "game.recorded", "occurred_at": "2026-01-20T20:00:00Z", "data": data}, "mira")
+        assert (plan.result.would_append, [*plan.result.voided]) == (0, ["g9"])
+        assert "g9" in " ".join(plan.result.voided_notes)
