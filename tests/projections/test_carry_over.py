@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 from histories import fill, ranking_of, ruleset
-from own_rules import problems_in, shipped_text
+from own_rules import offer_rule, problems_in, shipped_text
+from state_rules import BY_GAME, OwnKParams
 
 import ratings_ledger
 from ratings_ledger.projections.diff.causes import attribute_difference
@@ -95,3 +96,44 @@ def test_carry_over_without_seasons_is_refused() -> None:
     problems = problems_in(CARRYING.replace('by = ["season"]', 'by = ["league"]'))
 
     assert [problem.key for problem in problems] == ["params.carry_over"]
+
+
+class SeasonalParams(OwnKParams):
+    """The parameters of a rule whose seasons have dates."""
+
+    season_months: list[int] = []
+
+
+def test_games_outside_their_season_do_not_count_under_any_rule(
+    ledger_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A game that is not dated within its season does not count, also under a rule that checks no games itself."""
+    assert BY_GAME.check is None
+    offer_rule(monkeypatch, BY_GAME._replace(name="seasonal", params=SeasonalParams))
+    rules = LEAGUE_OF_CHESS | {"rule": "seasonal/1", "params": {"season_months": [1, 7]}}
+    ledger = fill(
+        ledger_url,
+        [
+            {"type": "ruleset.published", "occurred_at": "2000-01-01T00:00:00Z", "data": rules},
+            *(chess(f"g{month}", month, "2010-1") for month in (6, 7)),
+        ],
+    )
+    table = ranking_of(ledger, "chess-league/2010-1")
+    assert (table.games, [row.games for row in table.rows]) == (1, [1, 1])
+    with ratings_ledger.open(ledger_url) as opened:
+        why = [opened.at().explain("chess-league/2010-1", game_id).why_not for game_id in ("g6", "g7")]
+    assert why[0] is None
+    assert "2010-07-01 is not in the season 2010-1" in why[1]
+
+
+LEAGUE_OF_CHESS: dict[str, Any] = {
+    "id": "chess-league", "version": "1", "effective_from": "1900-01-01", "time_zone": "UTC",
+    "scope": {"game": ["chess"]}, "partition": {"by": ["season"]},
+}  # fmt: skip
+
+
+def chess(game_id: str, month: int, season: str) -> dict[str, Any]:
+    """A game of chess on the first of a month, which anna wins over ben."""
+    participants = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben"), 1)]
+    data = {"game_id": game_id, "game": "chess", "season": season, "participants": participants}
+    return {"type": "game.recorded", "occurred_at": f"2010-{month:02d}-01T12:00:00Z", "data": data}

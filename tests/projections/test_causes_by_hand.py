@@ -13,6 +13,7 @@ from ledgers import create_ledger
 from oracle.log import Event
 from time_ledgers import enter
 
+import ratings_ledger as rl
 from ratings_ledger.ledger.store.opening import Ledger, open_ledger
 from ratings_ledger.projections.diff.causes import Attribution, Cause, attribute_difference
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
@@ -216,3 +217,44 @@ def test_late_elo_game_reduces_later_gain(ledger: Ledger) -> None:
     assert (found.before, cause[:3]) == (1004, Cause("late game", last + 1, Fraction(4), Fraction(0))[:3])
     assert float(cause.ripple) == pytest.approx(less, abs=2e-6)
     assert -0.05 < cause.ripple < -0.04
+
+
+# what one event, and what decisions made of the points of all
+
+
+def test_impact_of_a_late_game_tells_who_moves_and_who_joins(ledger: Ledger) -> None:
+    """Of a late game that anna wins over cleo, anna and ben gain points, and cleo joins without a gain or a loss."""
+    last = add(ledger, game("late", "anna", "cleo", FIRST))
+    with rl.open(ledger.location) as opened:
+        (pool,) = opened.at().event_impact(last).ladders
+    assert (pool.up, pool.stayed, pool.down, pool.joined, pool.left) == (2, 0, 0, 1, 0)
+    assert [(one.player, one.before, one.change, one.after) for one in (*pool.gains, *pool.joined_or_left)] == [
+        ("anna", 900, 90, 990), ("ben", 1100, 10, 1110), ("cleo", None, None, 900),
+    ]  # fmt: skip
+
+
+def test_impact_of_a_decision_describes_the_game_just_before_it(ledger: Ledger) -> None:
+    """A void is described by the result that it takes away, also if that is the event right before it."""
+    add(ledger, game("late", "anna", "cleo", FIRST))
+    last = add(ledger, event("game.voided", game_id="late", reason="it never was"))
+    with rl.open(ledger.location) as opened:
+        assert opened.at().event_impact(last).description == "late: 1 anna, 2 cleo"
+
+
+def test_changes_of_fractions_are_exact_differences(ledger: Ledger) -> None:
+    """On Elo, whose points have fractions, a change is what somebody has after it minus what they had before."""
+    add(ledger, game("e", "anna", "ben", SECOND, "catan"))
+    last = add(ledger, game("late", "anna", "cleo", FIRST, "catan"))
+    with rl.open(ledger.location) as opened:
+        moved = [one for one in opened.at().event_impact(last).rows if one.change is not None]
+    assert [one.player for one in moved] == ["anna", "ben"]
+    assert all(one.change.denominator > 1 and one.change == one.after - one.before for one in moved)
+
+
+def test_decision_tells_points_and_ranks_at_both_ends(ledger: Ledger) -> None:
+    """A correction that turns the only game around turns points and ranks around."""
+    turned = game("g", "anna", "ben", SECOND)["data"]
+    add(ledger, event("game.corrected", game_id="g", reason="wrong way round", game=turned))
+    with rl.open(ledger.location) as opened:
+        shares = {one.player: (one.before, one.after, one.rank) for one in opened.at().decisions(3).shares}
+    assert shares == {"anna": (900, 1100, (2, 1)), "ben": (1100, 900, (1, 2))}

@@ -131,6 +131,10 @@ REFUSED: dict[str, tuple[str, str]] = {
         "leaves a loop depending on a comparison of doubles; use a fixed number of steps",
     ),
     "a double plus a whole number": ("x = 1.0\ny = x + n", "mixes a double with the whole number n; use real(n, 1)"),
+    "a double plus a whole number that no double is": (
+        "x = 1.0\ny = x + 9007199254740993",
+        "mixes a double with the whole number 9007199254740993",
+    ),
     "a comparison of both": ("x = 1.0\ny = x < before[0][0]", "compares a double with the whole number before[0][0]"),
     "a name for both": ("x = 0\nx = 1.5", "uses x for a whole number and a double; write whole numbers as 0.0"),
     "a choice of both": ("x = 1.0\ny = x if n > 2 else 0", "chooses between a whole number and a double"),
@@ -243,6 +247,7 @@ ALLOWED: dict[str, str] = {
     "either of two doubles": "x = 0.0 or 1.5\ny = (x and 2.0) / 2.0",
     "parts": "x = before[0][:n]\nfor row in before:\n    y = row[0] // 2",
     "errors": "if n > 9:\n    raise ValueError(f'too many: {n}')\nassert n > 0",
+    "the largest whole number up to which all are doubles": "x = 1.0\ny = x + 9007199254740992 - -9007199254740992",
     "missing values": "x = 0.0 if columns[0][0] == MISSING else real(columns[0][0], 1)\ny: float = x / 2.0",
 }
 

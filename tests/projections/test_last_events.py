@@ -14,6 +14,7 @@ import pytest
 from histories import ruleset
 from oracle.log import Event, Log
 from oracle.times import instant
+from own_rules import shipped_text
 from paths import set_paths
 from sqlalchemy import Connection
 from stores import with_shipped_rulesets, without_events
@@ -390,6 +391,63 @@ def test_view_states_the_last_event(copied_file: Callable[..., str], ratings: Ra
             view.last_event_of_game("g-07")
         with pytest.raises(rl.BadArgument):
             view.last_event("no-such-elo/all")
+        with pytest.raises(rl.BadArgument, match="no version 'club-catan-elo@9' is published"):
+            ledger.at(rules="club-catan-elo@9").last_event_of_game("g-05")
+
+
+def test_annual_list_depends_on_the_games_of_its_months(empty: Callable[[], Ledger]) -> None:
+    """Given a list of a year that sums those of months, then it depends on all of their games, also on those of a kind
+    that its own rules do not name."""
+    ledger = empty()
+    monthly, annual = (ruleset(shipped_text(name, "2008-03")) for name in ("catan-monthly", "catan-annual"))
+    monthly["data"]["scope"]["game"] += ["cities"]
+    games = [
+        catan(f"{game}-1", f"2010-03-0{day}T12:00:00Z", game=game, city="7", group="basic")
+        for day, game in enumerate(("catan", "cities"), 1)
+    ]
+    assert enter(ledger, [monthly, annual, *games]).appended == 4
+    with ledger.reading() as connection:
+        assert find_last_event(connection, Ladders(decode(connection)), "catan-annual/7/basic/2010") == 4
+
+
+def test_withdrawn_adjustment_counts_from_its_own_instant_on(empty: Callable[[], Ledger]) -> None:
+    """Given an adjustment that was withdrawn, when a ladder is asked about as of its very instant, then it depends on
+    the withdrawal; a microsecond before, on neither."""
+    ledger, at = empty(), "2010-03-03T12:00:00Z"
+    adjusted = {"ladder": "all-games", "player": "anna", "points": "7", "reason": REASON}
+    events = [
+        elo("all-games", []), catan("g1", "2010-03-01T12:00:00Z"),
+        {"type": "points.adjusted", "id": "a", "occurred_at": at, "data": adjusted},
+        {"type": "event.voided", "occurred_at": at, "data": {"id": "a", "reason": REASON}},
+    ]  # fmt: skip
+    assert enter(ledger, events).appended == 4
+    with ledger.reading() as connection:
+        facts, then = decode(connection), to_microseconds(instant(at))
+        lasts = [find_last_event(connection, Ladders(facts, as_of), "all-games") for as_of in (then - 1, then)]
+    assert lasts == [2, 4]
+
+
+def catan(game_id: str, at: str, **labels: str) -> Event:
+    """A game that anna wins over ben."""
+    participants = [{"player": player, "place": place} for place, player in enumerate(("anna", "ben"), 1)]
+    data = {"game_id": game_id, "game": "catan", "participants": participants, **labels}  # or another game
+    return {"type": "game.recorded", "occurred_at": at, "data": data}
+
+
+def test_games_up_to_an_earlier_list_are_retroactive(copied_file: Callable[..., str], ratings: Ratings) -> None:
+    """Given a published list, a game recorded later is retroactive if it was played by the instant of the list."""
+    url = copied_file(with_shipped_rulesets)
+    command = ("record", "-q", "--game", "club-catan", "anna", "ben", "--game-id")
+    assert ratings(*command, "first", "--at", "2024-01-05T20:00Z", db=url).exit_code == 0
+    assert ratings("publish", "club-catan-elo/all", "--as-of", "2024-01-06T20:00:00Z", db=url).exit_code == 0
+    for game_id, second in (("with it", "00"), ("after it", "01")):
+        assert ratings(*command, game_id, "--at", f"2024-01-06T20:00:{second}Z", db=url).exit_code == 0
+    with rl.open(url) as ledger:
+        view = ledger.at()
+        games = {event.event["position"]: event.event["data"]["game_id"]
+                 for event in view.events(types=["game.recorded"]).rows}  # fmt: skip
+        found = view.retroactive_positions()
+        assert [game_id for position, game_id in games.items() if position in found] == ["with it"]
 
 
 # -- what an everyday game moves

@@ -91,6 +91,13 @@ def test_doubles_are_rated_by_the_mean_or_the_sum() -> None:
     assert (total[0], mean[0]) == (single[0], half[0])
 
 
+def test_hopeless_players_keep_one_unit_of_a_chance() -> None:
+    """However far apart two players are, nobody is certain to win, and their chances sum to one."""
+    assert RULE.chance is not None
+    rest = [[8_000 * SCALE, 0]], game([1, 2]), RULE.prepare(params_of()), ()
+    assert (RULE.chance(0, 1, *rest), RULE.chance(1, 0, *rest)) == (ONE - 1, 1)
+
+
 def test_davidson_expects_draws() -> None:
     """With kappa 1 equal players win, draw and lose in a third of the games each, and a draw moves nobody."""
     params = params_of(kappa=1)

@@ -23,7 +23,7 @@ from ratings_ledger.projections.replay.trace import Trace
 from tests import own_rules
 from tests.builders import draft, drafted, event, game_data
 from tests.ledgers import append_drafts, create_ledger, reading, run_command
-from tests.projections.state_rules import BY_PERIOD
+from tests.projections.state_rules import BY_PERIOD, new_season
 
 TEXT = """
 id = "by-period"
@@ -298,6 +298,50 @@ def test_causes_of_a_change_sum_exactly(played: tuple[str, Games, str]) -> None:
     assert moved > 9
 
 
+@pytest.mark.slow_cases
+def test_own_part_of_a_correction_is_the_change_of_its_period(played: tuple[str, Games, str]) -> None:
+    """Of a corrected game, own is what the period gives its players more than before; to all others it is a ripple."""
+    name, games, period = played
+    at, who = games[-30]
+    assert run_command("correct", f"g{len(games) - 30}", *reversed(who), "--reason", "wrong", db=name) == 0
+    corrected = [*games[:-30], (at, who[::-1]), *games[-29:]]
+    days = (local(at) + timedelta(days=days) for days in range(40))
+    ends = local(at), next(day for day in days if number(day, period) > number(local(at), period))
+
+    old, new = ([score_plainly(played, period, day) for day in ends] for played in (games, corrected))
+
+    def gain_in_period(ends: list[States], player: str) -> int:
+        before, after = (states.get(player, CONSTANTS)[0] for states in ends)
+        return after - before
+
+    owned = 0
+    with reading(name) as connection:
+        for player in PLAYERS:
+            before, after = (Coordinates(None, position, None) for position in (151, 152))
+            found = attribute_difference(connection, "by-period", player, before, after)
+            own = gain_in_period(new, player) - gain_in_period(old, player)
+            assert sum(cause.own for cause in found.causes) == Fraction(own, 1_000_000)
+            assert own == 0 or player in who
+            owned += own != 0
+    assert owned > 1
+
+
+def test_new_season_begins_with_the_first_period_in_it(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between seasons ratings go halfway back to the start, before the first period that somebody plays in the next."""
+    own_rules.offer_rule(monkeypatch, BY_PERIOD._replace(new_season=new_season))
+    name = create_ledger(f"sqlite:///{tmp_path}/seasons.db")
+    own_rules.publish_untried(name, TEXT.replace('"PERIOD"', '"month"\nseason_by = [7]'))
+    for month in (5, 6, 8, 9):
+        append_drafts(name, drafted(f"g{month}", "anna", "ben", at=f"2010-0{month}-10T12:00:00Z", game="chess"))
+    with rl.open(name) as ledger:
+        rows = ledger.at().history("by-period", "anna").rows
+    periods = [row for row in rows if row.cause == "period"]
+    assert [row.before for row in periods[1:]] == [row.after for row in periods[:-1]]
+    # half of a lead of 36.38 to anna's start is lost; against ben, who is as far below it, the rest is one of 36.38
+    won, lost = 35.3 * (1 - 1 / (1 + 10 ** (-36.37947 / 400))), 36.37947 / 2
+    assert [float(row.change) for row in periods[:3]] == pytest.approx([20, 16.37947, won - lost], abs=1e-4)
+
+
 def test_events_are_scored_after_their_last_games(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two leagues that overlap, and a game without one: the league that ends first is scored first, the others wait."""
     own_rules.offer_rule(monkeypatch, BY_PERIOD)
@@ -308,6 +352,8 @@ def test_events_are_scored_after_their_last_games(tmp_path: Any, monkeypatch: py
         members = {} if league is None else {"league": league}
         append_drafts(name, drafted(f"g{day}", "anna", "ben", at=f"2010-03-0{day}T12:00:00Z", game="chess", **members))
     assert [*trace_of(name).stream.row] == [1, 0, 2, 3]
+    # K shrinks twice by a tenth, and does not grow between two events that overlap
+    assert states_of(trace_of(name, date(2010, 3, 4)))["anna"][1] == 32_400_000
     assert [len(trace_of(name, date(2010, 3, day)).stream.row) for day in (2, 3, 4, 5)] == [0, 1, 3, 4]
     with rl.open(name) as ledger:
         found, then = ledger.at(as_of="2010-03-02").standings("by-period"), ledger.at("2010-03-02", close_now=True)

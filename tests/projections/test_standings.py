@@ -8,6 +8,8 @@ from histories import adjustment, club_game, facts_of, fill, random_games, rules
 from ledgers import create_ledger
 from told import exact
 
+import ratings_ledger as rl
+
 ALL = "club-catan-elo/all"
 PLAYERS = ["anna", "ben", "cleo", "dora", "emil", "fay", "gus"]
 SIMULTANEOUS = """
@@ -68,13 +70,16 @@ def test_equal_points_share_a_rank(filled):
     ]
 
 
-def test_late_game_counts_when_played(filled):
-    """A late game counts at the time it was played.
+@pytest.mark.parametrize("is_late", [False, True])
+def test_late_game_counts_when_played(tmp_path, is_late):
+    """A late game counts at the time it was played, whenever it was recorded.
 
-    The same games in another order of recording give the same table when replayed.
+    After twenty losses b is so far below c that a win takes 5 points from c; before them, it would take 4.
     """
-    early, late = club_game("g1", "a b", day=1), club_game("g2", "b c", day=2)
-    assert table(filled(early, late)) == [(1, "a", 1004, 1), (2, "b", 1000, 2), (3, "c", 996, 1)]
+    lost, won = [club_game(f"g{number}", "a b", day=1) for number in range(20)], club_game("last", "b c", day=2)
+    create_ledger(str(tmp_path / "ratings.db"))
+    ledger = fill(str(tmp_path / "ratings.db"), [ruleset(SIMULTANEOUS), *([won, *lost] if is_late else [*lost, won])])
+    assert {player: points for _, player, points, _ in table(ledger)} == {"a": 1066, "b": 939, "c": 995}
 
 
 def test_recording_order_decides_only_ties(tmp_path):
@@ -240,6 +245,21 @@ def test_leavers_and_substitutes_are_left_out(ratings, ledger_url, filled):
     assert "status abandoned" in players[2]["why_not"]
 
 
+def test_open_ledger_explains_who_never_counted(ledger_url, filled):
+    """A whole ladder that an open ledger knows explains a player who is in no game of it: with what newcomers have."""
+    event = club_game("g", "a b c")
+    event["data"]["participants"][2]["status"] = "abandoned"
+    filled(event, club_game("h", "a b", day=2))
+    with rl.open(ledger_url) as ledger:
+        assert len(ledger.at().history(ALL, "a").rows) == 2
+        players = ledger.at().explain(ALL, "g").players
+    assert [(one.player, one.before, one.change) for one in players] == [
+        ("a", 1000, 4),
+        ("b", 1000, -4),
+        ("c", 1000, 0),
+    ]
+
+
 def test_free_account_is_left_out(ratings, ledger_url, filled):
     """A player with a free account is left out from the moment the account is free.
 
@@ -343,3 +363,17 @@ def test_uncounted_game_shows_points_before(ratings, ledger_url, filled):
     filled(unrated, adjustment(ALL, "a", "50", day=3), club_game("h", "a b", day=4))
     assert [p["before"] for p in explained(ratings, ledger_url, "g")["players"]] == ["1000", "1000"]
     assert explained(ratings, ledger_url, "h")["players"][0]["before"] == "1050"
+
+
+def test_books_of_an_earlier_time_are_those_of_then(ledger_url, filled):
+    """An open ledger that knows a whole ladder has the books of an earlier time, adjustments of then included."""
+    filled(
+        club_game("g", "a b", day=2), adjustment(ALL, "a", "50", day=3),
+        club_game("h", "a b", day=4), adjustment(ALL, "b", "7", day=5),
+    )  # fmt: skip
+    with rl.open(ledger_url) as ledger:
+        assert len(ledger.at().history(ALL, "a").rows) == 3
+        balance = ledger.at(as_of="2020-01-03").balance(ALL)
+    assert {account.account: account.amount for account in balance.accounts} == {
+        "players": 2050, "start": -2000, "minted": 0, "burned": 0, "adjusted": -50,
+    }  # fmt: skip

@@ -22,6 +22,7 @@ from ratings_ledger.projections.facts.decoding import decode
 from ratings_ledger.projections.queries.explain import explain_game
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay import replay as replaying
+from ratings_ledger.projections.replay import trace as tracing
 from ratings_ledger.projections.replay.trace import Trace
 from tests import own_rules
 from tests.builders import draft, drafted, event
@@ -121,6 +122,21 @@ def test_states_are_those_of_the_oracle_after_every_game(played: tuple[str, Game
         for person in trace.stream.persons[:3]:
             state = trace.state_of(person, count, 0)
             assert state is None or state == expected[trace.stream.names[trace.stream.numbers[person]]]
+
+
+def test_slots_sorted_in_parts_are_those_sorted_at_once(
+    played: tuple[str, Games], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sorted by player, some players at a time, the slots of a trace are those that are sorted together."""
+    trace = traces(played[0])
+    counts = {}
+    for counts_max in (1, 300, 10_000):
+        monkeypatch.setattr(tracing, "PART_SLOTS", counts_max)
+        parts = [*trace.slots_in_parts(trace.slots_from())]
+        assert [slot for part in parts for slot in part] == [*trace.slots.order]
+        counts[counts_max] = len(parts)
+    assert (counts[1], counts[10_000]) == (len(PLAYERS), 1)
+    assert 1 < counts[300] < len(PLAYERS)
 
 
 def test_compiled_and_interpreted_states_are_equal(played: tuple[str, Games], monkeypatch: pytest.MonkeyPatch) -> None:

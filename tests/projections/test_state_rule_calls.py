@@ -125,6 +125,12 @@ def test_wrong_score_is_a_failure(function: Any, message: str):
     assert failure_of(lambda: score(broken(score=function))).startswith(message)
 
 
+@pytest.mark.parametrize("value", [UNITS_MAX, -UNITS_MAX])
+def test_states_may_reach_their_bounds(value: int):
+    """A state may be as large as the largest number of units, on either side of 0."""
+    assert score(broken(score=fills(1, value)))[1][1][1] == value
+
+
 def test_wrong_score_of_period_is_a_failure():
     """A period's books are checked like those of a game."""
     version = bound(BY_PERIOD._replace(score_period=lambda *arguments: -1))

@@ -245,6 +245,15 @@ def test_lost_rows_are_built_anew(ledger):
     assert agrees(ledger)
 
 
+def test_ladder_of_no_players_is_built_anew(ledger):
+    """A ladder that claims to have no players, and has no rows, is not taken over."""
+    alter(ledger, "DELETE FROM generation_standings WHERE ladder = :ladder", ladder=GO)
+    alter(ledger, "UPDATE generation_ladders SET players = 0 WHERE ladder = :ladder", ladder=GO)
+    rebuild(ledger, ticking())
+    assert built_last(ledger) == {GO}
+    assert agrees(ledger)
+
+
 def test_rows_that_disagree_about_a_build_are_found(ledger):
     """`verify` finds a kept row that says something else about its build, or is older than it."""
     more(ledger, club_game("late", "anna ben cleo"))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stores import without_events
 
 Ratings = Callable[..., Any]
 RULES = """
@@ -84,3 +85,31 @@ def test_scores_in_tenths_are_scored_exactly(tennis: str, ratings: Ratings) -> N
     assert history[0]["change_decimal"].startswith("17.04748")
     told = json.loads(ratings("explain", "g-2", "tennis", "--format", "json", db=tennis).stdout)
     assert told["counted"] is True
+
+
+SCORES_ALONE = RULES.replace('[numbers.length]\nmin = 1\nmax = 9\nabsent = "refuse"\n', "")
+NUMBERS_ALONE = (
+    RULES.replace("pairwise-elo/2", "pairwise-elo/1")
+    .replace("score_decimals = 1\n", "")
+    .replace('margin = "ln"\nmargin_unit = 10\n', "k_per_pair = 8\n")
+)
+
+
+@pytest.mark.parametrize(
+    ("rules", "code"), [(SCORES_ALONE, "score-too-fine"), (NUMBERS_ALONE, "number-out-of-range")],
+    ids=["scores alone", "numbers alone"],
+)  # fmt: skip
+def test_rulesets_refuse_the_numbers_that_they_read(
+    rules: str, code: str, copied_file: Callable[..., str], ratings: Ratings, tmp_path: Path
+) -> None:
+    """A ruleset that reads scores alone, or numbers alone, refuses only what is wrong with these."""
+    db = copied_file(without_events)
+    (tmp_path / "tennis.toml").write_text(rules, encoding="utf-8")
+    assert ratings("rules", "publish", tmp_path / "tennis.toml", db=db).exit_code == 0
+    wrong = {"score-too-fine": game(2, "7.25", 3), "number-out-of-range": game(3, 7, 3, length=10)}
+    refused = {name: [one["code"] for one in enter(ratings, db, event)["rejected"]] for name, event in wrong.items()}
+    assert refused == {name: [name] if name == code else [] for name in wrong}
+    allowed = enter(ratings, db, wrong[code], allowed=True)
+    assert allowed["appended"] == 1
+    standings = json.loads(ratings("standings", "tennis", "--format", "json", db=db).stdout)
+    assert standings["games"] == 1

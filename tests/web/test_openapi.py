@@ -107,6 +107,12 @@ def test_every_public_result_has_a_shape() -> None:
     assert shapes["Standing"]["properties"]["rank"] == {"type": ["integer", "null"]}
     assert {"points", "points_decimal"} <= {*shapes["Standing"]["required"]}
     assert "gold" not in shapes["Standing"]["required"]
+    # events and versions bring the members of their data along; every other result names all its members
+    assert sorted(name for name, shape in shapes.items() if "additionalProperties" in shape) == [
+        "RecordedEvent",
+        "RecordedGame",
+        "RulesetState",
+    ]
     assert shapes["Ranks"]["properties"]["every"]["enum"] == ["step", "day", "month", "year"]
 
 
