@@ -1,9 +1,11 @@
 """Points that carry over: a season begins with what somebody had at the end of the last one that he was in."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from histories import fill, ranking_of, ruleset
+from ledgers import create_ledger
 from own_rules import offer_rule, problems_in, shipped_text
 from state_rules import BY_GAME, OwnKParams
 
@@ -105,14 +107,15 @@ class SeasonalParams(OwnKParams):
 
 
 def test_games_outside_their_season_do_not_count_under_any_rule(
-    ledger_url: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A game that is not dated within its season does not count, also under a rule that checks no games itself."""
     assert BY_GAME.check is None
     offer_rule(monkeypatch, BY_GAME._replace(name="seasonal", params=SeasonalParams))
     rules = LEAGUE_OF_CHESS | {"rule": "seasonal/1", "params": {"season_months": [1, 7]}}
+    url = create_ledger(str(tmp_path / "ratings.db"))
     ledger = fill(
-        ledger_url,
+        url,
         [
             {"type": "ruleset.published", "occurred_at": "2000-01-01T00:00:00Z", "data": rules},
             *(chess(f"g{month}", month, "2010-1") for month in (6, 7)),
@@ -120,7 +123,7 @@ def test_games_outside_their_season_do_not_count_under_any_rule(
     )
     table = ranking_of(ledger, "chess-league/2010-1")
     assert (table.games, [row.games for row in table.rows]) == (1, [1, 1])
-    with ratings_ledger.open(ledger_url) as opened:
+    with ratings_ledger.open(url) as opened:
         why = [opened.at().explain("chess-league/2010-1", game_id).why_not for game_id in ("g6", "g7")]
     assert why[0] is None
     assert "2010-07-01 is not in the season 2010-1" in why[1]

@@ -241,6 +241,16 @@ def test_impact_of_a_decision_describes_the_game_just_before_it(ledger: Ledger) 
         assert opened.at().event_impact(last).description == "late: 1 anna, 2 cleo"
 
 
+def test_timeline_has_the_names_of_its_time(ledger: Ledger) -> None:
+    """After a rename a game and its story have the new name; as known before it, they have the old one."""
+    last = add(ledger, event("player.renamed", player="ben", new_player="bernd"))
+    with rl.open(ledger.location) as opened:
+        for known_at, name in ((last - 1, "ben"), (last, "bernd")):
+            timeline = opened.at(known_at=known_at).timeline("g")
+            assert [one["player"] for one in timeline.data["participants"]] == [name, "anna"]
+            assert [entry.result for entry in timeline.story] == [f"1 {name}, 2 anna"]
+
+
 def test_changes_of_fractions_are_exact_differences(ledger: Ledger) -> None:
     """On Elo, whose points have fractions, a change is what somebody has after it minus what they had before."""
     add(ledger, game("e", "anna", "ben", SECOND, "catan"))

@@ -245,12 +245,13 @@ def test_leavers_and_substitutes_are_left_out(ratings, ledger_url, filled):
     assert "status abandoned" in players[2]["why_not"]
 
 
-def test_open_ledger_explains_who_never_counted(ledger_url, filled):
+def test_open_ledger_explains_who_never_counted(tmp_path):
     """A whole ladder that an open ledger knows explains a player who is in no game of it: with what newcomers have."""
     event = club_game("g", "a b c")
     event["data"]["participants"][2]["status"] = "abandoned"
-    filled(event, club_game("h", "a b", day=2))
-    with rl.open(ledger_url) as ledger:
+    create_ledger(str(tmp_path / "ratings.db"))
+    fill(str(tmp_path / "ratings.db"), [ruleset(SIMULTANEOUS), event, club_game("h", "a b", day=2)])
+    with rl.open(tmp_path / "ratings.db") as ledger:
         assert len(ledger.at().history(ALL, "a").rows) == 2
         players = ledger.at().explain(ALL, "g").players
     assert [(one.player, one.before, one.change) for one in players] == [
@@ -365,13 +366,13 @@ def test_uncounted_game_shows_points_before(ratings, ledger_url, filled):
     assert explained(ratings, ledger_url, "h")["players"][0]["before"] == "1050"
 
 
-def test_books_of_an_earlier_time_are_those_of_then(ledger_url, filled):
+def test_books_of_an_earlier_time_are_those_of_then(tmp_path):
     """An open ledger that knows a whole ladder has the books of an earlier time, adjustments of then included."""
-    filled(
-        club_game("g", "a b", day=2), adjustment(ALL, "a", "50", day=3),
-        club_game("h", "a b", day=4), adjustment(ALL, "b", "7", day=5),
-    )  # fmt: skip
-    with rl.open(ledger_url) as ledger:
+    games = club_game("g", "a b", day=2), club_game("h", "a b", day=4)
+    adjustments = adjustment(ALL, "a", "50", day=3), adjustment(ALL, "b", "7", day=5)
+    create_ledger(str(tmp_path / "ratings.db"))
+    fill(str(tmp_path / "ratings.db"), [ruleset(SIMULTANEOUS), *games, *adjustments])
+    with rl.open(tmp_path / "ratings.db") as ledger:
         assert len(ledger.at().history(ALL, "a").rows) == 3
         balance = ledger.at(as_of="2020-01-03").balance(ALL)
     assert {account.account: account.amount for account in balance.accounts} == {

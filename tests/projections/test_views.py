@@ -136,18 +136,6 @@ def test_decisions_are_told_with_what_they_did(url: str, ratings: Ratings) -> No
     assert json.loads(json.dumps(found.model_dump()))["from"] == 20
 
 
-def test_timeline_has_the_names_of_its_time(copied_file: Callable[..., str], ratings: Ratings) -> None:
-    """After a rename a game and its story have the new name; as known before it, they have the old one."""
-    url = copied_file(with_games)
-    with rl.open(url) as ledger:
-        position = ledger.head.position
-        assert ratings("player", "rename", "dora", "dorothea", "--reason", "married", db=url).exit_code == 0
-        for known_at, name in ((position, "dora"), (None, "dorothea")):
-            timeline = ledger.at(known_at=known_at).timeline("g-3")
-            assert [one["player"] for one in timeline.data["participants"]] == [name, "anna"]
-            assert [entry.result for entry in timeline.story] == [f"1 {name}, 2 anna"]
-
-
 @pytest.mark.slow_cases
 def test_leagues_are_what_commands_print(url: str, ratings: Ratings) -> None:
     """Leagues, one of them with its table, and whom somebody has not met dump to the JSON of their commands."""
