@@ -107,7 +107,7 @@ def _replayed(url: str) -> Found:
         decoded = perf_counter()
         stream = Ladders(facts).stream(LADDER)
         streamed = perf_counter()
-        trace = replay_stream(stream, keep=False)
+        trace = replay_stream(stream, keep_history=False)
         ended = perf_counter()
     return {
         "seconds": ended - started,
@@ -127,15 +127,15 @@ def replay_in_memory(url: str, name: str = "", compared: int = 0) -> Found:
     """
     facts, ladder = _decode_with(url, name)
     stream = Ladders(facts).stream(ladder)
-    replay_stream(stream, keep=False)
+    replay_stream(stream, keep_history=False)
     if stream.batch is not None:
         stream.batch.outcomes = None  # otherwise it is only looked up
     started = perf_counter()
-    trace = replay_stream(stream, keep=False)
+    trace = replay_stream(stream, keep_history=False)
     seconds = perf_counter() - started
     result = {"seconds": seconds, "count": len(stream.row), "digest": _digest(stream.names, trace)}
     if compared:
-        part = replay_stream(stream.up_to(compared, 0), keep=False)
+        part = replay_stream(stream.up_to(compared, 0), keep_history=False)
         scale = stream.rule.scale
         points = zip(part.stream.names, part.points, strict=True)
         result["points"] = {player: units / scale for player, units in points}
@@ -157,7 +157,7 @@ def replay_decoded(url: str, name: str) -> Found:
         started = perf_counter()
         stream = Ladders(facts).stream(ladder)
         streamed = perf_counter()
-        replay_stream(stream, keep=False)
+        replay_stream(stream, keep_history=False)
         ended = perf_counter()
         times.append(ended - started)
     return {

@@ -125,11 +125,11 @@ class _PointsLookup:
         """Return a player's points at an instant, or the starting points. Raises `RuleFailure`."""
         if instant not in self._by_instant:
             ladders = self.ladders.at(instant)
-            trace = ladders.trace(self.ladder, keep=False)
+            trace = ladders.trace(self.ladder, keep_history=False)
             ranking = ladders.rank(trace)[0]
             self._by_instant[instant] = {row.player: row.value(ranking.scale) for row in ranking.rows}, trace
         rows, trace = self._by_instant[instant]
         if player in rows:
             return Fraction(rows[player])
         version = in_force(self.versions, instant) or oldest(self.versions)
-        return Fraction(find_starting_points(trace.stream, player, version, trace.joining), version.rule.scale)
+        return Fraction(find_starting_points(trace.stream, player, version, trace.entry_states), version.rule.scale)

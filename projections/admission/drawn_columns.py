@@ -80,7 +80,7 @@ def draw_columns(
         row=array("q"),
         adjustments=[],
         batch=None,
-        known=None,
+        trace=None,
         gaps=None,
     )
     columns = [array("q") for _ in rule.columns]
@@ -112,7 +112,7 @@ def draw_columns(
 
 def _renumber(stream: Stream, scored: Stream, player: int) -> int:
     """Return a player's number in the stream of scored games."""
-    return scored.number(stream.persons[player], stream.names[player])
+    return scored.number_player(stream.persons[player], stream.names[player])
 
 
 def _draw_game(stream: Stream, version: Version, game: int, ranges: ColumnRanges, rng: Random) -> list[list[int]]:

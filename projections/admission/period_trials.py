@@ -13,7 +13,7 @@ from ratings_ledger.projections.replay import rule_calls
 from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.loops import score_period
 from ratings_ledger.projections.replay.periods import LadderSlots, Periods, ResultRows, build_results, number_periods
-from ratings_ledger.projections.replay.replay import rule_constants
+from ratings_ledger.projections.replay.replay import build_rule_arrays
 from ratings_ledger.projections.replay.rule_calls import PeriodResults
 from ratings_ledger.projections.rulesets.rule_errors import ContractError, is_built_in
 from ratings_ledger.projections.rulesets.versions import Version
@@ -35,7 +35,7 @@ def try_periods(stream: Stream, call_twice: Callable[..., Any]) -> bool:
     periods, rows = _draw_periods(stream)
     for index in range(len(periods.begin)):
         row = stream.row[int(periods.games[periods.offsets[index]])]
-        players, offsets, results_rows = (column.tolist() for column in rows.one(index))
+        players, offsets, results_rows = (column.tolist() for column in rows.select_period(index))
         before = [_find_state(stream, row, states.get(player), index % IDLE_PERIODS) for player in players]
         results = PeriodResults([list(column) for column in zip(*before, strict=True)], offsets, results_rows)
         score = partial(rule_calls.score_period_states, version, ladder, row, results)
@@ -85,7 +85,7 @@ def _compare_compiled(
     before, offsets, rows = (np.array(numbers, dtype=np.int64) for numbers in results)
     after = before.copy()
     run = compiling.compile_with_rule(run_period, rule, (("score_period", rule.score_period),))
-    minted = run(before.shape[1], before, offsets, rows, *rule_constants(version), after)
+    minted = run(before.shape[1], before, offsets, rows, *build_rule_arrays(version), after)
     if minted is None:
         return False
     if (minted, after.tolist()) != interpreted:

@@ -22,6 +22,7 @@ from ratings_ledger.projections.admission.drawn_columns import ColumnRanges, dra
 from ratings_ledger.projections.admission.drawn_sides import add_side_members
 from ratings_ledger.projections.admission.period_trials import try_periods
 from ratings_ledger.projections.contract import HISTORY_COLUMNS, MISSING, UNITS_MAX
+from ratings_ledger.projections.expected_scores import ONE
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.decoding import apply, settle_facts
 from ratings_ledger.projections.lists import LISTS
@@ -206,8 +207,8 @@ def _try_ladder(ladders: Ladders, stream: Stream, problems: dict[str, str]) -> b
 
     `problems` receives the first problem of each kind.
     """
-    if stream.broken is not None:
-        problems.setdefault("check", _describe_failure(stream.broken))
+    if stream.failure is not None:
+        problems.setdefault("check", _describe_failure(stream.failure))
         return False
     version = stream.versions[0]
     try:
@@ -365,7 +366,10 @@ def _try_chances(stream: Stream, row: int, before: list[list[int]], columns: lis
     side = columns[version.rule.columns.index("team")] if "team" in version.rule.columns else [MISSING] * player_count
     opponents = [player for player in range(1, player_count) if side[player] == MISSING or side[player] != side[0]]
     states: Any = before if version.rule.state else before[0]
-    for name, function in (("chance", rule_calls.expected_chance), ("draw", rule_calls.draw_chance)):
+    for name, function in (
+        ("chance", rule_calls.compute_expected_score),
+        ("draw", rule_calls.compute_draw_probability),
+    ):
         if getattr(version.rule, name) is None:
             continue
         for opponent in {*opponents[:1], *opponents[-1:]}:
@@ -379,10 +383,10 @@ def _try_chances(stream: Stream, row: int, before: list[list[int]], columns: lis
                 )
                 for pair in ((0, opponent), (opponent, 0))
             )
-            error = abs(left + right - rule_calls.SCORE_ONE) if name == "chance" else abs(left - right)
+            error = abs(left + right - ONE) if name == "chance" else abs(left - right)
             if error > ROUNDING_MAX:
                 problem = f"{name} gave {left} for one of two players and {right} for the other"
-                rule = f"must sum to 2^32 = {rule_calls.SCORE_ONE}" if name == "chance" else "must be the same"
+                rule = f"must sum to 2^32 = {ONE}" if name == "chance" else "must be the same"
                 raise _make_failure(stream, row, name, f"{problem}; they {rule}")
 
 

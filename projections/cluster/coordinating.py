@@ -49,7 +49,7 @@ from ratings_ledger.projections.cluster.tasks import (
 from ratings_ledger.projections.cluster.worker_checks import CODE, Proof, compute_golden_digest, prove
 from ratings_ledger.projections.facts.column_cache import folder_of
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import decode, decode_behind
+from ratings_ledger.projections.facts.decoding import decode, decode_changes_after
 from ratings_ledger.projections.facts.games import number_cell
 from ratings_ledger.projections.queries.ladders_at import Ladders
 from ratings_ledger.projections.replay.ladders import parse_name
@@ -220,7 +220,7 @@ def prepare(connection: Connection, cluster: Cluster, position: int, accounts: b
         for segment in sealed_log.segments
         for at, record in zip(segment.column("others_at").tolist(), segment.lines("others"), strict=True)
     ]
-    facts = decode_behind(connection, other_records, sealed_log.position, position)
+    facts = decode_changes_after(connection, other_records, sealed_log.position, position)
     changed_positions = [at for at in facts.first_position if at <= sealed_log.position]
     recent_events = [
         row
@@ -340,7 +340,7 @@ def compute_on_cluster(
     Raises the errors of `run_tasks`.
     """
     facts = prepared.facts
-    planned = plan(Ladders(facts.only(array("q"))), requested, (), [*facts.rulesets])
+    planned = plan(Ladders(facts.select_rows(array("q"))), requested, (), [*facts.rulesets])
     yield from planned.failures
     tasks = [
         create_pack_task(

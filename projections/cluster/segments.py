@@ -134,8 +134,8 @@ def encode_segment(facts: Facts, about: dict[str, Any]) -> Iterator[Bytes]:
         "cells": [names[number] for number in cells],
         "names": b"".join(pool),
         "name_from": _to_integers(np.cumsum([0, *map(len, pool)])),
-        "others_at": _to_integers([at for at, _ in facts.others]),
-        "others": [record for _, record in facts.others],
+        "others_at": _to_integers([at for at, _ in facts.other_records]),
+        "others": [record for _, record in facts.other_records],
     }
     return encode_object(content, {**about, "games": len(rows), "part_games": PART_GAMES})
 
@@ -152,7 +152,7 @@ def _to_integers(values: Any) -> Array:
 
 def _load_columns(facts: Facts, rows: Array) -> dict[str, Array]:
     """Return all columns of the games in these rows, including the optional ones."""
-    games = facts.only(arrays.as_column(rows))
+    games = facts.select_rows(arrays.as_column(rows))
     columns = {name: getattr(games, name) for name in (*ROW_COLUMNS, *SLOT_COLUMNS)}
     return {name: arrays.as_numpy(column) for name, column in (columns | games.optional | games.of_kind).items()}
 

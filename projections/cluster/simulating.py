@@ -101,7 +101,7 @@ def _simulate_variant(
 ) -> Variant:
     """Return the effect of a ruleset; failures of replays are appended to `failed`."""
     _, connection, _, prepared, ladders, as_of, note = request
-    empty_facts = prepared.facts.only(array("q"))
+    empty_facts = prepared.facts.select_rows(array("q"))
     hypothetical = apply_ruleset(empty_facts, ruleset, as_of)
     failed += [problem.reason for problem in empty_facts.unusable.values()]
     simulated, published, own_failed = list[SimulatedLadder](), list[Any](), list[str]()

@@ -42,7 +42,7 @@ from ratings_ledger.projections.diff.impact import LogLookups
 from ratings_ledger.projections.diff.predictions import Quality, QualityPair
 from ratings_ledger.projections.diff.what_if import SimulatedLadder, apply_ruleset, compare_simulated_ladders
 from ratings_ledger.projections.exact_numbers import ExactNumber
-from ratings_ledger.projections.facts.bulk_decoding import pages_of
+from ratings_ledger.projections.facts.bulk_decoding import split_into_pages
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.decoding import decode_text
 from ratings_ledger.projections.facts.stored_columns import Bytes
@@ -195,7 +195,7 @@ def build_segment(records: Any, behind: bytes, name: SegmentName, ledger: str) -
     Raises `StoreDamaged` unless the records lead to the chain hash in the name.
     """
     chain = behind
-    for page in pages_of(records):
+    for page in split_into_pages(records):
         for record in page.split(b"\n")[:-1]:
             chain = chain_hash(chain, leaf_hash(record))
     if chain.hex() != name.chain_hash:
@@ -305,27 +305,27 @@ def _continue_trace(
     # a version that takes effect after the last game is applied in the window of the next game
     own_streams = replace(own_streams, batch=None, until=None)
     stream = own_streams if earlier is None else number_players_after(earlier.stream, own_streams)
-    return _drop_games(replay(stream, keep=False, earlier=earlier))
+    return _drop_games(replay(stream, keep_history=False, earlier=earlier))
 
 
 def _drop_games(trace: Trace) -> Trace:
     """Return a trace without its games, which is enough to continue it or to rank it."""
     stream, none = trace.stream, array("q")
     last = trace.last_version
-    version: Any = np.broadcast_to(np.int16(0 if last is None else stream.versions.index(last)), trace.count)
+    version: Any = np.broadcast_to(np.int16(0 if last is None else stream.versions.index(last)), trace.game_count)
     return replace(
         trace,
         earlier=None,
         states_before=[none] * len(trace.states),
         mints=none,
-        adjusted_before=[none] * len(trace.states),
+        states_before_adjustments=[none] * len(trace.states),
         stream=replace(
             stream,
             offsets=array("q", [0]),
             players=array("i"),
             columns=(),
             adjustments=[],
-            row=range(trace.count),
+            row=range(trace.game_count),
             version=version,
             entered=trace.entered,
         ),

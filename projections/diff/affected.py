@@ -15,10 +15,10 @@ from ratings_ledger.ledger.events.types import TYPES, Draft, Ruleset
 from ratings_ledger.ledger.store.log import read_events_of_type, read_known_events, read_records, read_where
 from ratings_ledger.projections import arrays
 from ratings_ledger.projections.facts.columns import NONE, Facts
-from ratings_ledger.projections.facts.decoding import apply, settle_facts, take_drafts
+from ratings_ledger.projections.facts.decoding import apply, extend_with_drafts, settle_facts
 from ratings_ledger.projections.queries.explain import find_game_row
 from ratings_ledger.projections.queries.ladders_at import Ladders
-from ratings_ledger.projections.replay.ladders import Stream, find_changes, parse_name
+from ratings_ledger.projections.replay.ladders import Stream, find_version_changes, parse_name
 from ratings_ledger.projections.rulesets.versions import Version, bind
 
 ALL = "all"
@@ -84,7 +84,7 @@ def apply_drafts(
 
     Rating periods close up to the instant `recorded_at`; by default, no further period closes.
     """
-    facts = before.facts.copied()
+    facts = before.facts.clone()
     affected: set[str] = set()
     renames: list[tuple[str, str]] = []
 
@@ -102,7 +102,7 @@ def apply_drafts(
             renames.append((data["player"], data["new_player"]))
 
     game_count = len(facts.cell)
-    take_drafts(facts, drafts, take)
+    extend_with_drafts(facts, drafts, take)
     games = {facts.cells[cell].game for cell in arrays.distinct(facts.cell[game_count:])}
     affected |= {f"game:{facts.texts[game]}" for game in games}
     settle_facts(facts)
@@ -146,13 +146,13 @@ def have_same_points(left: Stream | None, right: Stream | None) -> bool:
         return left is right
     if left.ranking.sums_lists:
         return False  # the list also depends on accounts and on other lists
-    if left.known is not None and right.known is not None:
-        return bool(left.known.is_like(right.known))
+    if left.trace is not None and right.trace is not None:
+        return bool(left.trace.is_like(right.trace))
     return (
         (left.names, left.offsets, left.players, [*left.columns], left.version, left.versions)
         == (right.names, right.offsets, right.players, [*right.columns], right.version, right.versions)
         and (left.adjustments, left.seeds) == (right.adjustments, right.seeds)
-        and (left.until == right.until or not find_changes(left.versions))
+        and (left.until == right.until or not find_version_changes(left.versions))
         and _have_same_dates(left, right)
         and have_same_points(left.previous, right.previous)
     )

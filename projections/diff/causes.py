@@ -29,7 +29,7 @@ from ratings_ledger.projections.diff.affected import (
     read_entries,
 )
 from ratings_ledger.projections.facts.columns import NONE
-from ratings_ledger.projections.facts.decoding import apply_event, decode, note_time, settle_facts
+from ratings_ledger.projections.facts.decoding import apply_event, decode, set_recorded_until, settle_facts
 from ratings_ledger.projections.queries.coordinates import Coordinates, UnknownLadder
 from ratings_ledger.projections.queries.ladders_at import Ladders, find_versions
 from ratings_ledger.projections.replay.arrivals import GameDay, read_game_day, score_arrivals
@@ -208,7 +208,7 @@ class PlayerState:
 
     def score_game(self, game: ReplayedGame, moment: Moment, player: str) -> int:
         """Score a game with all players' points of this state, and return the player's change in points."""
-        before = TracePosition(self.trace, *self.trace.place(self.facts, moment))
+        before = TracePosition(self.trace, *self.trace.count_before(self.facts, moment))
         numbers = [self._numbers.get(name) for name in game.names]
         persons = [None if number is None else self.stream.persons[number] for number in numbers]
         people = zip(persons, game.names, strict=True)
@@ -324,7 +324,7 @@ class _Path:
         old, new, total = self._advance(ladders)
         own = total if is_own else Fraction(0)
         may_split = may_split and (old.points is None) == (new.points is None)
-        if self.is_running and may_split and have_same_state(old.trace.rated_by, new.trace.rated_by):
+        if self.is_running and may_split and have_same_state(old.trace.final_version, new.trace.final_version):
             own = compute_own_part(old, new)
         return Cause(kind, position, own, total - own)
 
@@ -366,7 +366,7 @@ class _Path:
     def _close_periods(self) -> Iterator[Cause]:
         """Yield the effect of the rating periods that closed before the last event was recorded."""
         before = self.facts.recorded_until
-        note_time(self.facts, self.connection)
+        set_recorded_until(self.facts, self.connection)
         if self.facts.recorded_until != before and self._versions[0].ruleset.period != "game":
             yield self._attribute_step("period", None, self._build_ladders())
 

@@ -216,7 +216,7 @@ class ReplayedLadder:
     @cached_property
     def _trace(self) -> Trace | None:
         stream = self.stream
-        return None if stream is None else replay(stream, keep=self.keep or not stream.ranking.running)
+        return None if stream is None else replay(stream, keep_history=self.keep or not stream.ranking.running)
 
     @property
     def facts(self) -> Facts:

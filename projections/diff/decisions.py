@@ -32,7 +32,7 @@ from ratings_ledger.projections.diff.affected import (
 )
 from ratings_ledger.projections.diff.comparison import RankedPoints, ReplayedLadder
 from ratings_ledger.projections.facts.columns import Facts
-from ratings_ledger.projections.facts.decoding import apply_event, decode, note_time, settle_facts
+from ratings_ledger.projections.facts.decoding import apply_event, decode, set_recorded_until, settle_facts
 from ratings_ledger.projections.queries.coordinates import Times, moment
 from ratings_ledger.projections.queries.event_texts import describe_decision
 from ratings_ledger.projections.queries.ladders_at import Ladders
@@ -138,7 +138,7 @@ def find_decisions(
     if by_period := {name for name, versions in facts.rulesets.items() if versions[0].ruleset.period != "game"}:
         # a rating period closes because time passes, so its effect counts as that of games, not of a decision
         facts.position = after
-        note_time(facts, connection)
+        set_recorded_until(facts, connection)
         path.advance(facts.snapshot(), {f"ruleset:{name}" for name in by_period}, None)
     return Decisions(
         before=before,

@@ -34,7 +34,7 @@ class PeriodImpact(Result):
 def compare_periods(before: Facts, after: Facts, old: Stream | None, new: Stream | None) -> PeriodImpact | None:
     """Compare the rating periods of two states of a ladder; None if no period changes or the ladder has no periods."""
     # only ladders that score game by game are continued, so a known trace covers the whole ladder
-    old, new = (stream.known.stream if stream and stream.known else stream for stream in (old, new))
+    old, new = (stream.trace.stream if stream and stream.trace else stream for stream in (old, new))
     if new is None or new.periods is None or (old is not None and old.periods is None):
         return None
     was_open = None if old is None else describe_periods(before, old, None)

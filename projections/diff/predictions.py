@@ -26,7 +26,7 @@ from ratings_ledger.projections.queries.results import ABSENT, Absent, Result
 from ratings_ledger.projections.replay import loops, rule_calls
 from ratings_ledger.projections.replay.ladders import Stream
 from ratings_ledger.projections.replay.period_slots import PeriodSlots
-from ratings_ledger.projections.replay.replay import read_rule_columns, read_steps, replay, rule_constants
+from ratings_ledger.projections.replay.replay import build_rule_arrays, read_gap_rows, read_rule_columns, replay
 from ratings_ledger.projections.replay.rule_calls import bring_to_game
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.rule_errors import is_built_in
@@ -85,7 +85,7 @@ def _measure_compiled(stream: Stream, before: Column) -> Quality | None:
     for first, last in pairwise([*arrays.change_indices(stream.version), len(stream.row)]):
         version = stream.versions[stream.version[first]]
         predict = compiling.compile_with_rule(loops.predict, version.rule, (("chance", version.rule.chance),))
-        if predict(*rule_constants(version), first, last, *columns) != loops.OK:
+        if predict(*build_rule_arrays(version), first, last, *columns) != loops.OK:
             return None
     return _build_quality(counts, sums[0] + sums[1], sums[2] + sums[3])
 
@@ -110,7 +110,9 @@ def _measure_interpreted(facts: Facts, trace: Trace) -> Quality:
         for left, right in combinations(range(len(points)), 2):
             if sides and sides[left] == sides[right] != MISSING:
                 continue
-            expected = rule_calls.expected_chance(version, stream.ladder, row, left, right, states, columns) / ONE
+            expected = (
+                rule_calls.compute_expected_score(version, stream.ladder, row, left, right, states, columns) / ONE
+            )
             scored = 1.0 if places[left] < places[right] else 0.0 if places[left] > places[right] else 0.5
             squares.append((expected - scored) ** 2)
             losses.append(-scored * math.log(expected) - (1 - scored) * math.log(1 - expected))
@@ -131,7 +133,7 @@ class _ArrivalReader:
         self.columns = self.stream.columns
         if any(version.rule.state for version in self.stream.versions):
             self.columns = read_rule_columns(self.stream, trace.gaps)
-            self.gaps = read_steps(trace.gaps)
+            self.gaps = read_gap_rows(trace.gaps)
             if self.stream.periods is not None:
                 slots = PeriodSlots(self.stream, trace.gaps)
                 self.gaps = slots.gaps[:, slots.entry]

@@ -103,7 +103,7 @@ def build_statement(
     """
     course = load_course(connection, ladders, ladder, player)
     trace = ladders.trace(ladder)
-    units = find_starting_points(trace.stream, player, newest(trace.stream.versions), trace.joining)
+    units = find_starting_points(trace.stream, player, newest(trace.stream.versions), trace.entry_states)
     start = course.start if course else ExactNumber(units, trace.stream.rule.scale)
     published, compared_until = _find_last_list(connection, ladders, ladder)
     covered = 0 if published is None else bisect_right(course.instants, compared_until)

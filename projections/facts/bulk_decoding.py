@@ -1,7 +1,7 @@
-"""The log into columns, page by page: plain games by the compiled scanner, everything else one by one, in log order.
+"""Decode the log into columns page by page: plain games with the compiled scanner, all other records one by one.
 
-Without the extra `fast` everything is taken one by one. So is the rest of the log from the first page that holds an
-impossible name, or anything but one record for each position: somebody wrote to the database directly.
+Needs the extra `fast`. From the first page with an invalid name, or without exactly one record for each position, all
+records are decoded one by one: another program has then written to the database.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from ratings_ledger.projections.facts import record_scanner
 from ratings_ledger.projections.facts.columns import LABELS, Facts
 from ratings_ledger.projections.facts.games import number_cell, number_player
 
-# two megabytes: of pages of ten, PostgreSQL gives a third as many bytes in the same time
+# about two megabytes; PostgreSQL sends pages of ten megabytes at a third of the speed
 PAGE_EVENTS = 5_000
-CELLS_FIRST = 64
-PAGE_BYTES = 10_000_000  # of a text
+CELLS_GROWTH = 64
+PAGE_BYTES = 10_000_000  # the length of a page of a text
 LANES = 2
 PAGES_AHEAD, PAGES_FIRST = 8, 80
-COLUMNS = {
+COLUMN_CODES = {
     "occurred_at": "q",
     "size": "q",
     "in_cell": "i",
@@ -46,336 +46,358 @@ COLUMNS = {
     "seconds_played": "i",
     "score": "q",
 }
-OF_GAMES = ("occurred_at", "size", "in_cell")
+GAME_COLUMNS = ("occurred_at", "size", "in_cell")
 
-Take = Callable[[Facts, int, str], None]
+ApplyRecord = Callable[[Facts, int, str], None]
 
 
 class ScannedPage(NamedTuple):
-    """Records, one per line, and the columns of the plain games among them, as `record_scanner.scan` leaves them.
+    """A page of records and the columns of its plain games; see `record_scanner.scan`.
 
-    `names` and `cells` are the new ones; the columns refer to them by codes that continue from page to page. `sound`
-    says whether an event can have all these names, labels and game ids.
+    text:         the records, one per line
+    after:        the position before the first record
+    line_starts:  the bounds of the lines
+    is_plain:     by record, whether it is a plain game
+    columns:      by name; names and cells are codes, which continue from page to page
+    game_id_spans: by plain game, the begin and end of its id in `text`
+    names, game_of_name: the new names, and the first plain game of each
+    cells:        the new cells: labels, seats and flags
+    has_valid_names: whether all new names, labels and game ids are valid
     """
 
     text: bytes
     after: int
-    line: Any
-    plain: Any
+    line_starts: Any
+    is_plain: Any
     columns: dict[str, Any]
-    game_id: Any
-    name_game: list[int]
+    game_id_spans: Any
+    game_of_name: list[int]
     names: list[str]
     cells: list[tuple[Any, ...]]
-    sound: bool
+    has_valid_names: bool
 
 
 class _Texts:
-    """The distinct texts of all pages by code: their bytes, where each begins and ends, and a hash table."""
+    """The distinct texts of all pages by code: their bytes, their bounds, and a hash table."""
 
     def __init__(self) -> None:
-        self.known = 0
+        self.count = 0
         self.table = np.zeros(1, dtype=np.int32)
         self.pool = np.empty(0, dtype=np.uint8)
         self.begins, self.ends = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
 
-    def make_room(self, more: int, size: int) -> None:
-        """For `more` more texts, and for `size` more bytes."""
-        used = int(self.ends[self.known - 1]) if self.known else 0
-        if used + size > len(self.pool):
-            self.pool = _longer(self.pool, used + size)
-        if self.known + more > len(self.begins):
-            self.begins, self.ends = (_longer(column, self.known + more) for column in (self.begins, self.ends))
-            self.table = np.zeros(_table_size(len(self.begins)), dtype=np.int32)
-            compiling.compile_loop(record_scanner.file_texts)(self.known, self.table, self.pool, self.begins, self.ends)
+    def make_room(self, added: int, added_bytes: int) -> None:
+        """Make room for more texts and more bytes."""
+        used_bytes = int(self.ends[self.count - 1]) if self.count else 0
+        if used_bytes + added_bytes > len(self.pool):
+            self.pool = _grow(self.pool, used_bytes + added_bytes)
+        if self.count + added > len(self.begins):
+            self.begins, self.ends = (_grow(column, self.count + added) for column in (self.begins, self.ends))
+            self.table = np.zeros(_choose_table_length(len(self.begins)), dtype=np.int32)
+            compiling.compile_loop(record_scanner.rebuild_text_table)(
+                self.count, self.table, self.pool, self.begins, self.ends
+            )
 
-    def told(self, first: int) -> list[str]:
-        """Return the texts from a code onwards."""
-        begins, ends = (column[first : self.known].tolist() for column in (self.begins, self.ends))
+    def list_texts(self, first: int) -> list[str]:
+        """Return the texts from a code on."""
+        begins, ends = (column[first : self.count].tolist() for column in (self.begins, self.ends))
         if not begins:
             return []
-        whole = self.pool[begins[0] : ends[-1]].tobytes()
-        return [_decoded(whole[begin - begins[0] : end - begins[0]]) for begin, end in zip(begins, ends, strict=True)]
+        text = self.pool[begins[0] : ends[-1]].tobytes()
+        return [
+            _decode_text(text[begin - begins[0] : end - begins[0]]) for begin, end in zip(begins, ends, strict=True)
+        ]
 
 
-def _table_size(items: int) -> int:
-    """Return how long a hash table is that has so many items: a power of two, at most half of it full."""
+def _choose_table_length(items: int) -> int:
+    """Return the length of a hash table for so many items: a power of two that leaves at least half of it empty."""
     return 1 << (2 * items).bit_length()
 
 
-def _longer(column: Any, least: int) -> Any:
-    """Return the same numbers in an array with room for at least `least`."""
-    longer = np.empty((max(least, 2 * len(column)), *column.shape[1:]), dtype=column.dtype)
-    longer[: len(column)] = column
-    return longer
+def _grow(column: Any, length_min: int) -> Any:
+    """Return the numbers in a longer array with room for at least `length_min` numbers."""
+    grown = np.empty((max(length_min, 2 * len(column)), *column.shape[1:]), dtype=column.dtype)
+    grown[: len(column)] = column
+    return grown
 
 
 class Scanner:
-    """Scans one page after another; what they name is numbered across pages."""
+    """Scans pages one after another. Names, labels and cells are numbered across pages."""
 
     def __init__(self) -> None:
         self.names, self.labels = _Texts(), _Texts()
-        self.cells, self.cells_known = np.empty((0, record_scanner.CELL), dtype=np.int64), 0
+        self.cells, self.cell_count = np.empty((0, record_scanner.CELL_LENGTH), dtype=np.int64), 0
         self.cell_table = np.zeros(1, dtype=np.int32)
-        self.label: list[str | None] = []
-        # for the page in work, as fresh memory takes longer than what is done in it
-        self.scratch = np.empty((3, 0), dtype=np.int64)
+        self.label_texts: list[str | None] = []
+        # work space for a page, kept because allocating it takes longer than using it
+        self.work_columns = np.empty((3, 0), dtype=np.int64)
         self.is_end = np.empty(0, dtype=bool)
 
     # long, because it names every array of the compiled scanner
     def scan(self, text: bytes, after: int) -> ScannedPage:
-        """Return a page of records, each ended by a newline, the first of which comes after the position `after`.
+        """Scan a page of records, one per line. `after` is the position before the first record.
 
-        Raises `StoreDamaged` if it is not UTF-8.
+        Raises `StoreDamaged` if the text is not UTF-8.
         """
         if not text.isascii():
-            _decoded(text)
-        seen = np.frombuffer(text, dtype=np.uint8)
-        slots = len(text) // record_scanner.PARTICIPANT_BYTES + 1
-        keys, merits, name_game = self._scratch(slots)
-        line = self._lines(seen)
-        records = len(line) - 1
-        room = {
-            name: np.empty(records if name in OF_GAMES else slots, dtype=np.dtype(code))
-            for name, code in COLUMNS.items()
+            _decode_text(text)
+        text_bytes = np.frombuffer(text, dtype=np.uint8)
+        slots_max = len(text) // record_scanner.PARTICIPANT_BYTES + 1
+        keys, merits, game_of_name = self._get_work_columns(slots_max)
+        line_starts = self._find_line_starts(text_bytes)
+        record_count = len(line_starts) - 1
+        columns = {
+            name: np.empty(record_count if name in GAME_COLUMNS else slots_max, dtype=np.dtype(code))
+            for name, code in COLUMN_CODES.items()
         }
-        plain, game_id = np.empty(records, dtype=np.int8), np.empty((records, 2), dtype=np.int64)
+        is_plain, game_id_spans = np.empty(record_count, dtype=np.int8), np.empty((record_count, 2), dtype=np.int64)
         names, labels = self.names, self.labels
-        before = names.known, labels.known, self.cells_known
-        found = np.array([0, *before, 0, 0, names.known], dtype=np.int64)
-        words, word_from = _words()
-        told, cell = np.empty(12, dtype=np.int64), np.empty(record_scanner.CELL, dtype=np.int64)
-        games = used = read = 0
-        while read < records:
+        counts_before = names.count, labels.count, self.cell_count
+        counts = np.array([0, *counts_before, 0, 0, names.count], dtype=np.int64)
+        words, word_from = _join_words()
+        values, cell = np.empty(12, dtype=np.int64), np.empty(record_scanner.CELL_LENGTH, dtype=np.int64)
+        game_count = slot_count = records_read = 0
+        while records_read < record_count:
             self._make_room()
             compiling.compile_loop(record_scanner.scan)(
-                seen,
+                text_bytes,
                 after,
                 TYPES["game.recorded"].schema_version,
                 np.frombuffer(words, dtype=np.uint8),
                 arrays.as_numpy(word_from),
-                line,
-                plain,
-                told,
+                line_starts,
+                is_plain,
+                values,
                 cell,
                 keys,
                 merits,
-                room["occurred_at"],
-                room["size"],
-                room["in_cell"],
-                game_id,
-                room["player"],
-                room["place"],
-                room["status"],
-                room["seat"],
-                room["seconds_played"],
-                room["score"],
+                columns["occurred_at"],
+                columns["size"],
+                columns["in_cell"],
+                game_id_spans,
+                columns["player"],
+                columns["place"],
+                columns["status"],
+                columns["seat"],
+                columns["seconds_played"],
+                columns["score"],
                 names.table,
                 names.pool,
                 names.begins,
                 names.ends,
-                name_game,
+                game_of_name,
                 labels.table,
                 labels.pool,
                 labels.begins,
                 labels.ends,
                 self.cell_table,
                 self.cells,
-                found,
+                counts,
             )
-            used, names.known, labels.known, self.cells_known, games, read, _ = found.tolist()
-        self.label.extend(labels.told(before[1]))
-        new_names, new_cells = names.told(before[0]), self._new_cells(before[2])
-        unsure = game_id[:games][plain[plain != 0] == record_scanner.LOOKED_AT].tolist()
-        sound = (
+            slot_count, names.count, labels.count, self.cell_count, game_count, records_read, _ = counts.tolist()
+        self.label_texts.extend(labels.list_texts(counts_before[1]))
+        new_names, new_cells = names.list_texts(counts_before[0]), self._list_cells(counts_before[2])
+        unchecked_ids = game_id_spans[:game_count][
+            is_plain[is_plain != 0] == record_scanner.PLAIN_IF_ID_IS_VALID
+        ].tolist()
+        has_valid_names = (
             are_canonical(PlayerId, new_names)
-            and all(_is_cell(cell) for cell in new_cells)
-            and are_canonical(GameId, [_decoded(text[begin:end]) for begin, end in unsure])
+            and all(_is_valid_cell(cell) for cell in new_cells)
+            and are_canonical(GameId, [_decode_text(text[begin:end]) for begin, end in unchecked_ids])
         )
         return ScannedPage(
-            text,
-            after,
-            line,
-            plain != 0,
-            {name: column[: games if name in OF_GAMES else used] for name, column in room.items()},
-            game_id[:games],
-            name_game[: names.known - before[0]].tolist(),
-            new_names,
-            new_cells,
-            sound,
+            text=text,
+            after=after,
+            line_starts=line_starts,
+            is_plain=is_plain != 0,
+            columns={
+                name: column[: game_count if name in GAME_COLUMNS else slot_count] for name, column in columns.items()
+            },
+            game_id_spans=game_id_spans[:game_count],
+            game_of_name=game_of_name[: names.count - counts_before[0]].tolist(),
+            names=new_names,
+            cells=new_cells,
+            has_valid_names=has_valid_names,
         )
 
-    def _lines(self, seen: Any) -> Any:
-        """Return where each line begins, and where the last ends."""
-        if len(seen) > len(self.is_end):
-            self.is_end = np.empty(len(seen) + len(seen) // 8, dtype=bool)
-        ends = np.flatnonzero(np.equal(seen, record_scanner.NEWLINE, out=self.is_end[: len(seen)]))
+    def _find_line_starts(self, text_bytes: Any) -> Any:
+        """Return the start of each line, and the end of the last line."""
+        if len(text_bytes) > len(self.is_end):
+            self.is_end = np.empty(len(text_bytes) + len(text_bytes) // 8, dtype=bool)
+        ends = np.flatnonzero(np.equal(text_bytes, record_scanner.NEWLINE, out=self.is_end[: len(text_bytes)]))
         return np.concatenate(([0], ends + 1))
 
-    def _scratch(self, slots: int) -> Any:
-        """Three columns for so many participants."""
-        if slots > self.scratch.shape[1]:
-            self.scratch = np.empty((3, slots + slots // 8), dtype=np.int64)
-        return self.scratch
+    def _get_work_columns(self, slots_max: int) -> Any:
+        """Return three columns of work space for so many participants."""
+        if slots_max > self.work_columns.shape[1]:
+            self.work_columns = np.empty((3, slots_max + slots_max // 8), dtype=np.int64)
+        return self.work_columns
 
     def _make_room(self) -> None:
-        """For what any record may name that the scanner does not know."""
+        """Make room for the new names, labels and cell of a record of any length."""
         self.names.make_room(record_scanner.NAMES_MAX, record_scanner.RECORD_MAX)
-        self.labels.make_room(record_scanner.LABELS, record_scanner.RECORD_MAX)
-        if self.cells_known == len(self.cells):
-            self.cells = _longer(self.cells, CELLS_FIRST)
-            self.cell_table = np.zeros(_table_size(len(self.cells)), dtype=np.int32)
-            compiling.compile_loop(record_scanner.file_cells)(self.cells_known, self.cell_table, self.cells)
+        self.labels.make_room(record_scanner.LABEL_COUNT, record_scanner.RECORD_MAX)
+        if self.cell_count == len(self.cells):
+            self.cells = _grow(self.cells, CELLS_GROWTH)
+            self.cell_table = np.zeros(_choose_table_length(len(self.cells)), dtype=np.int32)
+            compiling.compile_loop(record_scanner.rebuild_cell_table)(self.cell_count, self.cell_table, self.cells)
 
-    def _new_cells(self, first: int) -> list[tuple[Any, ...]]:
-        """Return the cells from a code onwards, with their labels as texts."""
-        label = [*self.label, None]  # -1 is the last
+    def _list_cells(self, first: int) -> list[tuple[Any, ...]]:
+        """Return the cells from a code on, with their labels as texts."""
+        label_texts = [*self.label_texts, None]  # code -1, no label, indexes the last entry
         return [
-            (*(label[code] for code in cell[: len(LABELS)]), *cell[len(LABELS) :])
-            for cell in self.cells[first : self.cells_known].tolist()
+            (*(label_texts[code] for code in cell[: len(LABELS)]), *cell[len(LABELS) :])
+            for cell in self.cells[first : self.cell_count].tolist()
         ]
 
 
-class Numbers:
-    """What a scanner's codes correspond to in some facts."""
+class FactNumbers:
+    """The numbers in the facts of a scanner's codes for names and cells."""
 
     def __init__(self) -> None:
         self.players, self.cells = array("i"), array("i")
 
 
 class Lane(NamedTuple):
-    """Scans some of the pages, one after another."""
+    """A thread that scans every second page, with its scanner."""
 
     thread: ThreadPoolExecutor
     scanner: Scanner
-    numbers: Numbers
+    numbers: FactNumbers
 
 
-def take_pages(facts: Facts, connection: Connection, until: int, take: Take) -> int:
-    """Take what was recorded after the facts up to a position; one thread reads pages while others scan them.
+def decode_pages(facts: Facts, connection: Connection, until: int, apply_record: ApplyRecord) -> int:
+    """Decode the events after the facts up to a position. Return the last position decoded.
 
-    Returns the position up to which everything is taken: the given one, or the last before a page that has to be
-    taken one by one. Lanes scan in turn; their pages are taken in log order. Many are read before the first is taken
-    if its scan has to wait for the libraries to load.
+    Decoding stops before the first page whose records must be decoded one by one. A thread reads pages while others
+    scan them in turn; the results are applied in log order. More pages are read ahead while the libraries are loading.
+
+    `apply_record` applies a record that is not a plain game.
     """
-    after, scanned = facts.position, deque[tuple[Future[ScannedPage], int, Numbers]]()
-    ahead = PAGES_AHEAD if "numba" in sys.modules else PAGES_FIRST
+    after, pending_pages = facts.position, deque[tuple[Future[ScannedPage], int, FactNumbers]]()
+    pages_max = PAGES_AHEAD if "numba" in sys.modules else PAGES_FIRST
     with ExitStack() as threads:
         reader = threads.enter_context(ThreadPoolExecutor(1))
-        lanes = deque(Lane(threads.enter_context(ThreadPoolExecutor(1)), Scanner(), Numbers()) for _ in range(LANES))
-        while after < until or scanned:
-            if after < until and len(scanned) < ahead:
-                upto = min(until, after + PAGE_EVENTS)
-                lane, text = lanes[0], reader.submit(read_page, connection, after, upto)
-                scanned.append((lane.thread.submit(_scanned, lane.scanner, text, after), upto - after, lane.numbers))
+        lanes = deque(
+            Lane(threads.enter_context(ThreadPoolExecutor(1)), Scanner(), FactNumbers()) for _ in range(LANES)
+        )
+        while after < until or pending_pages:
+            if after < until and len(pending_pages) < pages_max:
+                page_end = min(until, after + PAGE_EVENTS)
+                lane, text = lanes[0], reader.submit(read_page, connection, after, page_end)
+                pending_pages.append(
+                    (lane.thread.submit(_scan_when_read, lane.scanner, text, after), page_end - after, lane.numbers)
+                )
                 lanes.rotate(-1)
-                after = upto
+                after = page_end
             else:
-                future, records, numbers = scanned.popleft()
+                future, records, numbers = pending_pages.popleft()
                 page = future.result()
-                if not page.sound or len(page.plain) != records:
+                if not page.has_valid_names or len(page.is_plain) != records:
                     return page.after
-                take_page(facts, page, take, numbers)
-                ahead = PAGES_AHEAD
+                decode_page(facts, page, apply_record, numbers)
+                pages_max = PAGES_AHEAD
     return until
 
 
-def _scanned(scanner: Scanner, text: Future[bytes], after: int) -> ScannedPage:
-    """Return a page that is still being read."""
+def _scan_when_read(scanner: Scanner, text: Future[bytes], after: int) -> ScannedPage:
+    """Scan a page as soon as it has been read."""
     return scanner.scan(text.result(), after)
 
 
-def take_text(facts: Facts, text: Any, take: Take) -> None:
-    """Take what was recorded after the facts from a text, one record a line, without gaps; on one thread."""
-    take_contents(facts, pages_of(text), facts.position, take)
+def decode_lines(facts: Facts, text: Any, apply_record: ApplyRecord) -> None:
+    """Decode the events after the facts from a text, one record per line, without gaps, on one thread."""
+    decode_contents(facts, split_into_pages(text), facts.position, apply_record)
 
 
-def take_contents(facts: Facts, contents: Iterable[bytes], after: int, take: Take) -> None:
-    """Take the records after a position from pages of text, one record a line, without gaps; on one thread."""
-    scanner, numbers, sound = Scanner(), Numbers(), True
+def decode_contents(facts: Facts, contents: Iterable[bytes], after: int, apply_record: ApplyRecord) -> None:
+    """Decode the events after a position from pages of text, one record per line, without gaps, on one thread."""
+    scanner, numbers, is_scannable = Scanner(), FactNumbers(), True
     for content in contents:
-        page = scanner.scan(content, after) if sound else None
-        sound = page is not None and page.sound
-        if page is not None and sound:
-            take_page(facts, page, take, numbers)
+        page = scanner.scan(content, after) if is_scannable else None
+        is_scannable = page is not None and page.has_valid_names
+        if page is not None and is_scannable:
+            decode_page(facts, page, apply_record, numbers)
         else:
             for position, record in enumerate(content.split(b"\n")[:-1], after + 1):
-                take(facts, position, _decoded(record))
+                apply_record(facts, position, _decode_text(record))
         after += content.count(b"\n")
 
 
-def pages_of(text: Any, size: int = PAGE_BYTES) -> Iterator[bytes]:
-    """Yield a long text of lines, some whole lines at a time, in `size` bytes or as many as a line has."""
-    begin, most = 0, size
+def split_into_pages(text: Any, size: int = PAGE_BYTES) -> Iterator[bytes]:
+    """Yield a text in pages of whole lines of at most `size` bytes. A longer line has its own page."""
+    begin, length = 0, size
     while begin < len(text):
-        content = bytes(text[begin : begin + most])
-        end = content.rfind(b"\n") + 1 or len(content) * (begin + most >= len(text))
+        content = bytes(text[begin : begin + length])
+        end = content.rfind(b"\n") + 1 or len(content) * (begin + length >= len(text))
         if end:
             yield content[:end]
-            begin, most = begin + end, size
+            begin, length = begin + end, size
         else:
-            most *= 2
+            length *= 2
 
 
-def _is_cell(cell: tuple[Any, ...]) -> bool:
-    """Tell whether an event can have the labels of a cell."""
+def _is_valid_cell(cell: tuple[Any, ...]) -> bool:
+    """Tell whether the labels of a cell are valid."""
     game, _, *labels = cell[: len(LABELS)]
     return are_canonical(Slug, [game]) and are_canonical(Label, [label for label in labels if label is not None])
 
 
 @cache
-def _words() -> tuple[Any, Any]:
-    """Return the words of the scanner, end to end, and where each begins."""
+def _join_words() -> tuple[Any, Any]:
+    """Return the words of the scanner as joined bytes, and their bounds."""
     begins = array("q", [0])
     for word in record_scanner.WORDS:
         begins.append(begins[-1] + len(word))
     return "".join(record_scanner.WORDS).encode(), begins
 
 
-def _decoded(text: bytes) -> str:
+def _decode_text(text: bytes) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError:
-        raise StoreDamaged(f"{text[:60]!r} in a record is not UTF-8; see: ratings verify") from None
+        raise StoreDamaged(f"a record is not UTF-8: {text[:60]!r}; run: ratings verify") from None
 
 
-def take_page(facts: Facts, page: ScannedPage, take: Take, numbers: Numbers) -> None:
-    """Take a page, its plain games in whole stretches."""
-    cuts = [0, *(np.flatnonzero(page.plain[1:] != page.plain[:-1]) + 1).tolist(), len(page.plain)]
+def decode_page(facts: Facts, page: ScannedPage, apply_record: ApplyRecord, numbers: FactNumbers) -> None:
+    """Apply the records of a page in order. Runs of plain games are appended together."""
+    run_bounds = [0, *(np.flatnonzero(page.is_plain[1:] != page.is_plain[:-1]) + 1).tolist(), len(page.is_plain)]
     starts = np.concatenate(([0], np.cumsum(page.columns["size"])))
-    game = named = celled = 0
-    cell_from = len(numbers.cells)
-    for first, last in pairwise(cuts):
-        if not page.plain[first]:
+    game = name_index = cell_index = 0
+    first_cell = len(numbers.cells)
+    for first, last in pairwise(run_bounds):
+        if not page.is_plain[first]:
             for index in range(first, last):
-                record = _decoded(page.text[page.line[index] : page.line[index + 1] - 1])
-                take(facts, page.after + 1 + index, record)
+                record = _decode_text(page.text[page.line_starts[index] : page.line_starts[index + 1] - 1])
+                apply_record(facts, page.after + 1 + index, record)
             continue
         games = slice(game, game + last - first)
-        while named < len(page.names) and page.name_game[named] < games.stop:
-            # anybody new in a record that was not plain is added there
-            numbers.players.append(number_player(facts, page.names[named]))
-            at = page.after + 1 + first + max(page.name_game[named] - game, 0)
-            facts.players_at.extend([at] * (len(facts.players) - len(facts.players_at)))
-            named += 1
-        newest = int(page.columns["in_cell"][games].max()) + 1
-        while cell_from + celled < newest:
-            numbers.cells.append(_cell(facts, page.cells[celled]))
-            celled += 1
+        while name_index < len(page.names) and page.game_of_name[name_index] < games.stop:
+            # records that are not plain have added their own new players
+            numbers.players.append(number_player(facts, page.names[name_index]))
+            position = page.after + 1 + first + max(page.game_of_name[name_index] - game, 0)
+            facts.players_at.extend([position] * (len(facts.players) - len(facts.players_at)))
+            name_index += 1
+        cells_needed = int(page.columns["in_cell"][games].max()) + 1
+        while first_cell + cell_index < cells_needed:
+            numbers.cells.append(_number_cell(facts, page.cells[cell_index]))
+            cell_index += 1
         slots = slice(int(starts[game]), int(starts[games.stop]))
-        _take_games(facts, page, games, slots, page.after + 1 + first, numbers)
+        _append_games(facts, page, games, slots, page.after + 1 + first, numbers)
         game = games.stop
-    # from records that were not plain
-    numbers.players.extend(number_player(facts, name) for name in page.names[named:])
+    # names that occur only in records that are not plain
+    numbers.players.extend(number_player(facts, name) for name in page.names[name_index:])
 
 
-def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, position: int, numbers: Numbers) -> None:
-    """Append a stretch of plain games, recorded from a position onwards."""
+def _append_games(
+    facts: Facts, page: ScannedPage, games: slice, slots: slice, position: int, numbers: FactNumbers
+) -> None:
+    """Append a run of plain games to the facts. `position` is that of the first game."""
     base_rows, base_slots = (facts.base.rows, facts.base.slots) if facts.base else (0, 0)
     if facts.rows:
-        _name_rows(facts, page, games, base_rows + len(facts.first_position))
+        _set_rows(facts, page, games, base_rows + len(facts.first_position))
     sizes = page.columns["size"][games]
-    at = np.arange(len(sizes), dtype=np.int64) + position
+    positions = np.arange(len(sizes), dtype=np.int64) + position
     starts = np.cumsum(sizes) - sizes + (base_slots + len(facts.player))
     optional = [*OPTIONAL_COLUMNS, *(["score"] if (page.columns["score"][slots] != MISSING).any() else [])]
     for name in optional:
@@ -383,13 +405,13 @@ def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, pos
     players, cells = (np.array(codes, dtype=np.int32) for codes in (numbers.players, numbers.cells))
     in_cell = page.columns["in_cell"][games]
     for column, values in (
-        (facts.first_position, at),
-        (facts.live_position, at),
+        (facts.first_position, positions),
+        (facts.live_position, positions),
         (facts.occurred_at, page.columns["occurred_at"][games]),
         (facts.start, starts),
         (facts.count, sizes),
         (facts.cell, cells[in_cell]),
-        (facts.kind_start, np.zeros(len(at))),
+        (facts.kind_start, np.zeros(len(positions))),
         (facts.player, players[page.columns["player"][slots]]),
         (facts.place, page.columns["place"][slots]),
         (facts.status, page.columns["status"][slots]),
@@ -399,16 +421,16 @@ def _take_games(facts: Facts, page: ScannedPage, games: slice, slots: slice, pos
         column.frombytes(np.ascontiguousarray(values, dtype=np.dtype(column.typecode)).data.cast("B"))
 
 
-def _cell(facts: Facts, told: tuple[Any, ...]) -> int:
-    labels = dict(zip(LABELS, told, strict=False))
+def _number_cell(facts: Facts, cell: tuple[Any, ...]) -> int:
+    labels = dict(zip(LABELS, cell, strict=False))
     labels["kind"] = labels["kind"] or "placing"
-    return number_cell(facts, labels.values(), *told[len(LABELS) :])
+    return number_cell(facts, labels.values(), *cell[len(LABELS) :])
 
 
-def _name_rows(facts: Facts, page: ScannedPage, games: slice, row: int) -> None:
-    """Note the rows of those games about which more is recorded."""
-    for begin, end in page.game_id[games].tolist():
-        game_id = _decoded(page.text[begin:end])
+def _set_rows(facts: Facts, page: ScannedPage, games: slice, row: int) -> None:
+    """Set the rows of the games in `facts.rows`. `row` is that of the first game."""
+    for begin, end in page.game_id_spans[games].tolist():
+        game_id = _decode_text(page.text[begin:end])
         if game_id in facts.rows:
             facts.rows[game_id] = row
         row += 1

@@ -1,14 +1,16 @@
-"""The cache of decoded columns: the decoded log in segments, which are files of columns.
+"""Cache the decoded log in segments, which are files of columns.
 
-    ~/.cache/ratings-ledger/LEDGER-ID-LOCATION/columns/FIRST-LAST-CHAINHASH-FORMAT     decoded events FIRST+1 to LAST
+Each segment holds the decoded events FIRST + 1 to LAST:
 
-A copy of a ledger has the same id, and soon a different history. Each location therefore has its own cache; the path
-contains only a hash of the location.
+    ~/.cache/ratings-ledger/LEDGER-ID-LOCATION/columns/FIRST-LAST-CHAINHASH-FORMAT
 
-The segments follow each other from the first event on, and hold the log up to a position. Corrections are
-stored apart from the games that they change, so the facts at any earlier position can be read. New events become a
-segment, which is merged with earlier ones that are not much longer. A process can go on reading files that a merge
-deletes. The lock only keeps two processes from doing the same work.
+A copy of a ledger has the same id but soon a different history. Each location therefore has its own cache. LOCATION is
+a hash of the location.
+
+The segments cover the log from the first event up to a position without gaps. Corrections are stored separately from
+the games that they change, so the facts at any earlier position can be read. New events form a new segment, which is
+merged with earlier segments that are not much longer. A process can continue to read files that a merge deletes. The
+lock only prevents two processes from doing the same work.
 """
 
 from __future__ import annotations
@@ -68,13 +70,13 @@ from ratings_ledger.projections.facts.stored_columns import ANY, LayeredColumn, 
 from ratings_ledger.projections.rulesets.columns import COLUMNS_OF
 
 LOCK_TRIES, LOCK_PAUSE_S = 400, 0.05
-# A segment is merged with all later ones if it is at most MERGE_RATIO times as long as these together; with more than
-# SEGMENTS_MAX segments, if it is no longer than they are.
+# a segment is merged with all later segments if it is at most MERGE_RATIO times as long as they are together; with more
+# than SEGMENTS_MAX segments, if it is at most as long
 MERGE_RATIO, SEGMENTS_MAX = 8, 16
-ROWS = {"first_position": "q", "occurred_at": "q", "start": "q", "count": "i", "cell": "i", "kind_start": "q"}
-SLOTS = {"player": "i", "place": "i", "status": "b", "replaced": "b"}
-OF_KIND = {name: "q" for columns in COLUMNS_OF.values() for name in columns}
-CHANGES = {
+ROW_CODES = {"first_position": "q", "occurred_at": "q", "start": "q", "count": "i", "cell": "i", "kind_start": "q"}
+SLOT_CODES = {"player": "i", "place": "i", "status": "b", "replaced": "b"}
+KIND_CODES = {name: "q" for columns in COLUMNS_OF.values() for name in columns}
+CHANGE_CODES = {
     "position": "q",
     "row": "q",
     "voided": "b",
@@ -84,26 +86,26 @@ CHANGES = {
     "cell": "i",
     "kind_start": "q",
 }
-TEXTS = ("players", "texts", "cells", "others")  # JSON, one value per line
-FILES = {
-    **ROWS,
-    **SLOTS,
+TEXT_COLUMNS = ("players", "texts", "cells", "others")  # JSON, one value per line
+COLUMN_CODES = {
+    **ROW_CODES,
+    **SLOT_CODES,
     **{name: column.code for name, column in OPTIONAL.items()},
-    **{f"kind.{name}": code for name, code in OF_KIND.items()},
-    **{f"change.{name}": code for name, code in CHANGES.items()},
-    **dict.fromkeys(TEXTS, "B"),
+    **{f"kind.{name}": code for name, code in KIND_CODES.items()},
+    **{f"change.{name}": code for name, code in CHANGE_CODES.items()},
+    **dict.fromkeys(TEXT_COLUMNS, "B"),
     "players_at": "q",
     "others_at": "q",
 }
-# The number of the file format. Files with another number belong to another version of the program.
+# the number of the file format; files with another number belong to another version of the program
 FORMAT = "6"
-# A segment also has a column for each custom number of its games.
+# a segment also has a column for each custom number of its games
 _CUSTOM = re.compile(re.escape(NUMBERS) + NUMBER_NAME)
 logger = logging.getLogger(__name__)
 
 
 class Cache:
-    """The open cache of one ledger: its longest run of consecutive valid segments."""
+    """The open cache of a ledger: its longest run of consecutive valid segments from the first event on."""
 
     def __init__(self, root: Path, ledger: str) -> None:
         self.root, self.folder = root, root / "columns"
@@ -113,44 +115,44 @@ class Cache:
 
     @property
     def position(self) -> int:
-        """Return the last position of the segments."""
-        return _span(self.segments[-1])[1] if self.segments else 0
+        """Return the last position that the segments cover."""
+        return _parse_positions(self.segments[-1])[1] if self.segments else 0
 
     def open_next(self, name: str) -> bool:
         """Open the next segment. Return whether it exists. Raises `Damaged`, `Unreadable`."""
         segment = open_file(self.folder / name)
         if segment is not None:
-            if not _are_expected(segment.codes):
+            if not _has_expected_columns(segment.codes):
                 raise Damaged(f"{name} has unexpected columns", self.folder / name)
-            if (segment.about.get("ledger"), segment.about.get("after")) != (self.ledger, self._dictionary_hash()):
-                raise Damaged(f"{name} does not continue the segment before it", self.folder / name)
+            if (segment.about.get("ledger"), segment.about.get("after")) != (self.ledger, self._dictionary_digest()):
+                raise Damaged(f"{name} does not continue the previous segment", self.folder / name)
             self.segments.append(segment)
         return segment is not None
 
-    def _dictionary_hash(self) -> str:
-        """Return the hash of the numbered texts and the ends of columns that the next segment builds on."""
+    def _dictionary_digest(self) -> str:
+        """Return the digest of the numbered texts and the lengths of columns that the next segment builds on."""
         return str(self.segments[-1].about.get("numbered")) if self.segments else ""
 
     def _count_items(self, name: str) -> int:
         return sum(len(segment.columns[name]) for segment in self.segments if name in segment.columns)
 
     def _list_optional(self) -> list[str]:
-        """Return the names of the columns that may end early."""
-        custom = {name for segment in self.segments for name in segment.columns if name not in FILES}
+        """Return the names of the optional columns, which may be shorter than the others."""
+        custom = {name for segment in self.segments for name in segment.columns if name not in COLUMN_CODES}
         return [*OPTIONAL, *sorted(custom)]
 
     # -- reading
 
-    def _column(self, name: str, items: int | None = None, limits: tuple[int, int] = ANY) -> LayeredColumn:
-        """Return the first items of a column, whose numbers are within limits. Raises `ValueError` for fewer."""
+    def _read_column(self, name: str, items: int | None = None, limits: tuple[int, int] = ANY) -> LayeredColumn:
+        """Return the first `items` numbers of a column, which must be within limits. Raises `ValueError` for fewer."""
         available = self._count_items(name)
         if items is not None and not 0 <= items <= available:
-            raise ValueError(f"{name} has {available} numbers; {items} are expected")
+            raise ValueError(f"{name} has {available} numbers instead of {items}")
         parts = [segment.columns[name] for segment in self.segments if name in segment.columns]
-        return LayeredColumn([part.within(*limits) for part in parts], items)
+        return LayeredColumn([part.limit_to(*limits) for part in parts], items)
 
-    def _lines(self, name: str, count: int | None = None) -> list[Any]:
-        """Return the first values of a file of JSON lines. Raises `Damaged`."""
+    def _read_lines(self, name: str, count: int | None = None) -> list[Any]:
+        """Return the first `count` values of a column of JSON lines. Raises `Damaged`."""
         values = list[Any]()
         for segment in self.segments:
             if (segment.name, name) not in self._values:
@@ -159,21 +161,21 @@ class Cache:
         return values[:count]
 
     def _fill_dictionaries(self, facts: Facts, players: int | None = None) -> None:
-        facts.players = self._lines("players", players)
-        facts.texts = self._lines("texts")
-        facts.cells = [Cell(*cell) for cell in self._lines("cells")]
+        facts.players = self._read_lines("players", players)
+        facts.texts = self._read_lines("texts")
+        facts.cells = [Cell(*cell) for cell in self._read_lines("cells")]
         facts.player_numbers = dict(zip(facts.players, range(len(facts.players)), strict=True))
         facts.text_numbers = dict(zip(facts.texts, range(len(facts.texts)), strict=True))
         facts.cell_numbers = dict(zip(facts.cells, range(len(facts.cells)), strict=True))
         facts.person = array("i", range(len(facts.players)))
 
     def facts(self, position: int) -> Facts:
-        """Return the facts up to a position above 0. The caller applies their `others` and `changes`.
+        """Return the facts up to a position above 0. The caller must apply their `other_records` and `changes`.
 
         Columns are checked when they are read. Raises `Damaged`.
         """
         with self._translate_errors():
-            facts = self._facts(position)
+            facts = self._map_facts(position)
             check_texts(facts)
             check_changes(facts)
         return facts
@@ -183,26 +185,26 @@ class Cache:
         try:
             yield
         except (ValueError, LookupError, TypeError, AttributeError) as error:
-            raise Damaged(f"it contains something other than columns: {error}", self.folder) from None
+            raise Damaged(f"its columns are invalid: {error}", self.folder) from None
 
-    def _facts(self, position: int) -> Facts:
-        facts = Facts(position, b"", unchecked=check)
+    def _map_facts(self, position: int) -> Facts:
+        facts = Facts(position, b"", unchecked=check_columns)
         player_count = self._count_items("players_at")
-        known_players = bisect_right(self._column("players_at"), position)
+        known_players = bisect_right(self._read_column("players_at"), position)
         self._fill_dictionaries(facts, known_players)
         if len(facts.players) < known_players:
-            raise ValueError("names are missing")
-        facts.players_at = self._column("players_at", known_players)
-        others_at = self._column("others_at")
+            raise ValueError("players are missing")
+        facts.players_at = self._read_column("players_at", known_players)
+        others_at = self._read_column("others_at")
         other_count = bisect_right(others_at, position)
-        facts.others = list(zip(others_at[:other_count], self._lines("others", other_count), strict=True))
-        changes = [self._column(f"change.{name}") for name in CHANGES]
+        facts.other_records = list(zip(others_at[:other_count], self._read_lines("others", other_count), strict=True))
+        changes = [self._read_column(f"change.{name}") for name in CHANGE_CODES]
         change_count = bisect_right(changes[0], position)
         facts.changes = [
             GameChange(change[0], change[1], bool(change[2]), *change[3:])
             for change in zip(*(column[:change_count] for column in changes), strict=True)
         ]
-        rows = bisect_right(self._column("first_position"), position)
+        row_count = bisect_right(self._read_column("first_position"), position)
         limits = {
             "start": (0, self._count_items("player") + 1),
             "count": (0, PLAYERS_MAX + 1),
@@ -215,160 +217,163 @@ class Cache:
             "home": (-1, 2),
             "score_decimals": (0, TOO_FINE + 1),
         }
-        for name in ROWS:
-            setattr(facts, name, self._column(name, rows, limits.get(name, ANY)))
+        for name in ROW_CODES:
+            setattr(facts, name, self._read_column(name, row_count, limits.get(name, ANY)))
         facts.live_position = copy(facts.first_position)
-        # participants are in the order of the events that name them
-        slots = max(
-            [facts.start[row] + facts.count[row] for row in range(max(rows - 1, 0), rows)]
+        # participants are in the order of events, so the last game or change has the last slot
+        slot_count = max(
+            [facts.start[row] + facts.count[row] for row in range(max(row_count - 1, 0), row_count)]
             + [change.start + change.size for change in facts.changes],
             default=0,
         )
-        for name in SLOTS:
-            setattr(facts, name, self._column(name, slots, limits.get(name, ANY)))
+        for name in SLOT_CODES:
+            setattr(facts, name, self._read_column(name, slot_count, limits.get(name, ANY)))
         facts.optional = {
-            name: self._column(name, min(slots, self._count_items(name)), limits.get(name, ANY))
+            name: self._read_column(name, min(slot_count, self._count_items(name)), limits.get(name, ANY))
             for name in self._list_optional()
         }
-        facts.of_kind = {name: self._column(f"kind.{name}") for name in OF_KIND}
+        facts.of_kind = {name: self._read_column(f"kind.{name}") for name in KIND_CODES}
         return facts
 
     def row_of(self, first_position: int) -> int:
-        """Return the row of the game first recorded at a position; NONE if there is no such game."""
-        return find_row_at(self._column("first_position"), first_position)
+        """Return the row of the game first recorded at a position; NONE without such a game."""
+        return find_row_at(self._read_column("first_position"), first_position)
 
     # -- growing
 
     def delta(self) -> Facts:
-        """Return facts to which the events after the cache can be applied. Raises `Damaged`."""
+        """Return empty facts to which the events after the cache can be applied. Raises `Damaged`."""
         facts = Facts(self.position, b"")
         with self._translate_errors():
             self._fill_dictionaries(facts)
         facts.base = Base(
-            self._count_items("first_position"),
-            self._count_items("player"),
-            len(facts.players),
-            len(facts.texts),
-            len(facts.cells),
-            {name: self._count_items(f"kind.{name}") for name in OF_KIND},
+            rows=self._count_items("first_position"),
+            slots=self._count_items("player"),
+            players=len(facts.players),
+            texts=len(facts.texts),
+            cells=len(facts.cells),
+            of_kind={name: self._count_items(f"kind.{name}") for name in KIND_CODES},
         )
         facts.players_at = array("q", bytes(8 * len(facts.players)))
         return facts
 
     def append(self, delta: Facts) -> bool:
-        """Write a delta as a segment. Return whether that worked. Raises `Damaged`, `Unreadable`."""
+        """Write a delta as a new segment. Return whether it was written. Raises `Damaged`, `Unreadable`."""
         base = delta.base
         assert base is not None
         lines = {
             "players": encode_lines(delta.players[base.players :]),
             "texts": encode_lines(delta.texts[base.texts :]),
             "cells": encode_lines(delta.cells[base.cells :]),
-            "others": encode_lines(record for _, record in delta.others),
+            "others": encode_lines(record for _, record in delta.other_records),
         }
         new_columns: dict[str, Column] = {
-            **{name: getattr(delta, name) for name in (*ROWS, *SLOTS)},
-            **{f"kind.{name}": delta.of_kind[name] for name in OF_KIND},
+            **{name: getattr(delta, name) for name in (*ROW_CODES, *SLOT_CODES)},
+            **{f"kind.{name}": delta.of_kind[name] for name in KIND_CODES},
             **{
                 f"change.{name}": array(code, [getattr(change, name) for change in delta.changes])
-                for name, code in CHANGES.items()
+                for name, code in CHANGE_CODES.items()
             },
             **lines,
             "players_at": delta.players_at[base.players :],
-            "others_at": array("q", [position for position, _ in delta.others]),
+            "others_at": array("q", [position for position, _ in delta.other_records]),
         }
         for name, column in delta.optional.items():
-            code, usual = find_optional_column(name)
-            is_used = column.count(usual) < len(column)
+            code, default = find_optional_column(name)
+            is_used = column.count(default) < len(column)
             new_columns[name] = (
-                array(code, [usual]) * (base.slots - self._count_items(name)) + column if is_used else array(code)
+                array(code, [default]) * (base.slots - self._count_items(name)) + column if is_used else array(code)
             )
-        dictionaries = hashlib.sha256(self._dictionary_hash().encode())
-        for name in TEXTS:
-            dictionaries.update(f"{name} {len(lines[name])} ".encode() + lines[name])
+        dictionary_digest = hashlib.sha256(self._dictionary_digest().encode())
+        for name in TEXT_COLUMNS:
+            dictionary_digest.update(f"{name} {len(lines[name])} ".encode() + lines[name])
         for name in sorted(delta.optional):
-            # the next segment starts where this column ends
-            dictionaries.update(f"{name} {self._count_items(name) + len(new_columns[name])} ".encode())
-        written = self._write(
+            # the next segment depends on the length of each optional column
+            dictionary_digest.update(f"{name} {self._count_items(name) + len(new_columns[name])} ".encode())
+        is_written = self._replace_segments(
             len(self.segments),
             _name_suffix(delta.position, delta.chain_hash),
             {name: [column] for name, column in new_columns.items()},
-            dictionaries.hexdigest(),
+            dictionary_digest.hexdigest(),
         )
         if len(self.segments) >= SEGMENTS_MAX:
             self.merge(1)
-        return written
+        return is_written
 
     def merge(self, ratio: int) -> None:
-        """Merge the first segment that is at most `ratio` times as long as all later ones with those.
+        """Merge the first segment that is at most `ratio` times as long as all later segments with them.
 
         Raises `Damaged`, `Unreadable`.
         """
-        for number, segment in enumerate(self.segments[:-1]):
-            first, last = _span(segment)
+        for index, segment in enumerate(self.segments[:-1]):
+            first, last = _parse_positions(segment)
             if last - first <= ratio * (self.position - last):
-                old = self.segments[number:]
-                names = {name for segment in old for name in segment.columns}
+                merged = self.segments[index:]
+                names = {name for segment in merged for name in segment.columns}
                 columns = {
-                    name: [segment.columns[name] for segment in old if name in segment.columns] for name in names
+                    name: [segment.columns[name] for segment in merged if name in segment.columns] for name in names
                 }
-                self._write(number, old[-1].name.partition("-")[2], columns, self._dictionary_hash())
+                self._replace_segments(index, merged[-1].name.partition("-")[2], columns, self._dictionary_digest())
                 return
 
-    def _write(self, number: int, suffix: str, columns: Mapping[str, Iterable[Column]], dictionaries: str) -> bool:
-        """Replace the segments from a number on by one. Return whether that worked."""
-        old = self.segments[number:]
-        del self.segments[number:]
-        name = f"{self.position}-{suffix}"
-        about = {"name": name, "ledger": self.ledger, "after": self._dictionary_hash(), "numbered": dictionaries}
-        custom = {name: find_optional_column(name).code for name in sorted(columns.keys() - FILES.keys())}
-        parts = {column: (code, columns[column]) for column, code in (FILES | custom).items()}
+    def _replace_segments(
+        self, index: int, suffix: str, columns: Mapping[str, Iterable[Column]], dictionary_digest: str
+    ) -> bool:
+        """Replace the segments from an index on by a new segment. Return whether it was written."""
+        replaced = self.segments[index:]
+        del self.segments[index:]
+        new_name = f"{self.position}-{suffix}"
+        about = {"name": new_name, "ledger": self.ledger, "after": self._dictionary_digest()}
+        about["numbered"] = dictionary_digest
+        custom = {name: find_optional_column(name).code for name in sorted(columns.keys() - COLUMN_CODES.keys())}
+        column_parts = {name: (code, columns[name]) for name, code in (COLUMN_CODES | custom).items()}
         try:
             prune_files(self.folder, FORMAT)
-            write_file(self.folder / name, encode_columns(parts, about))
-            if self.open_next(name):
-                for segment in old:
+            write_file(self.folder / new_name, encode_columns(column_parts, about))
+            if self.open_next(new_name):
+                for segment in replaced:
                     delete_file(self.folder / segment.name)
                 return True
         except OSError as error:
-            logger.warning("ratings: the cache in %s cannot be written: %s", self.root, error.strerror)
-        self.segments += old
+            logger.warning("ratings: cannot write to the cache in %s: %s", self.root, error.strerror)
+        self.segments += replaced
         return False
 
 
-def _are_expected(codes: Mapping[str, str]) -> bool:
-    """Tell whether a segment has the usual columns, and otherwise only custom numbers."""
-    custom = {name: code for name, code in codes.items() if name not in FILES}
-    return codes == FILES | custom and all(
+def _has_expected_columns(codes: Mapping[str, str]) -> bool:
+    """Tell whether a segment has all standard columns and, apart from these, only columns of custom numbers."""
+    custom = {name: code for name, code in codes.items() if name not in COLUMN_CODES}
+    return codes == COLUMN_CODES | custom and all(
         _CUSTOM.fullmatch(name) and code == find_optional_column(name).code for name, code in custom.items()
     )
 
 
-def _span(segment: ColumnFile) -> tuple[int, int]:
+def _parse_positions(segment: ColumnFile) -> tuple[int, int]:
     first, last, *_ = segment.name.split("-")
     return int(first), int(last)
 
 
 def _name_suffix(last: int, chain_hash: bytes | None) -> str:
-    """Return the name of a segment without its first position."""
+    """Return a segment's file name without the first position."""
     return f"{last}-{(chain_hash or b'').hex()}-{FORMAT}"
 
 
 def folder_of(connection: Connection) -> str:
-    """Return the name of a ledger's cache: its id, which is a UUID, and a hash of its location."""
+    """Return the name of a ledger's cache folder: the ledger's id (a UUID) and a hash of its location."""
     location = json.dumps(dialect_of(connection).identify_database(connection)).encode()
     return f"{ledger_id(connection)}-{hashlib.sha256(location).hexdigest()[:16]}"
 
 
 def refuse_shared_cache(connection: Connection) -> None:
-    """Raise `StoreUnavailable` if accounts other than this one have any right in the cache of a ledger."""
+    """Raise `StoreUnavailable` if other accounts have any rights in the cache of a ledger."""
     if (folder := cache_folder()) is not None:
         refuse_other_accounts(Path(folder) / folder_of(connection))
 
 
 def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cache | None:
-    """Return the part of a ledger's cache that matches the log; None if the ledger has no cache, or it is unreadable.
+    """Return the part of a ledger's cache that matches the log; None without a readable cache.
 
-    With `locked`, segments that do not match are deleted with a message, because the caller rebuilds them.
+    With `locked`, delete and log segments that do not match the log. The caller then rebuilds them.
     """
     ledger, folder = ledger_id(connection), cache_folder()
     if folder is None or connection.get_execution_options().get("in_memory"):
@@ -378,15 +383,15 @@ def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cac
     names = {path.name: last for last, path in longest_first}
     suffixes = {last: _name_suffix(last, chain_hash_at(connection, last)) for last in names.values()}
     try:
-        while following := [name for name, last in names.items() if name == f"{cache.position}-{suffixes[last]}"]:
-            del names[following[0]]
+        while next_names := [name for name, last in names.items() if name == f"{cache.position}-{suffixes[last]}"]:
+            del names[next_names[0]]
             try:
-                cache.open_next(following[0])
-            except Damaged as problem:
+                cache.open_next(next_names[0])
+            except Damaged as error:
                 if locked:
-                    problem.discard()
-    except Unreadable as problem:
-        logger.warning("ratings: the cache in %s is not used: %s", cache.root, problem)
+                    error.discard()
+    except Unreadable as error:
+        logger.warning("ratings: the cache in %s is not used: %s", cache.root, error)
         return None
     if locked:
         _delete_unused(cache, newest, suffixes)
@@ -394,112 +399,112 @@ def find_cache(connection: Connection, newest: int, locked: bool = False) -> Cac
 
 
 def _delete_unused(cache: Cache, newest: int, suffixes: Mapping[int, str]) -> None:
-    """Delete the segments that are not in the cache, and log why if they belong to another log."""
-    used, why = {segment.name for segment in cache.segments}, ""
+    """Delete the segments that are not part of the cache. Log the reason if they belong to another log."""
+    used, reason = {segment.name for segment in cache.segments}, ""
     for last, path in [*files_in(cache.folder, f"-{FORMAT}")]:
         if path.name in used:
             continue
         if about_file(path).get("ledger", cache.ledger) != cache.ledger:
-            why = "it belongs to another ledger"
+            reason = "it belongs to another ledger"
         elif last > newest:
-            why = f"it is at position {last}, the log ends at {newest}"
+            reason = f"it is at position {last}, but the log ends at {newest}"
         elif path.name.partition("-")[2] != suffixes.get(last):
-            why = "it was built from another history"
+            reason = "it was built from another history"
         delete_file(path)
-    if why:
-        logger.warning("ratings: the cache in %s is rebuilt: %s", cache.root, why)
+    if reason:
+        logger.warning("ratings: the cache in %s is rebuilt: %s", cache.root, reason)
 
 
 @contextmanager
 def lock_cache(root: Path) -> Iterator[bool]:
-    """Hold the lock of a cache. Yields whether it could be obtained."""
+    """Hold the lock of a cache within the context. Yield whether it was obtained."""
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = open_own(root / "lock", "ab") if is_own_folder(root) else None
+        lock_file = open_own(root / "lock", "ab") if is_own_folder(root) else None
     except OSError:
-        lock = None
-    if lock is None:
+        lock_file = None
+    if lock_file is None:
         yield False
         return
-    with lock:
-        yield _locked(lock)
+    with lock_file:
+        yield _try_lock(lock_file)
 
 
-def _locked(lock: IO[bytes]) -> bool:
+def _try_lock(lock_file: IO[bytes]) -> bool:
     for _ in range(LOCK_TRIES):
         with suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         time.sleep(LOCK_PAUSE_S)
     return False
 
 
-def check(facts: Facts) -> None:
+def check_columns(facts: Facts) -> None:
     """Raise `Damaged` if a number in the columns is not a valid index.
 
-    `check_changes` covers the changes by later events. Columns are checked piece by piece, without a copy.
+    `check_changes` checks the changes by later events. Columns are checked piece by piece, without copying them.
     """
     rows = [getattr(facts, name) for name in ROW_COLUMNS]
     slots = [getattr(facts, name) for name in SLOT_COLUMNS]
     check_all([*rows, *slots, *facts.optional.values(), *facts.of_kind.values()])
     if len({*map(len, rows)}) > 1 or len({*map(len, slots)}) > 1:
-        raise _index_error(facts)
+        raise _make_index_error(facts)
     spans = [*zip(*map(pieces, (facts.start, facts.count)), strict=True)]
-    used = max((arrays.largest(_ends(*span)) for span in spans), default=0)
-    if used > len(facts.player):
-        raise _index_error(facts)
+    slot_count = max((arrays.largest(_find_ends(*span)) for span in spans), default=0)
+    if slot_count > len(facts.player):
+        raise _make_index_error(facts)
     for piece in pieces(facts.player):
-        if not arrays.is_within(piece[: max(used, 0)], 0, len(facts.players)):
-            raise _index_error(facts)
-        used -= len(piece)
-    for kind, names in ((kind, names) for kind, names in COLUMNS_OF.items() if names):
-        is_kind = array("b", [facts.texts[cell.kind] == kind for cell in facts.cells])
-        if any(is_kind):
+        if not arrays.is_within(piece[: max(slot_count, 0)], 0, len(facts.players)):
+            raise _make_index_error(facts)
+        slot_count -= len(piece)
+    for game_type, names in ((game_type, names) for game_type, names in COLUMNS_OF.items() if names):
+        is_of_type = array("b", [facts.texts[cell.kind] == game_type for cell in facts.cells])
+        if any(is_of_type):
             lengths = {len(facts.of_kind[name]) for name in names}
             spans = [*zip(*map(pieces, (facts.cell, facts.kind_start, facts.count)), strict=True)]
-            last = max((arrays.largest(_ends_of_kind(is_kind, *span)) for span in spans), default=0)
-            if len(lengths) > 1 or last > min(lengths):
-                raise _index_error(facts)
+            end = max((arrays.largest(_find_ends_of_kind(is_of_type, *span)) for span in spans), default=0)
+            if len(lengths) > 1 or end > min(lengths):
+                raise _make_index_error(facts)
 
 
-def _index_error(facts: Facts) -> Exception:
+def _make_index_error(facts: Facts) -> Exception:
     problem: Exception = facts.start.damaged("has an index out of range")
     return problem
 
 
 def check_changes(facts: Facts) -> None:
-    """Raise `ValueError` if a change to a game has an index out of range."""
-    slots, changed = len(facts.player), [change for change in facts.changes if change.start != NONE]
+    """Raise `ValueError` if a change of a game has an index out of range."""
+    slot_count, replaced_games = len(facts.player), [change for change in facts.changes if change.start != NONE]
     if not (
         arrays.is_within(array("q", [change.row for change in facts.changes]), 0, len(facts.first_position))
-        and arrays.is_within(array("q", [change.start for change in changed]), 0, slots + 1)
-        and arrays.is_within(array("q", [change.size for change in changed]), 0, PLAYERS_MAX + 1)
-        and arrays.is_within(array("q", [change.start + change.size for change in changed]), 0, slots + 1)
-        and arrays.is_within(array("q", [change.cell for change in changed]), 0, len(facts.cells))
+        and arrays.is_within(array("q", [change.start for change in replaced_games]), 0, slot_count + 1)
+        and arrays.is_within(array("q", [change.size for change in replaced_games]), 0, PLAYERS_MAX + 1)
+        and arrays.is_within(array("q", [change.start + change.size for change in replaced_games]), 0, slot_count + 1)
+        and arrays.is_within(array("q", [change.cell for change in replaced_games]), 0, len(facts.cells))
     ):
         raise ValueError("a correction has an index out of range")
 
 
 def check_texts(facts: Facts) -> None:
-    """Raise `ValueError` for names that are not text, and for impossible cells."""
+    """Raise `ValueError` for names that are not strings and for impossible cells."""
     if not {*map(type, facts.players), *map(type, facts.texts)} <= {str}:
-        raise ValueError("a name is not text")
+        raise ValueError("a name is not a string")
     for cell in facts.cells:
         if not all(isinstance(number, int) for number in cell):
-            raise ValueError("a cell contains something other than numbers")
+            raise ValueError("a cell contains a value that is not a number")
         if not all(NONE <= number < len(facts.texts) for number in cell[:6]) or not 0 <= cell.seats <= PLAYERS_MAX:
-            raise ValueError("a cell names a missing text")
+            raise ValueError("a cell refers to a text that does not exist")
         if NONE in (cell.game, cell.kind) or facts.texts[cell.kind] not in GAME_TYPES:
-            raise ValueError("a cell has no known game type")
+            raise ValueError("a cell has an unknown game type")
 
 
-def _ends(start: Column, count: Column) -> Column:
-    """Return where spans end."""
+def _find_ends(start: Column, count: Column) -> Column:
+    """Return the ends of spans, given their starts and lengths."""
     return arrays.as_column(arrays.as_numpy(start) + arrays.as_numpy(count))
 
 
-def _ends_of_kind(is_kind: Column, cell: Column, start: Column, count: Column) -> Column:
-    """Return where the spans end, for the games of a kind."""
-    selected = arrays.as_numpy(is_kind).astype(bool)[arrays.as_numpy(cell)]
-    first = arrays.as_numpy(start)[selected]
-    return arrays.as_column((first + arrays.as_numpy(count)[selected]) * (first >= 0) - (first < 0))
+def _find_ends_of_kind(is_of_type: Column, cell: Column, start: Column, count: Column) -> Column:
+    """Return the ends of the spans of the games whose cells are of a game type; -1 for a negative start."""
+    selected = arrays.as_numpy(is_of_type).astype(bool)[arrays.as_numpy(cell)]
+    starts = arrays.as_numpy(start)[selected]
+    return arrays.as_column((starts + arrays.as_numpy(count)[selected]) * (starts >= 0) - (starts < 0))

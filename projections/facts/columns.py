@@ -1,8 +1,8 @@
-"""The facts that a replay needs, as columns, up to a known position.
+"""The facts that replays need, as columns, up to a log position.
 
-Games are rows of parallel arrays. The participants of a game are in other arrays, `count` of them from `start` on. A
-corrected game keeps its row and gets new participants. Texts (players, games, groups ...) are interned and stored as
-numbers, -1 for none. `projections.facts.decoding` fills in the columns from the log.
+Games are rows of parallel arrays. The participants of all games are in further arrays; a game has `count` of them from
+`start` on. A corrected game keeps its row and gets new participants. Texts (players, games, groups ...) are interned
+and stored as numbers, -1 for none. `projections.facts.decoding` fills in the columns from the log.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ SAME = -(2**63)  # `occurred_at` of a change that keeps the game's time
 
 
 class Cell(NamedTuple):
-    """The properties of a game that determine its eligibility and partition, besides time: labels, seats and flags."""
+    """The properties of a game, other than time, that determine its eligibility and its ladders.
+
+    Labels are text numbers. `flags` has the bits `UNRATED` and `ABORTED`.
+    """
 
     game: int
     kind: int
@@ -43,7 +46,7 @@ class Cell(NamedTuple):
 
 
 class GameChange(NamedTuple):
-    """A change of the game in a row by a later event: it is `voided`, reinstated, or (with a `start`) corrected."""
+    """A later change of the game in a row: it is voided (if `voided`), corrected (with a `start`) or reinstated."""
 
     position: int
     row: int
@@ -56,7 +59,7 @@ class GameChange(NamedTuple):
 
 
 class Adjustment(NamedTuple):
-    """A `points.adjusted`: `points` is a decimal string."""
+    """A `points.adjusted` event. `points` is a decimal string."""
 
     occurred_at: int
     position: int
@@ -66,9 +69,10 @@ class Adjustment(NamedTuple):
 
 
 class Seed(NamedTuple):
-    """A `player.seeded`: the state with which a player starts on a ladder, and how many games they played elsewhere.
+    """A `player.seeded` event: the state with which a player starts on a ladder.
 
-    `state` has decimal strings by the name of the state column.
+    state: decimal strings by the name of the state column
+    games: the number of games that the player played elsewhere
     """
 
     position: int
@@ -79,7 +83,7 @@ class Seed(NamedTuple):
 
 
 class AccountEntry(NamedTuple):
-    """A player's account from `occurred_at` on."""
+    """A change of a player's account (premium or free), from `occurred_at` on."""
 
     occurred_at: int
     position: int
@@ -88,7 +92,7 @@ class AccountEntry(NamedTuple):
 
 
 class Rename(NamedTuple):
-    """A `player.renamed`."""
+    """A `player.renamed` event."""
 
     position: int
     player: int
@@ -96,7 +100,7 @@ class Rename(NamedTuple):
 
 
 class ClubRename(NamedTuple):
-    """A `club.renamed`."""
+    """A `club.renamed` event."""
 
     position: int
     club: str
@@ -104,7 +108,7 @@ class ClubRename(NamedTuple):
 
 
 class LeagueFacts(NamedTuple):
-    """A `league.created`: from `occurred_at` on, this game type has a league."""
+    """A `league.created` event: the league of a game starts at `occurred_at`. Both names are text numbers."""
 
     occurred_at: int
     position: int
@@ -113,7 +117,7 @@ class LeagueFacts(NamedTuple):
 
 
 class UnusableVersion(NamedTuple):
-    """A published version that does not run here, and why."""
+    """A published version that cannot be used here, and the reason."""
 
     position: int
     ruleset_id: str
@@ -134,12 +138,13 @@ class RecordedFacts:
     leagues: list[LeagueFacts] = field(default_factory=list)
     # the events of game clocks, by game_id: (position, instant, type, data)
     clocks: dict[str, list[tuple[int, int, str, dict[str, Any]]]] = field(default_factory=dict)
-    # the positions of these events by id; for each `event.voided` the event that it withdraws; the withdrawn events
+    # the positions of these events by id
     positions: dict[str, int] = field(default_factory=dict)
+    # for each `event.voided`, the event that it withdraws or restores, at the end of the chain of voidings
     roots: dict[int, int] = field(default_factory=dict)
     withdrawn: set[int] = field(default_factory=set)
 
-    def copied(self) -> RecordedFacts:
+    def clone(self) -> RecordedFacts:
         """Return a copy that can be extended without changing the original."""
         members = {name: copy(value) for name, value in vars(self).items()}
         return RecordedFacts(**(members | {"clocks": {game: [*events] for game, events in self.clocks.items()}}))
@@ -149,17 +154,17 @@ Column: TypeAlias = arrays.Column
 
 
 class OptionalColumn(NamedTuple):
-    """A column of participants that may end early: its type, and the value of all participants that it lacks."""
+    """A column of participants that may end early: its type code, and the value of the participants after its end."""
 
     code: str
     default: int
 
 
-# columns of custom numbers are optional, too; they exist if a game has such a number
+# columns of custom numbers are optional, too; a column exists if a game has the number
 OPTIONAL = {
     **dict.fromkeys(OPTIONAL_COLUMNS, OptionalColumn("i", NONE)),
     "team": OptionalColumn("i", NONE),
-    "club": OptionalColumn("i", NONE),  # the number of its text
+    "club": OptionalColumn("i", NONE),  # the number of the club's text
     "home": OptionalColumn("b", 0),
     "score": OptionalColumn("q", MISSING),  # of a placed game, in units of 10^-score_decimals
     "score_decimals": OptionalColumn("b", 0),
@@ -173,7 +178,10 @@ SLOT_COLUMNS = ("player", "place", "status", "replaced")
 
 
 class Base(NamedTuple):
-    """The sizes of a cache before a delta: numbers of games, participants, names, and lengths of the type columns."""
+    """The sizes of a cache before a delta: the numbers of its games, participants, players, texts and cells.
+
+    of_kind: the lengths of the columns of game types
+    """
 
     rows: int
     slots: int
@@ -188,12 +196,12 @@ def find_optional_column(name: str) -> OptionalColumn:
     return OPTIONAL.get(name) or OptionalColumn("q", MISSING)
 
 
-def _numbers() -> array[int]:
+def _create_column() -> array[int]:
     """Return an empty column of 64-bit integers."""
     return array("q")
 
 
-def _small_numbers() -> array[int]:
+def _create_small_column() -> array[int]:
     """Return an empty column of 32-bit integers."""
     return array("i")
 
@@ -205,34 +213,34 @@ class Facts:
     position: int
     chain_hash: bytes
 
-    # one row per game, in the order of their first records; `cell` indexes `cells`
-    first_position: Column = field(default_factory=_numbers)
-    live_position: Column = field(default_factory=_numbers)
-    occurred_at: Column = field(default_factory=_numbers)
-    start: Column = field(default_factory=_numbers)
-    count: Column = field(default_factory=_small_numbers)
-    cell: Column = field(default_factory=_small_numbers)
-    kind_start: Column = field(default_factory=_numbers)
+    # one row per game, in the order of recording; `cell` indexes `cells`
+    first_position: Column = field(default_factory=_create_column)
+    live_position: Column = field(default_factory=_create_column)
+    occurred_at: Column = field(default_factory=_create_column)
+    start: Column = field(default_factory=_create_column)
+    count: Column = field(default_factory=_create_small_column)
+    cell: Column = field(default_factory=_create_small_column)
+    kind_start: Column = field(default_factory=_create_column)
     voided: set[int] = field(default_factory=set)
 
     # one entry per participant
-    player: Column = field(default_factory=_small_numbers)
-    place: Column = field(default_factory=_small_numbers)
+    player: Column = field(default_factory=_create_small_column)
+    place: Column = field(default_factory=_create_small_column)
     status: Column = field(default_factory=lambda: array("b"))
-    replaced: Column = field(default_factory=lambda: array("b"))  # 1: a substitute took over their seat
+    replaced: Column = field(default_factory=lambda: array("b"))  # 1 if a substitute took over the seat
     optional: dict[str, Column] = field(
         default_factory=lambda: {name: array(column.code) for name, column in OPTIONAL.items()}
     )
 
-    # numbers of participants that only some game types have: from the game's `kind_start` on, in the same order
+    # columns of participants that only some game types have; a game's values start at its `kind_start`
     of_kind: dict[str, Column] = field(
-        default_factory=lambda: {name: _numbers() for columns in COLUMNS_OF.values() for name in columns}
+        default_factory=lambda: {name: _create_column() for columns in COLUMNS_OF.values() for name in columns}
     )
 
-    # ids as recorded, and for each the number of the same person's current id
+    # the ids of players as recorded; `person` has, by id, the number of the person's current id
     players: list[str] = field(default_factory=list)
-    players_at: Column = field(default_factory=_numbers)  # the position at which each id was first named
-    person: array[int] = field(default_factory=_small_numbers)
+    players_at: Column = field(default_factory=_create_column)  # the position at which each id was first named
+    person: array[int] = field(default_factory=_create_small_column)
     texts: list[str] = field(default_factory=list)
     cells: list[Cell] = field(default_factory=list)
     player_numbers: dict[str, int] = field(default_factory=dict)
@@ -242,11 +250,11 @@ class Facts:
     # the rows of the games with more than one event, by game_id
     rows: dict[str, int] = field(default_factory=dict)
     recorded: RecordedFacts = field(default_factory=RecordedFacts)
-    # for a delta, which is added to a cache: the sizes before it, and the changes of games in the cache
+    # for a delta, which extends a cache: the sizes of the cache, the changes of games, and the records of other events
     base: Base | None = None
     changes: list[GameChange] = field(default_factory=list)
-    others: list[tuple[int, str]] = field(default_factory=list)
-    # checks all columns; until it has been called, each part is checked when it is read
+    other_records: list[tuple[int, str]] = field(default_factory=list)
+    # checks all columns; None after the check. Until then, each part is checked when it is read
     unchecked: Callable[[Facts], None] | None = None
     # the folder of the cache, the chain hashes at the positions of its files, and the opened files
     cache: Path | None = None
@@ -254,10 +262,10 @@ class Facts:
     segments: dict[Path, Any] = field(default_factory=dict)
     # whether unrecorded events were applied
     proposed: bool = False
-    # the time of the last record, if a ruleset closes rating periods by it
+    # the time of the last record, if a ruleset has rating periods, which this time closes
     recorded_until: int = INSTANT_MAX
 
-    # events that cannot be read or applied: the reason, by position; they are ignored
+    # why events are ignored, by position: they are invalid, or rename in a circle
     unread: dict[int, str] = field(default_factory=dict)
     circular: dict[int, str] = field(default_factory=dict)
 
@@ -278,20 +286,20 @@ class Facts:
     # the seconds played according to the game's clock, rounded up, by participant
     clock_seconds: dict[int, int] = field(default_factory=dict)
     renamed: bool = False
-    _ranks: array[int] = field(default_factory=_small_numbers)
+    _ranks: array[int] = field(default_factory=_create_small_column)
 
     @property
     def left_out(self) -> dict[int, str]:
-        """Return why invalid events are ignored, by position."""
+        """Return the reasons why invalid events are ignored, by position."""
         return dict(sorted((self.unread | self.circular).items()))
 
     def snapshot(self) -> Facts:
-        """Return the current facts as a copy that later events do not change."""
+        """Return a copy of the facts that later events do not change."""
         # participants, players and texts are only appended, and no game of the copy refers to later ones
         rows = {name: copy(getattr(self, name)) for name in ROW_COLUMNS}
         return replace(self, **rows, person=self.person[:], voided=set(self.voided), cache=None)
 
-    def copied(self) -> Facts:
+    def clone(self) -> Facts:
         """Return a copy to which events can be applied without changing these facts."""
         members = vars(self)
         copied_members = (
@@ -313,29 +321,29 @@ class Facts:
             **{name: copy(members[name]) for name in (*ROW_COLUMNS, *SLOT_COLUMNS, *copied_members)},
             optional={name: copy(column) for name, column in self.optional.items()},
             of_kind={name: copy(column) for name, column in self.of_kind.items()},
-            recorded=self.recorded.copied(),
+            recorded=self.recorded.clone(),
         )
 
-    def only(self, rows: Column) -> Facts:
-        """Return the facts of only some games, given by row and renumbered in that order."""
-        self.ranks()  # computed here once, and shared
+    def select_rows(self, rows: Column) -> Facts:
+        """Return the facts with only some games, given by row and renumbered in this order."""
+        self.ranks()  # compute the ranks once and share them
         count = arrays.take(self.count, rows)
-        slots, at = arrays.span_indices(arrays.take(self.start, rows), count), arrays.exclusive_cumsum(count)
+        slots, starts = arrays.span_indices(arrays.take(self.start, rows), count), arrays.exclusive_cumsum(count)
         columns = {name: arrays.take(getattr(self, name), rows) for name in ROW_COLUMNS}
         slot_columns = {name: arrays.take(getattr(self, name), slots) for name in SLOT_COLUMNS}
-        # one number for every participant, even in games of other types
+        # every participant gets a value, even in games of other types, so `kind_start` is `start`
         of_kind = {
             name: self._take_of_kind(name, rows) if len(column) else column for name, column in self.of_kind.items()
         }
         return replace(
             self,
-            **(columns | slot_columns | {"start": at, "count": count, "kind_start": at}),
+            **(columns | slot_columns | {"start": starts, "count": count, "kind_start": starts}),
             of_kind=of_kind,
             optional={
-                name: _pad_column(name, column, slots) if len(column) else column
+                name: _take_optional(name, column, slots) if len(column) else column
                 for name, column in self.optional.items()
             },
-            voided={new for new, row in enumerate(rows) if row in self.voided},
+            voided={index for index, row in enumerate(rows) if row in self.voided},
             rows={},
             unchecked=None,
             cache=None,
@@ -344,117 +352,122 @@ class Facts:
         )
 
     def _take_of_kind(self, name: str, rows: Column) -> Column:
-        """Return the column of a game type for the participants of some games, 0 in games of other types."""
-        is_own_cell = [name in COLUMNS_OF.get(self.texts[cell.kind], ()) for cell in self.cells]
-        is_own = np.array(is_own_cell, dtype=bool)[arrays.as_numpy(arrays.take(self.cell, rows))]
-        own_rows = arrays.as_column(arrays.as_numpy(rows)[is_own])
-        count = arrays.as_numpy(arrays.take(self.count, rows))
-        numbers = np.zeros(int(count.sum()), dtype=np.int64)
-        slots = arrays.span_indices(arrays.take(self.kind_start, own_rows), arrays.as_column(count[is_own]))
-        numbers[np.repeat(is_own, count)] = arrays.as_numpy(arrays.take(self.of_kind[name], slots))
+        """Return a column of a game type for the participants of some games; 0 in games of other types."""
+        cells_have_column = [name in COLUMNS_OF.get(self.texts[cell.kind], ()) for cell in self.cells]
+        has_column = np.array(cells_have_column, dtype=bool)[arrays.as_numpy(arrays.take(self.cell, rows))]
+        rows_with_column = arrays.as_column(arrays.as_numpy(rows)[has_column])
+        counts = arrays.as_numpy(arrays.take(self.count, rows))
+        numbers = np.zeros(int(counts.sum()), dtype=np.int64)
+        slots = arrays.span_indices(
+            arrays.take(self.kind_start, rows_with_column), arrays.as_column(counts[has_column])
+        )
+        numbers[np.repeat(has_column, counts)] = arrays.as_numpy(arrays.take(self.of_kind[name], slots))
         return arrays.as_column(numbers)
 
     def extend_optional(self, name: str, slots: int, numbers: Iterable[int]) -> None:
-        """Append the numbers of the participants after the first `slots` to an optional column."""
+        """Append the numbers of the participants from index `slots` on to an optional column."""
         code, default = find_optional_column(name)
         column = self.optional.setdefault(name, array(code))
         column.extend(array(code, [default]) * (slots - len(column)))
         column.extend(numbers)
 
     def release_pages(self) -> None:
-        """Release the memory of columns in files; they are read again when needed."""
+        """Release the memory of columns in files. They are read again when needed."""
         for column in (getattr(self, name) for name in (*ROW_COLUMNS, *SLOT_COLUMNS)):
             if not isinstance(column, array | memoryview):
                 column.release_pages()
 
     def check(self) -> None:
-        """Check the parts of files that have not been checked yet. Raises `Damaged`."""
+        """Check all columns that have not been checked yet. Raises `Damaged`."""
         if self.unchecked is None:
             return
         self.unchecked(self)
-        self.unchecked = None  # from now on, a segment is checked when it is opened
+        self.unchecked = None  # later files are checked when they are opened
         for segment in [*self.segments.values()]:
             segment.check()
 
     def ranks(self) -> array[int]:
-        """Return for every player the rank of their person's id among all ids in alphabetical order."""
+        """Return, by player number, the rank of the person's current id among all ids in alphabetical order."""
         if len(self._ranks) != len(self.players):
             ranks = array("i", bytes(4 * len(self.players)))
             for rank, number in enumerate(sorted(range(len(self.players)), key=self.players.__getitem__)):
                 ranks[number] = rank
-            self._ranks = ranks  # assigned only when complete, because other threads may read it
+            self._ranks = ranks  # assigned last, because other threads may read it
         return array("i", [self._ranks[person] for person in self.person]) if self.renamed else self._ranks
 
     def take_ranks(self, source: Facts) -> None:
-        """Take over the ranks that `source` has computed, if it has the same ids."""
+        """Reuse the ranks that `source` has computed if it has the same ids."""
         if len(source._ranks) == len(source.players) and source.players == self.players:
             self._ranks = source._ranks
 
     def cell_of(self, row: int) -> Cell:
-        """Return the properties of a game that determine its eligibility and partition."""
-        number: int = self.cell[row]
-        return self.cells[number]
+        """Return the cell of the game in a row."""
+        index: int = self.cell[row]
+        return self.cells[index]
 
     def label(self, name: str, row: int) -> str | None:
-        """Return the text of a label of a game, or None."""
+        """Return a label of the game in a row; None without one."""
         number: int = getattr(self.cells[self.cell[row]], name)
         return None if number == NONE else self.texts[number]
 
     def column(self, name: str, row: int, participants: Sequence[int], reading: Reading = RECORDED) -> list[int]:
-        """Return a column that rules read, for some participants of one game.
+        """Return the values of a column that rules read, for some participants of the game in a row.
 
-        `reading` says how the ruleset reads scores and custom numbers.
+        `reading` describes how the ruleset reads scores and custom numbers.
         """
         if name == "seats":
             return [self.cell_of(row).seats] * len(participants)
         if name == "tied":
-            return self._tied(row, participants)
+            return self._count_tied(row, participants)
         if name in HISTORY_COLUMNS:
-            return [0] * len(participants)  # the replay fills in these columns, because they depend on the ladder
+            return [0] * len(participants)  # these columns depend on the ladder, so the replay fills them in
         if name in self.of_kind:
             shift = self.kind_start[row] - self.start[row]
-            return [self.of_kind[name][p + shift] for p in participants]
+            return [self.of_kind[name][participant + shift] for participant in participants]
         if name == "seconds_played":
-            return [self._seconds_played(p) for p in participants]
+            return [self._read_seconds_played(participant) for participant in participants]
         if name == "league":
             league = self.cell_of(row).league
             return [MISSING if league == NONE else league] * len(participants)
         if name == "year":
             return [local_time(self.occurred_at[row], reading.zone).year] * len(participants)
         if name in ("score", "side_score"):
-            return [self._score(name, row, p, reading) for p in participants]
+            return [self._read_score(name, row, participant, reading) for participant in participants]
         if name == "team":
-            return [self._team(row, p) for p in participants]
+            return [self._read_team(row, participant) for participant in participants]
         if name.startswith(NUMBERS):
             absent = dict(reading.absent).get(name, MISSING)
-            return [absent if (number := self._optional(name, p)) == MISSING else number for p in participants]
+            return [
+                absent if (number := self._read_optional(name, participant)) == MISSING else number
+                for participant in participants
+            ]
         if name in self.optional:
-            return [self._optional(name, p) for p in participants]
+            return [self._read_optional(name, participant) for participant in participants]
         source = self.place if name == "place" else self.status
-        return [source[p] for p in participants]
+        return [source[participant] for participant in participants]
 
-    def _optional(self, name: str, participant: int) -> int:
-        """Return a participant's value in an optional column, or its default after the end of the column."""
+    def _read_optional(self, name: str, participant: int) -> int:
+        """Return a participant's value in an optional column; the default after the end of the column."""
         column = self.optional.get(name, ())
         return column[participant] if participant < len(column) else find_optional_column(name).default
 
-    def _team(self, row: int, participant: int) -> int:
-        """Return the number of a participant's side, from 0 on; MISSING in games without sides."""
+    def _read_team(self, row: int, participant: int) -> int:
+        """Return the number of a participant's side, from 0 on; `MISSING` in games without sides."""
         if self.label("kind", row) == "battle":
-            side, first = self.of_kind["side"], self.kind_start[row]
-            return int(side[participant - self.start[row] + first] != side[first])
-        team = self._optional("team", participant)
+            sides, first_index = self.of_kind["side"], self.kind_start[row]
+            return int(sides[participant - self.start[row] + first_index] != sides[first_index])
+        team = self._read_optional("team", participant)
         return MISSING if team == NONE else team
 
     def recorded_score(self, participant: int) -> tuple[int, int]:
-        """Return (score, decimals) of a participant in a placed game; the score is in units of 10^-decimals.
+        """Return (score, decimals) of a participant in a placed game. The score is in units of 10^-decimals.
 
-        `decimals` is TOO_FINE or TOO_LARGE for a score that no ruleset can read.
+        For a score that no ruleset can read, `decimals` is `TOO_FINE` or `TOO_LARGE`.
         """
-        return self._optional("score", participant), self._optional("score_decimals", participant)
+        return self._read_optional("score", participant), self._read_optional("score_decimals", participant)
 
-    def _score(self, name: str, row: int, participant: int, reading: Reading) -> int:
-        """Return the score of a participant or of their side, in units; except in battles, the members share it."""
+    def _read_score(self, name: str, row: int, participant: int, reading: Reading) -> int:
+        """Return a participant's `score` or `side_score` in units of the reading. The two differ only in battles."""
         if self.label("kind", row) == "battle":
             points = self.of_kind["game_points" if name == "score" else "side_points"]
             score, decimals = points[participant - self.start[row] + self.kind_start[row]], 0
@@ -464,19 +477,23 @@ class Facts:
             return MISSING
         return int(reading.score_sign * score * (reading.score_unit // 10**decimals))
 
-    def _seconds_played(self, participant: int) -> int:
-        """Return the seconds played according to the result, else according to the game's clock, else -1."""
-        seconds = self._optional("seconds_played", participant)
+    def _read_seconds_played(self, participant: int) -> int:
+        """Return the seconds played: from the result, or else from the game's clock, or else -1."""
+        seconds = self._read_optional("seconds_played", participant)
         return self.clock_seconds.get(participant, NONE) if seconds == NONE else seconds
 
-    def _tied(self, row: int, participants: Sequence[int]) -> list[int]:
-        """Return the number of seats at each participant's place; a seat that changed hands counts once."""
+    def _count_tied(self, row: int, participants: Sequence[int]) -> list[int]:
+        """Return the number of seats that share each participant's place. A replaced participant does not count."""
         first = self.start[row]
-        seated = [self.place[p] for p in range(first, first + self.count[row]) if not self.replaced[p]]
-        return [seated.count(self.place[p]) for p in participants]
+        seat_places = [
+            self.place[participant]
+            for participant in range(first, first + self.count[row])
+            if not self.replaced[participant]
+        ]
+        return [seat_places.count(self.place[participant]) for participant in participants]
 
     def person_of(self, participant: int) -> int:
-        """Return the person of a participant, given by index: the number of the person's current id."""
+        """Return the person of the participant at an index: the number of the person's current id."""
         number: int = self.player[participant]
         return self.person[number]
 
@@ -485,8 +502,8 @@ class Facts:
         return self.players[self.person_of(participant)]
 
     def knows(self, player: str) -> bool:
-        """Tell whether any event names this id."""
-        # the ids are shared with later facts, which may have added some
+        """Tell whether any event names this player id."""
+        # later facts share the dictionary and may have added ids
         return self.player_numbers.get(player, len(self.person)) < len(self.person)
 
     def current(self, player: str) -> str:
@@ -495,29 +512,29 @@ class Facts:
 
     def club_of(self, participant: int) -> str | None:
         """Return the current name of the club that a participant plays for."""
-        label = self._optional("club", participant)
-        return None if label == NONE else self.current_club(self.texts[label])
+        text_number = self._read_optional("club", participant)
+        return None if text_number == NONE else self.current_club(self.texts[text_number])
 
     def current_club(self, club: str) -> str:
         """Return the current name of a club, given any of its names."""
         return self.clubs.get(club, club)
 
     def account(self, person: int, instant: int) -> str:
-        """Return the account of a person at an instant; premium before the first entry."""
+        """Return the account of a person at an instant; `premium` before the first entry."""
         earlier_entries = [entry for entry in self.accounts.get(person, ()) if entry.occurred_at <= instant]
         return max(earlier_entries).account if earlier_entries else "premium"
 
     def row_of(self, first_position: int) -> int:
-        """Return the row of the game first recorded at a position; NONE if there is no such game."""
+        """Return the row of the game first recorded at a position; NONE without such a game."""
         return find_row_at(self.first_position, first_position)
 
 
 class Member(NamedTuple):
     """A participant who plays for a club in a game.
 
-    participant: the index among the participants of the people's facts
-    gain:        their points from the game, in units
-    place:       their classified place, 0 if not classified
+    participant: the index among the participants in the facts about players
+    gain:        the participant's points from the game, in units
+    place:       the participant's classified place; 0 if not classified
     """
 
     participant: int
@@ -528,12 +545,12 @@ class Member(NamedTuple):
 class ClubGames(NamedTuple):
     """The games of players from which facts about clubs were built.
 
-    people:   the facts about the persons who played; a game has the same row there
-    versions: the versions of the ruleset, which score persons
-    offsets:  the members of the club at participant p are at offsets[p]:offsets[p + 1] in the next three columns, best
-              first
+    people:   the facts about the players, in which games have the same rows
+    versions: the versions of the ruleset for persons
+    offsets:  the members of the club that is participant p are the entries offsets[p] to offsets[p + 1] of the next
+              three columns, best first
     members, gains, places: the columns of `Member`
-    failures: by row, why the rule cannot score a game; later games are not scored either
+    failures: by row, why the rule cannot score a game; later games of the ladder are not scored either
     """
 
     people: Facts
@@ -545,21 +562,21 @@ class ClubGames(NamedTuple):
     failures: Mapping[int, Exception]
 
     def members_of(self, club: int) -> list[Member]:
-        """Return the members of the club at an index among the participants, best first."""
+        """Return the members of the club that is the participant at an index, best first."""
         span = slice(self.offsets[club], self.offsets[club + 1])
         columns = (column[span].tolist() for column in (self.members, self.gains, self.places))
         return [Member(*numbers) for numbers in zip(*columns, strict=True)]
 
 
-def _pad_column(name: str, column: Column, slots: Column) -> Column:
-    """Return the values of some participants in an optional column, which may end before them."""
+def _take_optional(name: str, column: Column, slots: Column) -> Column:
+    """Return the values of an optional column at some slots. Slots past the end of the column have the default."""
     (code, default), indices = find_optional_column(name), arrays.as_numpy(slots)
-    numbers, is_inside = np.full(len(indices), default, dtype=np.dtype(code)), indices < len(column)
-    numbers[is_inside] = arrays.as_numpy(arrays.take(column, arrays.as_column(indices[is_inside])))
+    numbers, is_stored = np.full(len(indices), default, dtype=np.dtype(code)), indices < len(column)
+    numbers[is_stored] = arrays.as_numpy(arrays.take(column, arrays.as_column(indices[is_stored])))
     return arrays.as_column(numbers)
 
 
 def find_row_at(first_positions: Column, position: int) -> int:
-    """Return the index of a position among the ascending positions of games; NONE if it is not among them."""
+    """Return the index of a position in ascending positions; NONE if it is missing."""
     row = bisect_left(first_positions, position)
     return row if row < len(first_positions) and first_positions[row] == position else NONE

@@ -1,4 +1,4 @@
-"""Apply events about games to the facts: one row per game, its participants appended, names as numbers."""
+"""Apply events about games to the facts: a row for each game, entries for its participants, and numbers for names."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from ratings_ledger.projections.facts.columns import (
 )
 from ratings_ledger.projections.rulesets.columns import derive_numbers
 
-# Members of participants that few games have.
-_RARE = frozenset({"team", "club", "home", "numbers"})
-# The finest scores that a ruleset can read.
+# members of participants that few games have
+_RARE_MEMBERS = frozenset({"team", "club", "home", "numbers"})
+# the most decimals of a score that a ruleset can read
 _DECIMALS_MAX = 6
 
 
 def number_player(facts: Facts, name: str) -> int:
-    """Return the number of a player's id; a new id gets the next number."""
+    """Return the number of a player's id. A new id gets the next number."""
     number = facts.player_numbers.setdefault(name, len(facts.players))
     if number == len(facts.players):
         facts.players.append(name)
@@ -41,7 +41,7 @@ def number_player(facts: Facts, name: str) -> int:
 
 
 def number_text(facts: Facts, text: str | None) -> int:
-    """Return the number of a text; a new text gets the next number, and None has -1."""
+    """Return the number of a text, -1 for None. A new text gets the next number."""
     if text is None:
         return NONE
     number = facts.text_numbers.setdefault(text, len(facts.texts))
@@ -51,7 +51,7 @@ def number_text(facts: Facts, text: str | None) -> int:
 
 
 def number_cell(facts: Facts, labels: Iterable[str | None], seats: int, flags: int) -> int:
-    """Return the number of a cell; a new cell gets the next number."""
+    """Return the number of a cell. A new cell gets the next number. `labels` are in the order of `LABELS`."""
     game, kind, group, city, league, season = (number_text(facts, label) for label in labels)
     cell = Cell(game, kind, group, city, league, season, seats, flags)
     number = facts.cell_numbers.setdefault(cell, len(facts.cells))
@@ -61,7 +61,7 @@ def number_cell(facts: Facts, labels: Iterable[str | None], seats: int, flags: i
 
 
 def record_game(facts: Facts, position: int, occurred_at: int, game: dict[str, Any]) -> None:
-    """Append a new game as the next row."""
+    """Append a new game as a row."""
     row = len(facts.first_position) + (facts.base.rows if facts.base else 0)
     if game["game_id"] in facts.rows:
         facts.rows[game["game_id"]] = row
@@ -76,7 +76,7 @@ def record_game(facts: Facts, position: int, occurred_at: int, game: dict[str, A
 
 
 def _append_participants(facts: Facts, game: dict[str, Any]) -> tuple[int, int, int, int]:
-    """Append a game's participants. Return start, count, cell, and where their type's columns start."""
+    """Append a game's participants. Return the new values of `start`, `count`, `cell` and `kind_start` for its row."""
     participants = game["participants"]
     start, kind_start = len(facts.player), 0
     facts.place.extend(places(game))
@@ -86,25 +86,27 @@ def _append_participants(facts: Facts, game: dict[str, Any]) -> tuple[int, int, 
         facts.replaced.append(0)
     for participant in participants:
         if "replaces" in participant:
-            leaver = next(i for i, entry in enumerate(participants) if entry["player"] == participant["replaces"])
+            leaver = next(
+                index for index, entry in enumerate(participants) if entry["player"] == participant["replaces"]
+            )
             facts.replaced[start + leaver] = 1
     for name in OPTIONAL_COLUMNS:
         numbers = [participant.get(name, NONE) for participant in participants]
         if numbers.count(NONE) < len(numbers):
             facts.extend_optional(name, start, numbers)
-    for name, numbers in _rare_columns(facts, game):
+    for name, numbers in _list_rare_columns(facts, game):
         facts.extend_optional(name, start, numbers)
-    for name, of_kind in derive_numbers(game).items():
+    for name, type_numbers in derive_numbers(game).items():
         kind_start = len(facts.of_kind[name]) + (facts.base.of_kind[name] if facts.base else 0)
-        facts.of_kind[name].extend(of_kind)
+        facts.of_kind[name].extend(type_numbers)
     labels = (game.get(name, "placing" if name == "kind" else None) for name in LABELS)
     flags = UNRATED * (not game.get("rated", True)) + ABORTED * game.get("aborted", False)
     cell = number_cell(facts, labels, count_seats(game), flags)
     return start + (facts.base.slots if facts.base else 0), len(participants), cell, kind_start
 
 
-def _rare_columns(facts: Facts, game: dict[str, Any]) -> Iterator[tuple[str, list[int]]]:
-    """Yield the columns of participants that few games have."""
+def _list_rare_columns(facts: Facts, game: dict[str, Any]) -> Iterator[tuple[str, list[int]]]:
+    """Yield the name and the numbers of each participant column that few games have."""
     participants = game["participants"]
     members = set().union(*participants)
     if "score" in members and game.get("kind", "placing") == "placing":
@@ -112,23 +114,26 @@ def _rare_columns(facts: Facts, game: dict[str, Any]) -> Iterator[tuple[str, lis
         yield "score", [score for score, _ in scores]
         if any(decimals for _, decimals in scores):
             yield "score_decimals", [decimals for _, decimals in scores]
-    if "numbers" not in game and members.isdisjoint(_RARE):
+    if "numbers" not in game and members.isdisjoint(_RARE_MEMBERS):
         return
     sides = number_sides(game)
     if "team" in members:
         yield "team", sides
     if "club" in members:
         yield "club", [number_text(facts, participant.get("club")) for participant in participants]
-    if at_home := {side for side, entry in zip(sides, participants, strict=True) if entry.get("home")}:
-        yield "home", [1 if side in at_home else -1 for side in sides]
-    of_game = game.get("numbers", {})
-    for name in sorted({*of_game, *(name for entry in participants for name in entry.get("numbers", ()))}):
-        numbers = [entry.get("numbers", {}).get(name, of_game.get(name, MISSING)) for entry in participants]
+    if home_sides := {side for side, entry in zip(sides, participants, strict=True) if entry.get("home")}:
+        yield "home", [1 if side in home_sides else -1 for side in sides]
+    game_numbers = game.get("numbers", {})
+    for name in sorted({*game_numbers, *(name for entry in participants for name in entry.get("numbers", ()))}):
+        numbers = [entry.get("numbers", {}).get(name, game_numbers.get(name, MISSING)) for entry in participants]
         yield f"{NUMBERS}{name}", numbers
 
 
 def _read_score(score: int | str | None) -> tuple[int, int]:
-    """Return a score as a whole number of units of 10^-decimals, and how many decimals these are."""
+    """Return a score as (units, decimals); a unit is 10^-decimals.
+
+    A score that no ruleset can read is `MISSING`, with `TOO_FINE` or `TOO_LARGE` as its decimals.
+    """
     if score is None:
         return MISSING, 0
     if isinstance(score, int):
@@ -143,20 +148,20 @@ def _read_score(score: int | str | None) -> tuple[int, int]:
 def _find_row(facts: Facts, game_id: str) -> int:
     row = facts.rows.get(game_id, NONE)
     if row == NONE:
-        raise LookupError(f"no game {game_id!r} is recorded before it")
+        raise LookupError(f"no earlier event records a game {game_id!r}")
     return row
 
 
-def _apply_change(facts: Facts, change: GameChange) -> None:
-    """Apply a later event about a game; a delta passes it on instead."""
+def _record_change(facts: Facts, change: GameChange) -> None:
+    """Apply a later event about a game. A delta only collects the change, because the game may be in the cache."""
     if facts.base is None:
-        note_change(facts, change)
+        update_row(facts, change)
     else:
         facts.changes.append(change)
 
 
-def note_change(facts: Facts, change: GameChange) -> None:
-    """Update a row with a later change of its game."""
+def update_row(facts: Facts, change: GameChange) -> None:
+    """Update the row of a game after a later change."""
     row = change.row
     facts.live_position[row] = change.position
     (facts.voided.add if change.voided else facts.voided.discard)(row)
@@ -168,18 +173,19 @@ def note_change(facts: Facts, change: GameChange) -> None:
 
 
 def correct_game(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    """Update the row to the corrected game, which keeps its time unless that was corrected."""
+    """Replace the row of a game by the corrected game. The game keeps its time unless the time was corrected."""
     row = _find_row(facts, data["game_id"])
-    game, played_at = corrected_game(data, SAME)
-    start, count, cell, kind_start = _append_participants(facts, game)
-    _apply_change(facts, GameChange(position, row, False, played_at, start, count, cell, kind_start))
+    game, new_occurred_at = corrected_game(data, SAME)
+    start, size, cell, kind_start = _append_participants(facts, game)
+    change = GameChange(position, row, voided=False, occurred_at=new_occurred_at, start=start, size=size)
+    _record_change(facts, change._replace(cell=cell, kind_start=kind_start))
 
 
 def void_game(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    """Void the game, so that it does not count."""
-    _apply_change(facts, GameChange(position, _find_row(facts, data["game_id"]), True))
+    """Void a game, so that it does not count."""
+    _record_change(facts, GameChange(position, _find_row(facts, data["game_id"]), voided=True))
 
 
 def reinstate_game(facts: Facts, position: int, decided_at: int, data: dict[str, Any]) -> None:
-    """Reinstate the voided game, so that it counts again."""
-    _apply_change(facts, GameChange(position, _find_row(facts, data["game_id"]), False))
+    """Reinstate a voided game, so that it counts again."""
+    _record_change(facts, GameChange(position, _find_row(facts, data["game_id"]), voided=False))

@@ -1,4 +1,4 @@
-"""The known players of a ledger: those named by live events."""
+"""Find the known players of a ledger, which are the players named by live events, and count and list their games."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from ratings_ledger.projections.facts.columns import NONE, Facts
 
 
 class Players(Collection[str]):
-    """The known players of facts, and players added since.
+    """The known players of facts, and players added later.
 
-    A player whose first game is still live is found by that game. Only otherwise all known players are listed.
+    A player whose first game is live is known by that game. The search lists all players only if that fails.
     """
 
-    def __init__(self, facts: Facts, every: Callable[[], set[str]]) -> None:
-        """Store the facts, and the function `every` that lists all their players."""
-        self._facts, self._every = facts, every
-        self._more: set[str] = set()
+    def __init__(self, facts: Facts, list_all: Callable[[], set[str]]) -> None:
+        """Store the facts. `list_all` returns all their known players."""
+        self._facts, self._list_all = facts, list_all
+        self._added: set[str] = set()
 
     def update(self, names: Iterable[str]) -> None:
-        """Add names of new players."""
-        self._more.update(names)
+        """Add the ids of new players."""
+        self._added.update(names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._more or (isinstance(name, str) and self._is_in_first_game(name)) or name in self._every()
+        return (
+            name in self._added or (isinstance(name, str) and self._is_in_first_game(name)) or name in self._list_all()
+        )
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._every() | self._more)
+        return iter(self._list_all() | self._added)
 
     def __len__(self) -> int:
-        return len(self._every() | self._more)
+        return len(self._list_all() | self._added)
 
     def _is_in_first_game(self, name: str) -> bool:
         facts = self._facts
@@ -47,7 +49,7 @@ class Players(Collection[str]):
 
 
 def known_players(facts: Facts) -> set[str]:
-    """Return the ids named by live games, accounts, adjustments, seeds and renames."""
+    """Return the player ids in live games, accounts, adjustments, seeds and renames."""
     withdrawn = facts.recorded.withdrawn
     numbers = set(_count_participations(facts))
     numbers |= {
@@ -70,55 +72,58 @@ def is_of_clubs(facts: Facts, ladder: str) -> bool:
 
 
 def knows_club(facts: Facts, name: str) -> bool:
-    """Tell whether a player has played for a club with this name, or with a former or later name of it."""
+    """Tell whether a player has played for a club with this name, or for one renamed from or to this name."""
     if name in facts.clubs or name in facts.clubs.values():
         return True
-    label, labels = facts.text_numbers.get(name, NONE), arrays.as_numpy(facts.optional.get("club", array("i")))
-    return label != NONE and bool((labels == label).any())
+    text_number, club_labels = (
+        facts.text_numbers.get(name, NONE),
+        arrays.as_numpy(facts.optional.get("club", array("i"))),
+    )
+    return text_number != NONE and bool((club_labels == text_number).any())
 
 
 def games_played(facts: Facts, players: Collection[str]) -> dict[str, int]:
-    """Return the number of live games of some players, under any of their ids; unknown players are left out."""
-    played: Counter[int] = Counter()
+    """Return the number of live games of each known player, under any of the player's ids. Omit unknown players."""
+    games_by_person: Counter[int] = Counter()
     for number, count in _count_participations(facts).items():
-        played[facts.person[number]] += count
+        games_by_person[facts.person[number]] += count
     numbers = {name: facts.player_numbers[name] for name in players if name in facts.player_numbers}
-    return {name: played[facts.person[number]] for name, number in numbers.items()}
+    return {name: games_by_person[facts.person[number]] for name, number in numbers.items()}
 
 
 def _count_participations(facts: Facts) -> dict[int, int]:
-    """Return the players in live games by number, each with the number of games."""
+    """Return the number of live games by player number."""
     if facts.unchecked is not None:
         facts.check()
     if len(facts.start) < arrays.LONG_HISTORY:
-        played: Counter[int] = Counter()
+        games_by_player: Counter[int] = Counter()
         for row, (first, size) in enumerate(zip(facts.start, facts.count, strict=True)):
             if row not in facts.voided:
-                played.update(facts.player[first : first + size])
-        return played
+                games_by_player.update(facts.player[first : first + size])
+        return games_by_player
     start, count, player = map(arrays.as_numpy, (facts.start, facts.count, facts.player))
     count = count.copy()
     count[array("q", facts.voided)] = 0
-    # Participants between the start and the end of a game; these ranges never overlap.
-    inside = np.zeros(len(player) + 1, dtype=np.int8)
-    inside[start[count > 0]] += 1
-    inside[(start + count)[count > 0]] -= 1
-    taking_part = np.cumsum(inside[:-1], dtype=np.int8).astype(bool)
-    games = np.bincount(player[taking_part])
-    present = np.flatnonzero(games)
-    return dict(zip(present.tolist(), games[present].tolist(), strict=True))
+    # the running sum is 1 for participants of live games, because the ranges of games never overlap
+    steps = np.zeros(len(player) + 1, dtype=np.int8)
+    steps[start[count > 0]] += 1
+    steps[(start + count)[count > 0]] -= 1
+    is_live = np.cumsum(steps[:-1], dtype=np.int8).astype(bool)
+    games = np.bincount(player[is_live])
+    players_with_games = np.flatnonzero(games)
+    return dict(zip(players_with_games.tolist(), games[players_with_games].tolist(), strict=True))
 
 
 def rows_with(facts: Facts, players: Collection[int]) -> list[int]:
-    """Return the games of some ids, given their numbers, in log order."""
+    """Return the rows of the games of some players, given the numbers of their ids, in log order."""
     if not players:
         return []
     if facts.unchecked is not None:
         facts.check()
     start, count, player = map(arrays.as_numpy, (facts.start, facts.count, facts.player))
-    is_given = np.zeros(len(facts.players), dtype=bool)
-    is_given[[*players]] = True
-    before = np.zeros(len(player) + 1, dtype=np.int32)  # by participant, how many of those before are given players
-    np.cumsum(is_given[player], out=before[1:])
-    repeated: list[int] = np.flatnonzero(before[start + count] > before[start]).tolist()
-    return repeated
+    is_selected = np.zeros(len(facts.players), dtype=bool)
+    is_selected[[*players]] = True
+    selected_before = np.zeros(len(player) + 1, dtype=np.int32)  # by participant, the number of selected players before
+    np.cumsum(is_selected[player], out=selected_before[1:])
+    rows: list[int] = np.flatnonzero(selected_before[start + count] > selected_before[start]).tolist()
+    return rows

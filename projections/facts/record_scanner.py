@@ -1,18 +1,22 @@
-"""Reads records of plain games byte by byte into columns; compiled by `projections.facts.bulk_decoding`.
+"""Read records of plain games byte by byte into columns. `projections.facts.bulk_decoding` compiles this module.
 
-A game is plain if it is placed or scored in whole numbers, no seat changed hands, no text needs a backslash, and
-everything that `ledger.events.game_types.placing` asks of a game holds; whatever does not fit is left to the general
-decoder, and never guessed at. Only the validity of names is not checked here. Plain Python over bytes and integers.
+A game is plain if it has places or whole scores, no seat changed hands, no text needs a backslash, and the game is
+valid by `ledger.events.game_types.placing`. All other records are left to the general decoder. The validity of names is
+not checked here. The code is plain Python over bytes and integers.
 
-A record is only accepted in canonical form: members in order, numbers and times as they would be written.
+A record is accepted only in canonical form: its members are in order, and numbers and times are written as the program
+writes them.
 """
 
 from typing import Any
 
 from ratings_ledger.ledger.events.canonical import INTEGER_MAX
 from ratings_ledger.ledger.events.games import STATUSES
+from ratings_ledger.projections.contract import MISSING
 
 Numbers = Any  # an array of integers, or bytes
+# In the functions below, `text` is the bytes of a page. A word is named by its index in `WORDS`: word i is the bytes
+# `words[word_from[i]:word_from[i + 1]]`.
 
 TOP = ("by", "data", "id", "occurred_at", "position", "recorded_at", "schema_version", "type")
 DATA = (
@@ -29,119 +33,124 @@ DATA = (
     "season",
 )
 PARTICIPANT = ("place", "player", "score", "seat", "seconds_played", "status")
-OTHERS = ("game.recorded", "placing", "high", "low", "true", "false")
-WORDS = (*TOP, *DATA, *PARTICIPANT, *OTHERS, *STATUSES)
+OTHER_WORDS = ("game.recorded", "placing", "high", "low", "true", "false")
+WORDS = (*TOP, *DATA, *PARTICIPANT, *OTHER_WORDS, *STATUSES)
 
-BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE = range(8)
+BY, GAME_DATA, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE = range(8)
 DATA_FROM = len(TOP)
 ABORTED, CITY, GAME, GAME_ID, GROUP, KIND, LEAGUE, PARTICIPANTS, RATED, ORDER, SEASON = range(DATA_FROM, DATA_FROM + 11)
 PARTICIPANT_FROM = DATA_FROM + len(DATA)
 PLACE, PLAYER, SCORE, SEAT, SECONDS, STATUS = range(PARTICIPANT_FROM, PARTICIPANT_FROM + 6)
-OTHERS_FROM = PARTICIPANT_FROM + len(PARTICIPANT)
-GAME_RECORDED, PLACING, HIGH, LOW, TRUE, FALSE = range(OTHERS_FROM, OTHERS_FROM + 6)
-STATUS_FROM = OTHERS_FROM + len(OTHERS)
+OTHER_WORDS_FROM = PARTICIPANT_FROM + len(PARTICIPANT)
+GAME_RECORDED, PLACING, HIGH, LOW, TRUE, FALSE = range(OTHER_WORDS_FROM, OTHER_WORDS_FROM + 6)
+STATUS_FROM = OTHER_WORDS_FROM + len(OTHER_WORDS)
 SUBSTITUTE = STATUS_FROM + STATUSES.index("substitute")
-# the members every game has
-NEEDED = sum(
-    1 << member for member in (BY, WHOLE, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE, GAME_ID, PARTICIPANTS, GAME)
+# the members that every game has, as bits
+REQUIRED_MEMBERS = sum(
+    1 << member
+    for member in (BY, GAME_DATA, ID, OCCURRED, POSITION, RECORDED, SCHEMA, TYPE, GAME_ID, PARTICIPANTS, GAME)
 )
-IN_CELL = (GAME, KIND, GROUP, CITY, LEAGUE, SEASON)
-# of a cell, followed by its seats, and whether it is unrated or aborted, as bits
-LABELS = len(IN_CELL)
-CELL = LABELS + 2
-LABEL_OF = tuple(IN_CELL.index(member) if member in IN_CELL else -1 for member in range(PARTICIPANT_FROM))
+CELL_LABELS = (GAME, KIND, GROUP, CITY, LEAGUE, SEASON)
+# a cell has the codes of its labels (-1 for none), the number of seats, and the flags: 1 unrated, 2 aborted
+LABEL_COUNT = len(CELL_LABELS)
+CELL_LENGTH = LABEL_COUNT + 2
+LABEL_OF = tuple(CELL_LABELS.index(member) if member in CELL_LABELS else -1 for member in range(PARTICIPANT_FROM))
 
 QUOTE, BACKSLASH, COMMA, COLON, NEWLINE, MINUS, DIGIT_0, DIGIT_9 = b'"\\,:\n-09'
-# where `participant` puts each member
+# the index at which `parse_participant` stores each member
 P_PLACE, P_PLAYER, P_SCORE, P_SEAT, P_SECONDS, P_STATUS = range(0, 12, 2)
 LETTER_G, LETTER_A, LETTER_M, LETTER_E = b"game"
 OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, LETTER_T, LETTER_Z, POINT, SPACE, TILDE = b"{}[]TZ. ~"
 NONE = -1
-MISSING = -(2**62)  # a score that is not there
 DIGITS_MAX = 16
 GAME_ID_MAX, SEAT_MAX, SECONDS_MAX, PLACE_MAX = 123, 10_000, 10**9, 10_000
 ID_MAX, BY_MAX, RECORD_MAX = 128, 2_000, 65_535
-PARTICIPANT_BYTES = 14  # at least
-NAMES_MAX = RECORD_MAX // PARTICIPANT_BYTES  # of a record
+PARTICIPANT_BYTES = 14  # the least that a participant takes
+NAMES_MAX = RECORD_MAX // PARTICIPANT_BYTES  # names in a record
 INSTANT_BYTES = 27
-DELETE, OF_CONTROL, CONTROL_FROM, CONTROL_UNTIL = 0x7F, 0xC2, 0x80, 0xA0  # the last three: how U+0080 to U+009F begin
-PLAIN, LOOKED_AT = 1, 2  # the second: plain if the game's id is valid
+DELETE, CONTROL_LEAD, CONTROL_FROM, CONTROL_UNTIL = 0x7F, 0xC2, 0x80, 0xA0  # U+0080 to U+009F are 0xC2 and one byte
+PLAIN, PLAIN_IF_ID_IS_VALID = 1, 2  # the values of `plain`; 0 if not plain
 DAY = 86_400_000_000
 
 
-def string_end(text: Numbers, at: int) -> int:
-    """Return where the string that begins at `at`, after its quote, ends; -1 if it has a backslash or a control
-    character.
+def find_string_end(text: Numbers, cursor: int) -> int:
+    """Return the index of the closing quote of a string; -1 if the string has a backslash or a control character.
+
+    `cursor` is the index after the opening quote.
     """
-    while text[at] != QUOTE:
-        if text[at] == BACKSLASH or text[at] < SPACE:
+    while text[cursor] != QUOTE:
+        if text[cursor] == BACKSLASH or text[cursor] < SPACE:
             return -1
-        at += 1
-    return at
+        cursor += 1
+    return cursor
 
 
-def word(text: Numbers, at: int, end: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
-    """Return which of the words from `first` up to `last` is there; -1 if none."""
-    length = end - at
+def match_word(text: Numbers, begin: int, end: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
+    """Return the word from `first` to before `last` that equals `text[begin:end]`; -1 without such a word."""
+    length = end - begin
     for index in range(first, last):
-        begin = word_from[index]
-        if word_from[index + 1] - begin == length:
-            same = 0
-            while same < length and text[at + same] == words[begin + same]:
-                same += 1
-            if same == length:
+        word_begin = word_from[index]
+        if word_from[index + 1] - word_begin == length:
+            matched = 0
+            while matched < length and text[begin + matched] == words[word_begin + matched]:
+                matched += 1
+            if matched == length:
                 return index
     return -1
 
 
-def member(text: Numbers, at: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
-    """Return which of the words from `first` up to `last` is there, up to a quote; -1 if none."""
+def match_member(text: Numbers, cursor: int, words: Numbers, word_from: Numbers, first: int, last: int) -> int:
+    """Return the word from `first` to before `last` that is at the cursor and followed by a quote; -1 without one."""
     for index in range(first, last):
         begin = word_from[index]
         length = word_from[index + 1] - begin
-        same = 0
-        while same < length and text[at + same] == words[begin + same]:
-            same += 1
-        if same == length and text[at + same] == QUOTE:
+        matched = 0
+        while matched < length and text[cursor + matched] == words[begin + matched]:
+            matched += 1
+        if matched == length and text[cursor + matched] == QUOTE:
             return index
     return -1
 
 
-def number_end(text: Numbers, at: int) -> int:
-    """Return where the whole number that begins at `at` ends; -1 if there is none, or it is too long."""
-    start = at + (text[at] == MINUS)
-    at = start
-    while DIGIT_0 <= text[at] <= DIGIT_9:
-        at += 1
-    if text[start] == DIGIT_0 and (at > start + 1 or text[start - 1] == MINUS):
+def find_number_end(text: Numbers, cursor: int) -> int:
+    """Return the end of the whole number at the cursor; -1 without a number, or if it is too long or not canonical."""
+    digits_begin = cursor + (text[cursor] == MINUS)
+    cursor = digits_begin
+    while DIGIT_0 <= text[cursor] <= DIGIT_9:
+        cursor += 1
+    if text[digits_begin] == DIGIT_0 and (cursor > digits_begin + 1 or text[digits_begin - 1] == MINUS):
         return -1
-    return at if start < at <= start + DIGITS_MAX and (text[at] == COMMA or text[at] == CLOSE) else -1
+    return (
+        cursor
+        if digits_begin < cursor <= digits_begin + DIGITS_MAX and (text[cursor] == COMMA or text[cursor] == CLOSE)
+        else -1
+    )
 
 
-def number(text: Numbers, at: int, end: int) -> int:
-    """Return the whole number from `at` up to `end`."""
+def parse_number(text: Numbers, begin: int, end: int) -> int:
+    """Return the whole number `text[begin:end]`."""
     value = 0
-    negative = text[at] == MINUS
-    for place in range(at + 1 if negative else at, end):
-        value = value * 10 + (text[place] - DIGIT_0)
-    return -value if negative else value
+    is_negative = text[begin] == MINUS
+    for index in range(begin + 1 if is_negative else begin, end):
+        value = value * 10 + (text[index] - DIGIT_0)
+    return -value if is_negative else value
 
 
-def is_instant(text: Numbers, at: int, end: int) -> bool:
-    """Tell whether a time has the record's form, such as 2010-03-05T19:30:00.000000Z, whatever its numbers."""
-    if end - at != INSTANT_BYTES:
+def is_instant(text: Numbers, begin: int, end: int) -> bool:
+    """Tell whether a text has the form of a time in a record, such as 2010-03-05T19:30:00.000000Z."""
+    if end - begin != INSTANT_BYTES:
         return False
-    for place in range(INSTANT_BYTES):
-        character = text[at + place]
-        if place == 4 or place == 7:
+    for index in range(INSTANT_BYTES):
+        character = text[begin + index]
+        if index == 4 or index == 7:
             fits = character == MINUS
-        elif place == 13 or place == 16:
+        elif index == 13 or index == 16:
             fits = character == COLON
-        elif place == 10:
+        elif index == 10:
             fits = character == LETTER_T
-        elif place == 19:
+        elif index == 19:
             fits = character == POINT
-        elif place == 26:
+        elif index == 26:
             fits = character == LETTER_Z
         else:
             fits = DIGIT_0 <= character <= DIGIT_9
@@ -150,457 +159,519 @@ def is_instant(text: Numbers, at: int, end: int) -> bool:
     return True
 
 
-def instant(text: Numbers, at: int, end: int) -> int:
-    """Microseconds since 1970 of a time in the record's form; -(2**63) for any other."""
-    if not is_instant(text, at, end):
+def parse_record_time(text: Numbers, begin: int, end: int) -> int:
+    """Return the microseconds since 1970 of a time in a record; -(2**63) for an invalid time."""
+    if not is_instant(text, begin, end):
         return -(2**63)
-    year, month, day = number(text, at, at + 4), number(text, at + 5, at + 7), number(text, at + 8, at + 10)
+    year, month, day = (
+        parse_number(text, begin, begin + 4),
+        parse_number(text, begin + 5, begin + 7),
+        parse_number(text, begin + 8, begin + 10),
+    )
     hour, minute, second = (
-        number(text, at + 11, at + 13),
-        number(text, at + 14, at + 16),
-        number(text, at + 17, at + 19),
+        parse_number(text, begin + 11, begin + 13),
+        parse_number(text, begin + 14, begin + 16),
+        parse_number(text, begin + 17, begin + 19),
     )
     leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    days = 30 + (month + month // 8) % 2 if month != 2 else 28 + leap
-    if year < 1 or not 1 <= month <= 12 or not 1 <= day <= days or hour > 23 or minute > 59 or second > 59:
+    month_days = 30 + (month + month // 8) % 2 if month != 2 else 28 + leap
+    if year < 1 or not 1 <= month <= 12 or not 1 <= day <= month_days or hour > 23 or minute > 59 or second > 59:
         return -(2**63)
-    # days since 1970 in years that begin in March
-    since = year - (month <= 2)
-    era = since // 400
-    of_era = since - era * 400
-    of_year = (153 * (month + (9 if month <= 2 else -3)) + 2) // 5 + day - 1
-    days = era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
-    return days * DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000 + number(text, at + 20, at + 26)
+    # count days in years that begin in March, so that a leap day is the last day of a year
+    march_year = year - (month <= 2)
+    era = march_year // 400
+    year_of_era = march_year - era * 400
+    day_of_year = (153 * (month + (9 if month <= 2 else -3)) + 2) // 5 + day - 1
+    month_days = era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
+    return (
+        month_days * DAY + ((hour * 60 + minute) * 60 + second) * 1_000_000 + parse_number(text, begin + 20, begin + 26)
+    )
 
 
-def mixed(text: Numbers, at: int, end: int) -> int:
-    """Return a text as a number from 0 on, similar for similar texts."""
+def hash_text(text: Numbers, begin: int, end: int) -> int:
+    """Return a hash of `text[begin:end]`, at least 0."""
     code = 0
-    for place in range(at, end):
-        code = (code * 131 + text[place]) & 0xFFFF_FFFF_FFFF
+    for index in range(begin, end):
+        code = (code * 131 + text[index]) & 0xFFFF_FFFF_FFFF
     return code ^ (code >> 17)
 
 
-# compiled: what it works on comes as flat arrays, one by one
-def interned(
-    text: Numbers, at: int, end: int, known: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers
+# compiled: numba takes flat arrays, so every array is an argument
+def intern_text(
+    text: Numbers, begin: int, end: int, known_count: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers
 ) -> int:
-    """Return the code of a text: its own if it is one of the `known`, which the hash table finds, otherwise the next;
-    -1 if there is no room for it.
+    """Return the code of a text. A new text gets the next code, `known_count`; -1 if there is no room for it.
 
-    The texts are in `pool`; `begins` and `ends` say where, by code. The table's length is a power of two.
+    The text with code c is `pool[begins[c]:ends[c]]`. `table` is a hash table whose length is a power of two; an entry
+    is a code plus 1, or 0 if empty.
     """
-    size = len(table)
-    bucket = mixed(text, at, end) & (size - 1)
+    table_size = len(table)
+    bucket = hash_text(text, begin, end) & (table_size - 1)
     while table[bucket]:
         code = table[bucket] - 1
-        begin = begins[code]
-        if ends[code] - begin == end - at:
-            same = 0
-            while at + same < end and text[at + same] == pool[begin + same]:
-                same += 1
-            if at + same == end:
+        pool_begin = begins[code]
+        if ends[code] - pool_begin == end - begin:
+            matched = 0
+            while begin + matched < end and text[begin + matched] == pool[pool_begin + matched]:
+                matched += 1
+            if begin + matched == end:
                 return int(code)
-        bucket = bucket + 1 if bucket + 1 < size else 0
-    begin = ends[known - 1] if known else 0
-    if known == len(begins) or begin + end - at > len(pool):
+        bucket = bucket + 1 if bucket + 1 < table_size else 0
+    pool_begin = ends[known_count - 1] if known_count else 0
+    if known_count == len(begins) or pool_begin + end - begin > len(pool):
         return -1
-    table[bucket] = known + 1
-    for place in range(at, end):
-        pool[begin + place - at] = text[place]
-    begins[known], ends[known] = begin, begin + end - at
-    return known
+    table[bucket] = known_count + 1
+    for index in range(begin, end):
+        pool[pool_begin + index - begin] = text[index]
+    begins[known_count], ends[known_count] = pool_begin, pool_begin + end - begin
+    return known_count
 
 
-def file_texts(known: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers) -> None:
-    """Fill a new, zeroed hash table with the known texts."""
-    size = len(table)
-    for code in range(known):
-        bucket = mixed(pool, begins[code], ends[code]) & (size - 1)
+def rebuild_text_table(known_count: int, table: Numbers, pool: Numbers, begins: Numbers, ends: Numbers) -> None:
+    """Fill a new hash table, which must be zero, with the known texts."""
+    table_size = len(table)
+    for code in range(known_count):
+        bucket = hash_text(pool, begins[code], ends[code]) & (table_size - 1)
         while table[bucket]:
-            bucket = bucket + 1 if bucket + 1 < size else 0
+            bucket = bucket + 1 if bucket + 1 < table_size else 0
         table[bucket] = code + 1
 
 
-def cell_bucket(cell: Numbers, size: int) -> int:
-    """Return where a hash table of that size has a cell, or the next free bucket."""
+def hash_cell(cell: Numbers, table_size: int) -> int:
+    """Return the bucket at which to start the search for a cell in a hash table."""
     code = 0
-    for part in range(CELL):
-        code = (code * 1_000_003 + cell[part] + 1) & 0xFF_FFFF_FFFF
-    return (code ^ (code >> 17)) & (size - 1)
+    for index in range(CELL_LENGTH):
+        code = (code * 1_000_003 + cell[index] + 1) & 0xFF_FFFF_FFFF
+    return (code ^ (code >> 17)) & (table_size - 1)
 
 
-def cell_code(cell: Numbers, known: int, table: Numbers, cells: Numbers) -> int:
-    """Return the code of a cell, like that of a text."""
-    size = len(table)
-    bucket = cell_bucket(cell, size)
+def intern_cell(cell: Numbers, known_count: int, table: Numbers, cells: Numbers) -> int:
+    """Return the code of a cell. A new cell gets the next code, `known_count`."""
+    table_size = len(table)
+    bucket = hash_cell(cell, table_size)
     while table[bucket]:
         code = table[bucket] - 1
-        same = 0
-        while same < CELL and cells[code, same] == cell[same]:
-            same += 1
-        if same == CELL:
+        matched = 0
+        while matched < CELL_LENGTH and cells[code, matched] == cell[matched]:
+            matched += 1
+        if matched == CELL_LENGTH:
             return int(code)
-        bucket = bucket + 1 if bucket + 1 < size else 0
-    table[bucket] = known + 1
-    for part in range(CELL):
-        cells[known, part] = cell[part]
-    return known
+        bucket = bucket + 1 if bucket + 1 < table_size else 0
+    table[bucket] = known_count + 1
+    for index in range(CELL_LENGTH):
+        cells[known_count, index] = cell[index]
+    return known_count
 
 
-def file_cells(known: int, table: Numbers, cells: Numbers) -> None:
-    """Fill a new, zeroed hash table with the known cells."""
-    size = len(table)
-    for code in range(known):
-        bucket = cell_bucket(cells[code], size)
+def rebuild_cell_table(known_count: int, table: Numbers, cells: Numbers) -> None:
+    """Fill a new hash table, which must be zero, with the known cells."""
+    table_size = len(table)
+    for code in range(known_count):
+        bucket = hash_cell(cells[code], table_size)
         while table[bucket]:
-            bucket = bucket + 1 if bucket + 1 < size else 0
+            bucket = bucket + 1 if bucket + 1 < table_size else 0
         table[bucket] = code + 1
 
 
-def is_plain_id(text: Numbers, at: int, end: int, most: int) -> bool:
-    """Tell whether a text is certainly an id: printable ASCII without spaces, and not too long."""
-    for place in range(at, end):
-        if not SPACE < text[place] <= TILDE:
+def is_plain_id(text: Numbers, begin: int, end: int, length_max: int) -> bool:
+    """Tell whether a text is a valid id without further checks: printable ASCII without spaces, and not too long."""
+    for index in range(begin, end):
+        if not SPACE < text[index] <= TILDE:
             return False
-    return 0 < end - at <= most
+    return 0 < end - begin <= length_max
 
 
-def is_plain_by(text: Numbers, at: int, end: int) -> bool:
-    """Tell whether a text is certainly the name of a recorder: no control characters, and not too long."""
-    for place in range(at, end):
-        if text[place] == DELETE or (text[place] == OF_CONTROL and CONTROL_FROM <= text[place + 1] < CONTROL_UNTIL):
+def is_plain_by(text: Numbers, begin: int, end: int) -> bool:
+    """Tell whether a text is a valid name of a recorder: it has no control characters and is not too long."""
+    for index in range(begin, end):
+        if text[index] == DELETE or (text[index] == CONTROL_LEAD and CONTROL_FROM <= text[index + 1] < CONTROL_UNTIL):
             return False
-    return 0 < end - at <= BY_MAX
+    return 0 < end - begin <= BY_MAX
 
 
-def end_of_game_id(text: Numbers, at: int, game_id: int, game_id_end: int) -> int:
-    """Return where the default id of a game's record ends, `game:` and the game's id; -1 if another text is there."""
-    begins = text[at] == LETTER_G and text[at + 1] == LETTER_A and text[at + 2] == LETTER_M and text[at + 3] == LETTER_E
-    if not begins or text[at + 4] != COLON:
+def find_game_id_end(text: Numbers, cursor: int, game_id_begin: int, game_id_end: int) -> int:
+    """Return the end of the default event id, `game:` and the game's id, at the cursor; -1 for any other id."""
+    has_prefix = (
+        text[cursor] == LETTER_G
+        and text[cursor + 1] == LETTER_A
+        and text[cursor + 2] == LETTER_M
+        and text[cursor + 3] == LETTER_E
+    )
+    if not has_prefix or text[cursor + 4] != COLON:
         return -1
-    shift = at + 5 - game_id
-    same = game_id
-    while same < game_id_end and text[shift + same] == text[same]:
-        same += 1
-    return shift + same if same == game_id_end and text[shift + same] == QUOTE else -1
+    shift = cursor + 5 - game_id_begin
+    matched = game_id_begin
+    while matched < game_id_end and text[shift + matched] == text[matched]:
+        matched += 1
+    return shift + matched if matched == game_id_end and text[shift + matched] == QUOTE else -1
 
 
-def participant(text: Numbers, at: int, words: Numbers, word_from: Numbers, told: Numbers) -> int:
-    """Read a participant into `told` (by member: a text's beginning and end, or a number, in pairs); returns where it
-    ends, -1 if it is not plain."""
-    for index in range(len(told)):
-        told[index] = NONE
-    if text[at] != OPEN:
-        return -1
-    first = PARTICIPANT_FROM
-    while text[at] != CLOSE:
-        if text[at + 1] != QUOTE:
-            return -1
-        at += 2  # the brace or comma, and the quote
-        which = member(text, at, words, word_from, first, OTHERS_FROM)
-        if which < 0:
-            return -1  # unknown, out of order, or duplicate
-        at += word_from[which + 1] - word_from[which] + 1
-        if text[at] != COLON:
-            return -1
-        at += 1
-        first = which + 1
-        own = 2 * (which - PARTICIPANT_FROM)
-        if which in (PLAYER, STATUS):
-            if text[at] != QUOTE:
-                return -1
-            end = string_end(text, at + 1)
-            if end < 0:
-                return -1
-            told[own] = at + 1
-            told[own + 1] = end
-            at = end + 1
-        else:
-            end = number_end(text, at)
-            if end < 0:
-                return -1
-            told[own] = number(text, at, end)
-            told[own + 1] = 1
-            at = end
-        if text[at] != COMMA and text[at] != CLOSE:
-            return -1
-    return at + 1
+def parse_participant(text: Numbers, cursor: int, words: Numbers, word_from: Numbers, values: Numbers) -> int:
+    """Parse the participant at the cursor. Return its end, or -1 if it is not plain.
 
-
-def rank_seats(keys: Numbers, first: int, last: int, sign: int, place: Numbers) -> None:
-    """Competition places (1, 2, 2, 4) from `first` up to `last` by their keys; with `sign` -1 the highest is best."""
-    for mine in range(first, last):
-        better = 1
-        for other in range(first, last):
-            if sign * keys[other] < sign * keys[mine]:
-                better += 1
-        place[mine] = better
-
-
-def fit(keys: Numbers, merits: Numbers, player: Numbers, place: Numbers, first: int, last: int, told: int) -> bool:
-    """Tell whether the participants from `first` up to `last`, ranked by their keys, make a valid game.
-
-    `told` is 1 if the keys are places, 2 if there are scores, too: `merits`, the lower the better. Nobody may be there
-    twice, places must have no gap (1, 2, 2, 4 or 1, 2, 2, 3), and a better place must not have a worse score.
+    `values` receives a pair for each member: the begin and end of a string, or a number and 1; (-1, -1) if absent.
     """
-    competition, different, most = True, 0, 0
-    for mine in range(first, last):
-        new = True
-        for other in range(first, mine):
-            if player[other] == player[mine]:
+    for index in range(len(values)):
+        values[index] = NONE
+    if text[cursor] != OPEN:
+        return -1
+    first_member = PARTICIPANT_FROM
+    while text[cursor] != CLOSE:
+        if text[cursor + 1] != QUOTE:
+            return -1
+        cursor += 2  # skip the brace or comma, and the quote
+        member = match_member(text, cursor, words, word_from, first_member, OTHER_WORDS_FROM)
+        if member < 0:
+            return -1  # the member is unknown, out of order, or a duplicate
+        cursor += word_from[member + 1] - word_from[member] + 1
+        if text[cursor] != COLON:
+            return -1
+        cursor += 1
+        first_member = member + 1
+        value_index = 2 * (member - PARTICIPANT_FROM)
+        if member in (PLAYER, STATUS):
+            if text[cursor] != QUOTE:
+                return -1
+            end = find_string_end(text, cursor + 1)
+            if end < 0:
+                return -1
+            values[value_index] = cursor + 1
+            values[value_index + 1] = end
+            cursor = end + 1
+        else:
+            end = find_number_end(text, cursor)
+            if end < 0:
+                return -1
+            values[value_index] = parse_number(text, cursor, end)
+            values[value_index + 1] = 1
+            cursor = end
+        if text[cursor] != COMMA and text[cursor] != CLOSE:
+            return -1
+    return cursor + 1
+
+
+def rank_seats(keys: Numbers, first: int, last: int, sign: int, places: Numbers) -> None:
+    """Fill in competition places (1, 2, 2, 4) by keys, from `first` to before `last`; with `sign` -1, high keys win."""
+    for own in range(first, last):
+        rank = 1
+        for opponent in range(first, last):
+            if sign * keys[opponent] < sign * keys[own]:
+                rank += 1
+        places[own] = rank
+
+
+def is_valid_ranking(
+    keys: Numbers,
+    merits: Numbers,
+    players: Numbers,
+    competition_places: Numbers,
+    first: int,
+    last: int,
+    known_values: int,
+) -> bool:
+    """Tell whether the participants from `first` to before `last` form a valid game.
+
+    A player must not occur twice. Places must have no gap (1, 2, 2, 4 or 1, 2, 2, 3). A better place must not have a
+    worse score.
+
+    known_values: 0 if the keys are scores, 1 if they are places, 2 if they are places and `merits` has scores
+    merits:       the scores, or their negatives if a high score is better
+    """
+    are_competition_places, distinct_keys, key_max = True, 0, 0
+    for own in range(first, last):
+        is_new_key = True
+        for opponent in range(first, own):
+            if players[opponent] == players[own]:
                 return False
-            if keys[other] == keys[mine]:
-                new = False
+            if keys[opponent] == keys[own]:
+                is_new_key = False
             elif (
-                told == 2
-                and (keys[other] < keys[mine]) != (merits[other] < merits[mine])
-                and (merits[other] != merits[mine])
+                known_values == 2
+                and (keys[opponent] < keys[own]) != (merits[opponent] < merits[own])
+                and (merits[opponent] != merits[own])
             ):
                 return False
-        different += new
-        competition = competition and keys[mine] == place[mine]
-        most = max(most, keys[mine])
-        if told and not 1 <= keys[mine] <= PLACE_MAX:
+        distinct_keys += is_new_key
+        are_competition_places = are_competition_places and keys[own] == competition_places[own]
+        key_max = max(key_max, keys[own])
+        if known_values and not 1 <= keys[own] <= PLACE_MAX:
             return False
-    return told == 0 or competition or most == different
+    return known_values == 0 or are_competition_places or key_max == distinct_keys
 
 
-# compiled: what it works on comes as flat arrays, one by one; one walk over the bytes, whose states are its variables
+# compiled: numba takes flat arrays, so every array is an argument; long, because it is a single walk over the bytes,
+# whose state is in local variables
 def scan(
     text: Numbers,
     after: int,
-    schema: int,
+    schema_version: int,
     words: Numbers,
     word_from: Numbers,
-    line: Numbers,
+    line_starts: Numbers,
     plain: Numbers,
-    told: Numbers,
+    values: Numbers,
     cell: Numbers,
     keys: Numbers,
     merits: Numbers,
     occurred_at: Numbers,
     size: Numbers,
-    in_cell: Numbers,
-    game_id: Numbers,
+    cell_of_game: Numbers,
+    game_id_spans: Numbers,
     player: Numbers,
     place: Numbers,
     status: Numbers,
     seat: Numbers,
     seconds: Numbers,
     score: Numbers,
-    names: Numbers,
+    name_table: Numbers,
     name_pool: Numbers,
     name_begins: Numbers,
     name_ends: Numbers,
-    name_game: Numbers,
-    labels: Numbers,
+    game_of_name: Numbers,
+    label_table: Numbers,
     label_pool: Numbers,
     label_begins: Numbers,
     label_ends: Numbers,
     cell_table: Numbers,
     cells: Numbers,
-    found: Numbers,
+    counts: Numbers,
 ) -> None:
-    """Read the records of a page, one per line, which follow the position `after`, from where an earlier call stopped.
+    """Scan the records of a page, one per line, and fill in the columns of its plain games.
 
-    line:    where each begins, and where the last ends, each after a newline
-    plain:   for each, whether it is a plain game, or one if its id is valid (PLAIN, LOOKED_AT); the columns that
-             follow hold only these
-    names, labels, cell_table: hash tables of what the columns refer to by codes counting from 0
-    name_game: for every new name, the index among the page's plain games of the one it occurs in
-    found:   how many slots, names, labels, cells and plain games there are, how many records are read, and how many
-             names there were before the page
+    The scan continues where the previous call stopped. It stops before a record for whose names, labels or cell there
+    may be no room.
 
-    It stops before a record for whose names, labels or cell there may be no room.
+    after:        the position before the first record of the page
+    line_starts:  the bounds of the lines; each starts after a newline
+    plain:        receives `PLAIN`, `PLAIN_IF_ID_IS_VALID` or 0, by record
+    values, cell, keys, merits: work space for a participant, for a cell, and for the slots of the page
+    occurred_at, size, cell_of_game, game_id_spans: receive a value for each plain game
+    player, place, status, seat, seconds, score: receive a value for each slot of the plain games
+    name_table, label_table, cell_table: hash tables of the texts and cells, whose codes the columns use
+    game_of_name: receives, for every new name, the index of its first plain game on the page
+    counts:       updated: the numbers of slots, names, labels, cells, plain games and records read; and the number of
+                  names before the page
     """
-    slots, known_names, known_labels, known_cells = int(found[0]), int(found[1]), int(found[2]), int(found[3])
-    games, read, names_before = int(found[4]), int(found[5]), int(found[6])
-    for record in range(read, len(line) - 1):
+    slot_count, known_names, known_labels, known_cells = int(counts[0]), int(counts[1]), int(counts[2]), int(counts[3])
+    game_count, records_read, names_before = int(counts[4]), int(counts[5]), int(counts[6])
+    for record in range(records_read, len(line_starts) - 1):
         if (
             known_names + NAMES_MAX > len(name_begins)
-            or known_labels + LABELS > len(label_begins)
+            or known_labels + LABEL_COUNT > len(label_begins)
             or name_ends[known_names - 1] * (known_names > 0) + RECORD_MAX > len(name_pool)
             or label_ends[known_labels - 1] * (known_labels > 0) + RECORD_MAX > len(label_pool)
             or known_cells == len(cells)
         ):
             break
-        read += 1
-        at = line[record]
+        records_read += 1
+        cursor = line_starts[record]
         plain[record] = 0
-        ok = 1
-        first = slots
+        is_plain = 1
+        first_slot = slot_count
         new_names, new_labels = known_names, known_labels
-        placed = scored = entrants = 0
-        sign, ended = -1, -(2**63)
-        for part in range(CELL):
-            cell[part] = NONE
-        cell[CELL - 1] = 0
-        own_id = own_id_end = position = version = is_game = members = 0
-        first_of, first_within = 0, DATA_FROM  # members come in order
-        depth, fresh = 0, 1  # depth 1: within data; fresh: right after an opening brace
-        while ok and text[at] != NEWLINE:
-            if text[at] == CLOSE:
+        placed_count = scored_count = participant_count = 0
+        sign, occurred = -1, -(2**63)
+        for index in range(CELL_LENGTH):
+            cell[index] = NONE
+        cell[CELL_LENGTH - 1] = 0
+        game_id_begin = game_id_stop = position = version = is_game = members = 0
+        first_top_member, first_data_member = 0, DATA_FROM  # the first members that may still come, in order
+        depth, is_after_brace = 0, 1  # depth 1: within the data member
+        while is_plain and text[cursor] != NEWLINE:
+            if text[cursor] == CLOSE:
                 depth -= 1
-                at += 1
+                cursor += 1
                 if depth < 0:
                     break
                 continue
-            if text[at] != (OPEN if fresh else COMMA) or text[at + 1] != QUOTE:
-                ok = 0
+            if text[cursor] != (OPEN if is_after_brace else COMMA) or text[cursor + 1] != QUOTE:
+                is_plain = 0
                 break
-            at, fresh = at + 1, 0
+            cursor, is_after_brace = cursor + 1, 0
             if depth:
-                which = member(text, at + 1, words, word_from, first_within, PARTICIPANT_FROM)
-                first_within = which + 1
+                member = match_member(text, cursor + 1, words, word_from, first_data_member, PARTICIPANT_FROM)
+                first_data_member = member + 1
             else:
-                which = member(text, at + 1, words, word_from, first_of, DATA_FROM)
-                first_of = which + 1
-            if which < 0:
-                ok = 0
+                member = match_member(text, cursor + 1, words, word_from, first_top_member, DATA_FROM)
+                first_top_member = member + 1
+            if member < 0:
+                is_plain = 0
                 break
-            at += word_from[which + 1] - word_from[which] + 2
-            if text[at] != COLON:
-                ok = 0
+            cursor += word_from[member + 1] - word_from[member] + 2
+            if text[cursor] != COLON:
+                is_plain = 0
                 break
-            at += 1
-            members |= 1 << which
-            if which == WHOLE:
-                depth = fresh = 1
-            elif which == PARTICIPANTS:
-                ok = text[at] == OPEN_LIST
-                while ok and text[at] != CLOSE_LIST:
-                    if slots == len(player):
-                        ok = 0
+            cursor += 1
+            members |= 1 << member
+            if member == GAME_DATA:
+                depth = is_after_brace = 1
+            elif member == PARTICIPANTS:
+                is_plain = text[cursor] == OPEN_LIST
+                while is_plain and text[cursor] != CLOSE_LIST:
+                    if slot_count == len(player):
+                        is_plain = 0
                         break
-                    at = participant(text, at + 1, words, word_from, told)
-                    if at < 0 or (text[at] != COMMA and text[at] != CLOSE_LIST) or told[P_PLAYER] < 0:
-                        ok = 0
+                    cursor = parse_participant(text, cursor + 1, words, word_from, values)
+                    if cursor < 0 or (text[cursor] != COMMA and text[cursor] != CLOSE_LIST) or values[P_PLAYER] < 0:
+                        is_plain = 0
                         break
-                    code = interned(
-                        text, told[P_PLAYER], told[P_PLAYER + 1], new_names, names, name_pool, name_begins, name_ends
+                    code = intern_text(
+                        text,
+                        values[P_PLAYER],
+                        values[P_PLAYER + 1],
+                        new_names,
+                        name_table,
+                        name_pool,
+                        name_begins,
+                        name_ends,
                     )
                     if code < 0:
-                        ok = 0  # the record is too long
+                        is_plain = 0  # there is no room, because the record is too long
                         break
                     if code == new_names:
-                        name_game[code - names_before] = games
+                        game_of_name[code - names_before] = game_count
                         new_names += 1
-                    player[slots] = code
-                    placed += told[P_PLACE + 1] == 1
-                    scored += told[P_SCORE + 1] == 1
-                    keys[slots] = told[P_PLACE] if told[P_PLACE + 1] == 1 else told[P_SCORE]
-                    merits[slots] = told[P_SCORE]
-                    ok = (
-                        (told[P_SCORE + 1] != 1 or -INTEGER_MAX <= told[P_SCORE] <= INTEGER_MAX)
-                        and (told[P_SEAT + 1] != 1 or 1 <= told[P_SEAT] <= SEAT_MAX)
-                        and (told[P_SECONDS + 1] != 1 or 0 <= told[P_SECONDS] <= SECONDS_MAX)
+                    player[slot_count] = code
+                    placed_count += values[P_PLACE + 1] == 1
+                    scored_count += values[P_SCORE + 1] == 1
+                    keys[slot_count] = values[P_PLACE] if values[P_PLACE + 1] == 1 else values[P_SCORE]
+                    merits[slot_count] = values[P_SCORE]
+                    is_plain = (
+                        (values[P_SCORE + 1] != 1 or -INTEGER_MAX <= values[P_SCORE] <= INTEGER_MAX)
+                        and (values[P_SEAT + 1] != 1 or 1 <= values[P_SEAT] <= SEAT_MAX)
+                        and (values[P_SECONDS + 1] != 1 or 0 <= values[P_SECONDS] <= SECONDS_MAX)
                     )
-                    score[slots] = told[P_SCORE] if ok and told[P_SCORE + 1] == 1 else MISSING
-                    seat[slots] = told[P_SEAT] if ok else NONE
-                    seconds[slots] = told[P_SECONDS] if ok else NONE
-                    status[slots] = 0
-                    if told[P_STATUS] >= 0:
-                        state = word(
-                            text, told[P_STATUS], told[P_STATUS + 1], words, word_from, STATUS_FROM, len(word_from) - 1
+                    score[slot_count] = values[P_SCORE] if is_plain and values[P_SCORE + 1] == 1 else MISSING
+                    seat[slot_count] = values[P_SEAT] if is_plain else NONE
+                    seconds[slot_count] = values[P_SECONDS] if is_plain else NONE
+                    status[slot_count] = 0
+                    if values[P_STATUS] >= 0:
+                        status_word = match_word(
+                            text,
+                            values[P_STATUS],
+                            values[P_STATUS + 1],
+                            words,
+                            word_from,
+                            STATUS_FROM,
+                            len(word_from) - 1,
                         )
-                        # a substitute says whom they replace, so they are not a plain participant
-                        ok = ok and state >= 0 and state != SUBSTITUTE
-                        status[slots] = state - STATUS_FROM
-                    slots += 1
-                    entrants += 1
-                if ok:
-                    at += 1
-            elif which in (RATED, ABORTED):
-                end = at
+                        # a substitute names the player replaced, so the participant is not plain
+                        is_plain = is_plain and status_word >= 0 and status_word != SUBSTITUTE
+                        status[slot_count] = status_word - STATUS_FROM
+                    slot_count += 1
+                    participant_count += 1
+                if is_plain:
+                    cursor += 1
+            elif member in (RATED, ABORTED):
+                end = cursor
                 while text[end] > COMMA and text[end] != CLOSE and text[end] != NEWLINE:
                     end += 1
-                truth = word(text, at, end, words, word_from, TRUE, FALSE + 1)
-                ok = truth >= 0
-                if which == RATED and truth == FALSE:
-                    cell[CELL - 1] |= 1
-                elif which == ABORTED and truth == TRUE:
-                    cell[CELL - 1] |= 2
-                at = end
-            elif which in (POSITION, SCHEMA):
-                end = number_end(text, at)
+                truth_word = match_word(text, cursor, end, words, word_from, TRUE, FALSE + 1)
+                is_plain = truth_word >= 0
+                if member == RATED and truth_word == FALSE:
+                    cell[CELL_LENGTH - 1] |= 1
+                elif member == ABORTED and truth_word == TRUE:
+                    cell[CELL_LENGTH - 1] |= 2
+                cursor = end
+            elif member in (POSITION, SCHEMA):
+                end = find_number_end(text, cursor)
                 if end < 0:
-                    ok = 0
+                    is_plain = 0
                     break
-                if which == POSITION:
-                    position = number(text, at, end)
+                if member == POSITION:
+                    position = parse_number(text, cursor, end)
                 else:
-                    version = number(text, at, end)
-                at = end
+                    version = parse_number(text, cursor, end)
+                cursor = end
             else:
-                if text[at] != QUOTE:
-                    ok = 0
+                if text[cursor] != QUOTE:
+                    is_plain = 0
                     break
-                if which in (OCCURRED, RECORDED):
-                    end = at + 1 + INSTANT_BYTES
-                    when = instant(text, at + 1, end)
-                    if which == OCCURRED:
-                        ended = when
-                    ok = when > -(2**63) and text[end] == QUOTE
-                    at = end + 1
+                if member in (OCCURRED, RECORDED):
+                    end = cursor + 1 + INSTANT_BYTES
+                    parsed_time = parse_record_time(text, cursor + 1, end)
+                    if member == OCCURRED:
+                        occurred = parsed_time
+                    is_plain = parsed_time > -(2**63) and text[end] == QUOTE
+                    cursor = end + 1
                     continue
-                end = end_of_game_id(text, at + 1, own_id, own_id_end) if which == ID else -1
+                end = find_game_id_end(text, cursor + 1, game_id_begin, game_id_stop) if member == ID else -1
                 if end >= 0:
-                    at = end + 1
+                    cursor = end + 1
                     continue
-                end = string_end(text, at + 1)
+                end = find_string_end(text, cursor + 1)
                 if end < 0:
-                    ok = 0
+                    is_plain = 0
                     break
-                if LABEL_OF[which] >= 0:
-                    code = interned(text, at + 1, end, new_labels, labels, label_pool, label_begins, label_ends)
+                if LABEL_OF[member] >= 0:
+                    code = intern_text(
+                        text, cursor + 1, end, new_labels, label_table, label_pool, label_begins, label_ends
+                    )
                     if code < 0:
-                        ok = 0  # the record is too long
+                        is_plain = 0  # there is no room, because the record is too long
                         break
                     new_labels += code == new_labels
-                    cell[LABEL_OF[which]] = code
-                    if which == KIND:
-                        ok = word(text, at + 1, end, words, word_from, PLACING, PLACING + 1) >= 0
-                elif which == GAME_ID:
-                    own_id, own_id_end = at + 1, end
-                elif which == ORDER:
-                    order = word(text, at + 1, end, words, word_from, HIGH, LOW + 1)
-                    ok = order >= 0
-                    sign = 1 if order == LOW else -1
-                elif which == BY:
-                    ok = is_plain_by(text, at + 1, end)
-                elif which == ID:
-                    ok = is_plain_id(text, at + 1, end, ID_MAX)
-                elif which == TYPE:
-                    is_game = word(text, at + 1, end, words, word_from, GAME_RECORDED, GAME_RECORDED + 1) >= 0
-                at = end + 1
+                    cell[LABEL_OF[member]] = code
+                    if member == KIND:
+                        is_plain = match_word(text, cursor + 1, end, words, word_from, PLACING, PLACING + 1) >= 0
+                elif member == GAME_ID:
+                    game_id_begin, game_id_stop = cursor + 1, end
+                elif member == ORDER:
+                    order_word = match_word(text, cursor + 1, end, words, word_from, HIGH, LOW + 1)
+                    is_plain = order_word >= 0
+                    sign = 1 if order_word == LOW else -1
+                elif member == BY:
+                    is_plain = is_plain_by(text, cursor + 1, end)
+                elif member == ID:
+                    is_plain = is_plain_id(text, cursor + 1, end, ID_MAX)
+                elif member == TYPE:
+                    is_game = match_word(text, cursor + 1, end, words, word_from, GAME_RECORDED, GAME_RECORDED + 1) >= 0
+                cursor = end + 1
         known_names, known_labels = new_names, new_labels
-        whole = entrants > 1 and (
-            (placed == entrants and (scored == 0 or scored == entrants)) or (placed == 0 and scored == entrants)
+        has_full_result = participant_count > 1 and (
+            (placed_count == participant_count and (scored_count == 0 or scored_count == participant_count))
+            or (placed_count == 0 and scored_count == participant_count)
         )
-        ok = ok and depth < 0 and text[at] == NEWLINE and members & NEEDED == NEEDED and at - line[record] <= RECORD_MAX
-        if ok and whole:
-            rank_seats(keys, first, slots, 1 if placed else sign, place)
-            for slot in range(first, slots):
+        is_plain = (
+            is_plain
+            and depth < 0
+            and text[cursor] == NEWLINE
+            and members & REQUIRED_MEMBERS == REQUIRED_MEMBERS
+            and cursor - line_starts[record] <= RECORD_MAX
+        )
+        if is_plain and has_full_result:
+            rank_seats(keys, first_slot, slot_count, 1 if placed_count else sign, place)
+            for slot in range(first_slot, slot_count):
                 merits[slot] *= sign
-            ok = fit(keys, merits, player, place, first, slots, (placed > 0) * (1 + (scored > 0)))
-        if ok and whole and is_game and version == schema and position == after + record + 1 and ended > -(2**63):
-            plain[record] = PLAIN if is_plain_id(text, own_id, own_id_end, GAME_ID_MAX) else LOOKED_AT
-            cell[LABELS] = entrants
-            code = cell_code(cell, known_cells, cell_table, cells)
+            is_plain = is_valid_ranking(
+                keys, merits, player, place, first_slot, slot_count, (placed_count > 0) * (1 + (scored_count > 0))
+            )
+        if (
+            is_plain
+            and has_full_result
+            and is_game
+            and version == schema_version
+            and position == after + record + 1
+            and occurred > -(2**63)
+        ):
+            plain[record] = (
+                PLAIN if is_plain_id(text, game_id_begin, game_id_stop, GAME_ID_MAX) else PLAIN_IF_ID_IS_VALID
+            )
+            cell[LABEL_COUNT] = participant_count
+            code = intern_cell(cell, known_cells, cell_table, cells)
             known_cells += code == known_cells
-            occurred_at[games] = ended
-            size[games] = entrants
-            in_cell[games] = code
-            game_id[games, 0], game_id[games, 1] = own_id, own_id_end
-            games += 1
+            occurred_at[game_count] = occurred
+            size[game_count] = participant_count
+            cell_of_game[game_count] = code
+            game_id_spans[game_count, 0], game_id_spans[game_count, 1] = game_id_begin, game_id_stop
+            game_count += 1
         else:
-            slots = first
-    found[0], found[1], found[2], found[3], found[4], found[5] = (
-        slots,
+            slot_count = first_slot
+    counts[0], counts[1], counts[2], counts[3], counts[4], counts[5] = (
+        slot_count,
         known_names,
         known_labels,
         known_cells,
-        games,
-        read,
+        game_count,
+        records_read,
     )

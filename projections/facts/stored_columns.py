@@ -1,6 +1,6 @@
-"""Columns in files, several of which form one column with later changes in memory. Blocks are checked when read.
+"""Read columns from files. Several stored columns and later changes in memory form a single layered column.
 
-Blocks that a query does not need are neither read nor checked.
+Blocks are checked when they are read. Blocks that a query does not need are neither read nor checked.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 
 BLOCK_BYTES = 1 << 15
-BLOCKS_HELD = 1024  # of a column that is read here and there
-ANY = -(2**63), 2**63
-CODES = "bBhiq"  # the types of integers, as `array` names them
-Bytes = Any  # bytes, or a view of some
+BLOCKS_KEPT_MAX = 1024  # blocks kept in memory for a column that is read at single indices
+ANY = -(2**63), 2**63  # the limits of a column that may hold any number
+CODES = "bBhiq"  # the type codes of integers in `array`
+Bytes = Any  # bytes or a memoryview
 
 
 class ColumnPlace(NamedTuple):
-    """The place of a column in a file: its type, its shape, its start, and the CRC-32 of each of its blocks."""
+    """The place of a column in a file: its type code, its shape, its first byte, and the CRC-32 of each block."""
 
     code: str
     shape: list[int]
@@ -43,64 +43,64 @@ class Source(Protocol):
         """Return the column at a place."""
 
     def read(self, first: int, length: int) -> Bytes:
-        """Return some bytes; fewer at the end of the file."""
+        """Return `length` bytes from the byte `first` on; fewer at the end of the file."""
 
     def view(self, first: int, length: int) -> memoryview:
-        """Return many bytes. The caller may change them without changing the file."""
+        """Return the same as `read`, for many bytes. The caller may change them without changing the file."""
 
     def damaged(self, why: str, column: str = "", alone: bool = True) -> Exception:
-        """Return the error for a damaged file or column; unless `alone`, other files of the folder may be the cause."""
+        """Return the error for a damaged file or column. Unless `alone`, other files of the folder may be the cause."""
 
 
 def add_crcs(crcs: list[int], length: int, data: Bytes) -> None:
-    """Bring the CRC-32s of the blocks of a column that had so many bytes up to date with the `data` behind them."""
+    """Update the CRC-32s of a column's blocks. The column had `length` bytes, and `data` follows."""
     rest = memoryview(data).cast("B")
-    room = -length % BLOCK_BYTES
-    if room and len(rest):
-        crcs[-1] = zlib.crc32(rest[:room], crcs[-1])
-        rest = rest[room:]
-    crcs.extend(zlib.crc32(rest[at : at + BLOCK_BYTES]) for at in range(0, len(rest), BLOCK_BYTES))
+    block_room = -length % BLOCK_BYTES
+    if block_room and len(rest):
+        crcs[-1] = zlib.crc32(rest[:block_room], crcs[-1])
+        rest = rest[block_room:]
+    crcs.extend(zlib.crc32(rest[begin : begin + BLOCK_BYTES]) for begin in range(0, len(rest), BLOCK_BYTES))
 
 
 class StoredColumn:
-    """Integers in a file, in an array of any shape; a block is read and checked when something in it is asked for.
+    """Integers in a file, as an array of any shape. A block is read and checked on first access.
 
-    Reading raises what its source calls damage, also for an index that is not there: nothing sound leads to it. Items
-    of a column with more than one dimension are arrays of numpy.
+    Reading raises the source's error for damage. An index out of range is damage, too, because only damaged data can
+    lead there. The items of a column with several dimensions are numpy arrays.
     """
 
     def __init__(self, source: Source, name: str, place: ColumnPlace) -> None:
-        """Raises what the source calls damage if the file is too short, or the place is impossible."""
+        """Raises the source's error for damage if the file is too short or the place is impossible."""
         self.name = name
         self.typecode: Any = place.code
         self._source, self._begin, self._crcs = source, place.begin, place.crcs
         self._items, *self._row = place.shape
         self._width = prod(self._row)
-        size = array(place.code).itemsize
-        self._length = size * self._width * self._items
+        item_size = array(place.code).itemsize
+        self._length = item_size * self._width * self._items
         self._low, self._high = ANY
-        self._per_block = BLOCK_BYTES // size
+        self._per_block = BLOCK_BYTES // item_size
         self._blocks: dict[int, Any] = {}
-        self._sound: set[int] = set()  # the blocks that were checked
-        self._whole: Any = None
-        self._pages: Any = None  # of the file that the whole is in
-        self._origin: StoredColumn | None = None  # which this is the beginning of
+        self._checked_blocks: set[int] = set()  # blocks whose checksums matched
+        self._all_items: Any = None
+        self._pages: Any = None  # the mapped memory of `_all_items`
+        self._origin: StoredColumn | None = None  # the column whose first items this column has
         if min(place.shape) < 0 or len(place.crcs) != -(-self._length // BLOCK_BYTES):
-            raise self.damaged("has no checksums for its length")
+            raise self.damaged("has the wrong number of checksums")
         if not 0 <= place.begin <= source.size - self._length:
             raise self.damaged("is too short")
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Return how many items it has, and the shape of each."""
+        """Return the number of items, followed by the shape of an item."""
         return self._items, *self._row
 
     def damaged(self, why: str, alone: bool = True) -> Exception:
-        """Return the error that it is not as it was written, and why; or not it `alone`, and all that is beside it."""
+        """Return the error for a damaged column; see `Source.damaged`."""
         return self._source.damaged(why, self.name, alone)
 
-    def within(self, low: int, high: int) -> StoredColumn:
-        """Return the same; a number below `low`, or not below `high`, is damage."""
+    def limit_to(self, low: int, high: int) -> StoredColumn:
+        """Treat numbers below `low` or from `high` on as damage. Return the column."""
         self._low, self._high = low, high
         return self
 
@@ -111,114 +111,112 @@ class StoredColumn:
         return iter(self.whole())
 
     def __getitem__(self, index: Any) -> Any:
-        """An item, or those of a slice, whose step is 1."""
+        """Return an item, or the items of a slice with step 1."""
         if isinstance(index, slice):
             return self._slice(*index.indices(self._items)[:2])
         if not 0 <= index < self._items:
-            raise self.damaged("is asked for what it does not have")
-        if self._whole is not None:
-            return self._whole[index]
+            raise self.damaged("does not have a requested index")
+        if self._all_items is not None:
+            return self._all_items[index]
         if self._row:
             return self._slice(index, index + 1)[0]
-        block, at = divmod(index, self._per_block)
-        number = (self._blocks.get(block) or self._block(block))[at]
+        block, offset = divmod(index, self._per_block)
+        number = (self._blocks.get(block) or self._load_block(block))[offset]
         if not self._low <= number < self._high:
             raise self.damaged("has an index out of range")
         return number
 
     def _slice(self, first: int, last: int) -> Any:
-        if self._whole is not None:
-            return self._whole[first:last]
+        if self._all_items is not None:
+            return self._all_items[first:last]
         if first == 0 and last * self._width > self._per_block:
-            shorter = copy(self)  # reads as little
-            shorter._items, shorter._origin = last, self
-            return shorter
-        size = (last - first) * self._width
-        block, at = divmod(first * self._width, self._per_block)
+            shortened = copy(self)  # the copy reads only the blocks that are used, too
+            shortened._items, shortened._origin = last, self
+            return shortened
+        number_count = (last - first) * self._width
+        block, offset = divmod(first * self._width, self._per_block)
         numbers = array(self.typecode)
-        while len(numbers) < size:
-            part = (self._blocks.get(block) or self._block(block))[at : at + size - len(numbers)]
+        while len(numbers) < number_count:
+            part = (self._blocks.get(block) or self._load_block(block))[offset : offset + number_count - len(numbers)]
             numbers.frombytes(part.cast("B"))
-            block, at = block + 1, 0
-        return self._checked(numbers)
+            block, offset = block + 1, 0
+        return self._check_limits(numbers)
 
-    def _block(self, block: int) -> Any:
-        """Return the numbers in a block, which is held for a while."""
-        if len(self._blocks) >= BLOCKS_HELD:
+    def _load_block(self, block: int) -> Any:
+        """Return the numbers in a block, and keep the block for a while."""
+        if len(self._blocks) >= BLOCKS_KEPT_MAX:
             self._blocks.clear()
-        self._blocks[block] = numbers = memoryview(self._read(block)).cast(self.typecode)
+        self._blocks[block] = numbers = memoryview(self._read_block(block)).cast(self.typecode)
         return numbers
 
-    def _read(self, block: int) -> Bytes:
+    def _read_block(self, block: int) -> Bytes:
         begin = block * BLOCK_BYTES
         content = self._source.read(self._begin + begin, min(BLOCK_BYTES, self._length - begin))
         if zlib.crc32(content) != self._crcs[block]:
             raise self.damaged("is damaged")
-        self._sound.add(block)
+        self._checked_blocks.add(block)
         return content
 
-    def _checked(self, numbers: Any) -> Any:
-        """Return numbers in the shape of the column's items, if all are within its limits."""
+    def _check_limits(self, numbers: Any) -> Any:
+        """Return numbers in the shape of the column's items. Raises the error for damage beyond the limits."""
         if (self._low, self._high) != ANY and not arrays.is_within(numbers, self._low, self._high):
             raise self.damaged("has an index out of range")
         return arrays.as_numpy(numbers).reshape(-1, *self._row) if self._row else numbers
 
     def take(self, indices: Any) -> Any:
-        """Return the items at many indices in any order, as numpy arrays: blocks are checked once, and nothing is
-        kept.
-        """
+        """Return the items at many indices in any order, as a numpy array. Keeps no blocks in memory."""
         if len(indices) and not 0 <= indices.min() <= indices.max() < self._items:
-            raise self.damaged("is asked for what it does not have")
-        if self._whole is not None or self._width > self._per_block:
+            raise self.damaged("does not have a requested index")
+        if self._all_items is not None or self._width > self._per_block:
             return arrays.as_numpy(self.whole())[indices]
-        first = indices * self._width
-        ends = (first // self._per_block, (first + self._width - 1) // self._per_block)
-        for block in np.unique(ends if self._row else ends[0]).tolist():
-            if block not in self._sound:
-                self._read(block)
+        first_numbers = indices * self._width
+        end_blocks = (first_numbers // self._per_block, (first_numbers + self._width - 1) // self._per_block)
+        for block in np.unique(end_blocks if self._row else end_blocks[0]).tolist():
+            if block not in self._checked_blocks:
+                self._read_block(block)
         numbers = np.frombuffer(self._view(), dtype=self.typecode)
-        return self._checked((numbers.reshape(-1, *self._row) if self._row else numbers)[indices])
+        return self._check_limits((numbers.reshape(-1, *self._row) if self._row else numbers)[indices])
 
     def blocks(self) -> Iterator[Bytes]:
-        """Return all bytes, a block at a time."""
-        return map(self._read, range(len(self._crcs)))
+        """Yield all bytes, a block at a time."""
+        return map(self._read_block, range(len(self._crcs)))
 
     def read_into(self, memory: memoryview) -> None:
-        """Fill memory of another's with numbers from the first on."""
-        if self._whole is not None:
-            memory[:] = memoryview(self._whole).cast("B")[: len(memory)]
-            self.release_pages()  # whoever has all of them in one piece looks no more here
+        """Fill `memory` with the first numbers of the column."""
+        if self._all_items is not None:
+            memory[:] = memoryview(self._all_items).cast("B")[: len(memory)]
+            self.release_pages()  # the caller now has a copy in one piece
             return
         for block, begin in enumerate(range(0, len(memory), BLOCK_BYTES)):
-            memory[begin : begin + BLOCK_BYTES] = self._read(block)[: len(memory) - begin]
-        self._checked(memory.cast(self.typecode))
+            memory[begin : begin + BLOCK_BYTES] = self._read_block(block)[: len(memory) - begin]
+        self._check_limits(memory.cast(self.typecode))
 
     def whole(self) -> Any:
-        """Return all items, in the file's own memory."""
-        if self._whole is None and (origin := self._origin) is not None:
-            self._whole, self._pages = self._checked(origin.whole()[: self._items]), origin._pages
-        if self._whole is None:
+        """Return all items in the mapped memory of the file, and keep them."""
+        if self._all_items is None and (origin := self._origin) is not None:
+            self._all_items, self._pages = self._check_limits(origin.whole()[: self._items]), origin._pages
+        if self._all_items is None:
             content = self._view()
-            self._whole, self._pages = self._sound_items(content), content.obj
+            self._all_items, self._pages = self._check_items(content), content.obj
             self._blocks.clear()
-        return self._whole
+        return self._all_items
 
     def load(self) -> Any:
-        """Return all items, which are not kept."""
-        return self._sound_items(self._view())
+        """Return all items without keeping them."""
+        return self._check_items(self._view())
 
-    def _sound_items(self, content: memoryview) -> Any:
+    def _check_items(self, content: memoryview) -> Any:
         for block, crc in enumerate(self._crcs):
             begin = block * BLOCK_BYTES
             if zlib.crc32(content[begin : min(begin + BLOCK_BYTES, self._length)]) != crc:
                 raise self.damaged("is damaged")
-        return self._checked(content.cast(self.typecode)[: self._items * self._width])
+        return self._check_limits(content.cast(self.typecode)[: self._items * self._width])
 
     def _view(self) -> memoryview:
         return self._source.view(self._begin, self._length) if self._length else memoryview(b"")
 
-    def changed(self, changes: Mapping[int, int]) -> Any:
-        """Return all numbers, with some changed; only the pages of these are in memory of their own."""
+    def copy_with(self, changes: Mapping[int, int]) -> Any:
+        """Return all numbers with some changed, given by index. Only the changed pages take extra memory."""
         self.whole()
         numbers = self._view().cast(self.typecode)[: self._items]
         for index, number in changes.items():
@@ -226,27 +224,26 @@ class StoredColumn:
         return numbers
 
     def release_pages(self) -> None:
-        """Drop it from memory; reading brings it back."""
+        """Drop the column from memory. It is read again when needed."""
         if isinstance(self._pages, mmap.mmap):
             self._pages.madvise(mmap.MADV_DONTNEED)
 
 
 class LayeredColumn:
-    """Stored columns, one behind another, with what was changed and appended since: the files stay as they are, and so
-    do copies of this."""
+    """Consecutive stored columns with changes and appended numbers in memory. The files stay unchanged."""
 
     def __init__(self, bases: Sequence[StoredColumn], items: int | None = None) -> None:
-        """The first `items` of the numbers in one or more columns."""
+        """Use the first `items` numbers of the columns; by default all."""
         self.bases = bases
         self.typecode = bases[0].typecode
         *self._starts, length = accumulate(map(len, bases), initial=0)
         self._items = length if items is None else items
         self.changes: dict[int, int] = {}
         self._tail = array(self.typecode)
-        self._whole: Any = None
+        self._all_items: Any = None
 
     def __copy__(self) -> LayeredColumn:
-        """The same, with changes of its own."""
+        """Return a copy. Later changes affect only one of the two."""
         layered = LayeredColumn(self.bases, self._items)
         layered.changes, layered._tail = dict(self.changes), self._tail[:]
         return layered
@@ -258,42 +255,42 @@ class LayeredColumn:
         return iter(self.whole())
 
     def __getitem__(self, index: Any) -> Any:
-        """A number, or those of a slice, whose step is 1."""
+        """Return a number, or the numbers of a slice with step 1."""
         if isinstance(index, slice):
             return self._slice(*index.indices(len(self))[:2])
         if not 0 <= index < self._items:
-            return self._tail[self._past(index)]
-        if (whole := self._whole) is not None:
-            return whole[index]
+            return self._tail[self._find_tail_index(index)]
+        if (all_items := self._all_items) is not None:
+            return all_items[index]
         if index in self.changes:
             return self.changes[index]
-        number = bisect_right(self._starts, index) - 1
-        return self.bases[number][index - self._starts[number]]
+        base_index = bisect_right(self._starts, index) - 1
+        return self.bases[base_index][index - self._starts[base_index]]
 
     def _slice(self, first: int, last: int) -> Any:
-        if (whole := self._whole) is not None:
-            return whole[first:last]
-        number = bisect_right(self._starts, first) - 1
-        start, base = self._starts[number], self.bases[number]
+        if (all_items := self._all_items) is not None:
+            return all_items[first:last]
+        base_index = bisect_right(self._starts, first) - 1
+        start, base = self._starts[base_index], self.bases[base_index]
         if last <= min(start + len(base), self._items) and not self.changes:
             return base[first - start : last - start]
-        return array(self.typecode, [self[at] for at in range(first, last)])
+        return array(self.typecode, [self[index] for index in range(first, last)])
 
     def __setitem__(self, index: int, number: int) -> None:
         if 0 <= index < self._items:
             self.changes[index] = number
         else:
-            self._tail[self._past(index)] = number
-        self._whole = None
+            self._tail[self._find_tail_index(index)] = number
+        self._all_items = None
 
-    def _past(self, index: int) -> int:
-        """Return the index in the tail."""
+    def _find_tail_index(self, index: int) -> int:
+        """Return the index among the appended numbers."""
         if not self._items <= index < len(self):
-            raise self.damaged("is asked for what it does not have")
+            raise self.damaged("does not have a requested index")
         return index - self._items
 
     def damaged(self, why: str) -> Exception:
-        """Return the error that these columns do not fit the others, without blaming a single file."""
+        """Return the error that these columns do not match others. It does not blame a single file."""
         return self.bases[0].damaged(why, alone=False)
 
     def append(self, number: int) -> None:
@@ -302,78 +299,80 @@ class LayeredColumn:
 
     def extend(self, numbers: Iterable[int]) -> None:
         """Append numbers."""
-        self._whole = None
+        self._all_items = None
         self._tail.extend(numbers)
 
     def frombytes(self, numbers: Any) -> None:
         """Append numbers in their binary form."""
-        self._whole = None
+        self._all_items = None
         self._tail.frombytes(numbers)
 
     def pieces(self) -> list[Any]:
-        """Return the numbers of each file, and the appended ones."""
+        """Return the numbers of each file, and the appended numbers, without later changes."""
         ends = (self._items - start for start in self._starts)
         return [*(base.whole()[: max(end, 0)] for base, end in zip(self.bases, ends, strict=True)), self._tail]
 
     def whole(self) -> Any:
-        """Return all numbers in one piece of memory: that of the file if there is only one, without changes."""
-        whole = self._whole
-        if whole is None:
-            self._whole = whole = self._in_one()
-        return whole
+        """Return all numbers in one piece of memory. A single unchanged file is not copied."""
+        all_items = self._all_items
+        if all_items is None:
+            self._all_items = all_items = self._build_whole()
+        return all_items
 
-    def _in_one(self) -> Any:
+    def _build_whole(self) -> Any:
         if len(self.bases) == 1 and not self._tail:
             base = self.bases[0]
-            return (base.changed(self.changes) if self.changes else base.whole())[: self._items]
-        size = self._tail.itemsize
-        memory = memoryview(bytearray(size * len(self)))
+            return (base.copy_with(self.changes) if self.changes else base.whole())[: self._items]
+        item_size = self._tail.itemsize
+        memory = memoryview(bytearray(item_size * len(self)))
         for start, base in zip(self._starts, self.bases, strict=True):
-            base.read_into(memory[size * start : size * min(start + len(base), self._items)])
-        memory[size * self._items :] = memoryview(self._tail).cast("B")
+            base.read_into(memory[item_size * start : item_size * min(start + len(base), self._items)])
+        memory[item_size * self._items :] = memoryview(self._tail).cast("B")
         column = memory.cast(self.typecode)
         for index, number in self.changes.items():
             column[index] = number
         return column
 
     def take(self, indices: Any) -> Any:
-        """Return the numbers at many indices in any order, as numpy arrays: of the files, no more than that is read."""
+        """Return the numbers at many indices in any order, as a numpy array. Reads no other blocks of the files."""
         if len(indices) and not 0 <= indices.min() <= indices.max() < len(self):
-            raise self.damaged("is asked for what it does not have")
-        if (whole := self._whole) is not None:
-            return arrays.as_numpy(whole)[indices]
+            raise self.damaged("does not have a requested index")
+        if (all_items := self._all_items) is not None:
+            return arrays.as_numpy(all_items)[indices]
         result = np.empty(len(indices), dtype=self.typecode)
-        for start, base in zip(self._starts, self.bases, strict=True):
-            is_within = (indices >= start) & (indices < min(start + len(base), self._items))
+        for base_start, base in zip(self._starts, self.bases, strict=True):
+            is_within = (indices >= base_start) & (indices < min(base_start + len(base), self._items))
             if is_within.any():
-                result[is_within] = base.take(indices[is_within] - start)
-        behind = indices >= self._items
-        if behind.any():
-            result[behind] = arrays.as_numpy(self._tail)[indices[behind] - self._items]
+                result[is_within] = base.take(indices[is_within] - base_start)
+        in_tail = indices >= self._items
+        if in_tail.any():
+            result[in_tail] = arrays.as_numpy(self._tail)[indices[in_tail] - self._items]
         if self.changes:
             order = np.argsort(indices, kind="stable")
-            changed = np.fromiter(self.changes, dtype=np.int64, count=len(self.changes))
-            first, last = (np.searchsorted(indices[order], changed, side=side).tolist() for side in ("left", "right"))
-            for index, low, high in zip(self.changes, first, last, strict=True):
-                result[order[low:high]] = self.changes[index]
+            changed_indices = np.fromiter(self.changes, dtype=np.int64, count=len(self.changes))
+            starts, ends = (
+                np.searchsorted(indices[order], changed_indices, side=side).tolist() for side in ("left", "right")
+            )
+            for index, start, end in zip(self.changes, starts, ends, strict=True):
+                result[order[start:end]] = self.changes[index]
         return result
 
     def release_pages(self) -> None:
-        """Drop what is in files from memory; reading brings it back."""
-        self._whole = None
+        """Drop the contents of files from memory. They are read again when needed."""
+        self._all_items = None
         for base in self.bases:
             base.release_pages()
 
 
 def pieces(column: Any) -> list[Any]:
-    """Return a column as its pieces of memory, one behind another, as it was before anything was changed."""
+    """Return a column as consecutive pieces of memory, without later changes."""
     if not isinstance(column, LayeredColumn):
         return [column.whole() if isinstance(column, StoredColumn) else column]
     return column.pieces()
 
 
 def check_all(columns: Iterable[StoredColumn | LayeredColumn]) -> None:
-    """Read everything in some columns, several at once, and let go of it."""
+    """Read and check all contents of some columns, several at a time. Keeps nothing in memory."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor() as threads:

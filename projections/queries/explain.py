@@ -431,7 +431,7 @@ def _find_state(facts: Facts, before: TracePosition, participant: int, version: 
     state, trace = before.state_of(facts.person_of(participant)), before.trace
     if state is not None:
         return state[: version.rule.width]
-    return find_starting_state(trace.stream, facts.name_of(participant), version, trace.joining)
+    return find_starting_state(trace.stream, facts.name_of(participant), version, trace.entry_states)
 
 
 def _explain_participants(
@@ -491,7 +491,7 @@ def _describe_state_change(
     """
     if not version.rule.state:
         return ABSENT, ABSENT
-    joining = before.trace.joining.get(facts.name_of(participant))
+    joining = before.trace.entry_states.get(facts.name_of(participant))
     games, _ = before.last_game_of(facts.person_of(participant))
     games += 0 if joining is None else joining.games
     # the terms of a period name all games of the player in it

@@ -53,7 +53,7 @@ def explain_period_of_game(trace: Trace, periods: Periods, row: int) -> Explaine
     game = int(indexes[0])
     period, version = int(periods.of_game[game]), stream.versions[stream.version[game]]
     slots = PeriodSlots(stream, trace.gaps)
-    persons, offsets, rows = slots.results.one(period)
+    persons, offsets, rows = slots.results.select_period(period)
     low = int(slots.results.people_from[period])
     stored = [_find_state_before(trace, slots, low + index) for index in range(len(persons))]
     gaps = slots.gaps[:, low : low + len(persons)].T.tolist()

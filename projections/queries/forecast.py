@@ -38,8 +38,8 @@ from ratings_ledger.projections.replay.rule_calls import (
     PeriodResults,
     RuleFailure,
     check_game,
-    draw_chance,
-    expected_chance,
+    compute_draw_probability,
+    compute_expected_score,
     score_period_states,
     score_states,
 )
@@ -166,7 +166,7 @@ def predict_game(
     _check_types(sides, home, numbers)
     players = [_find_players(ladders, side) for side in sides]
     _check_sides(players)
-    trace = ladders.trace(ladder, keep=False)
+    trace = ladders.trace(ladder, keep_history=False)
     versions = ladders.versions(ladder)
     version = newest(versions) if ladders.as_of is None else in_force(versions, ladders.as_of) or newest(versions)
     if version.rule.chance is None:
@@ -308,7 +308,7 @@ def _find_arrivals(
 ) -> list[Arrival]:
     """Return the players' states and histories before a game on that day."""
     facts = ladders.facts
-    before = TracePosition(trace, trace.count, trace.adjustments)
+    before = TracePosition(trace, trace.game_count, trace.adjustment_count)
     people = [(facts.person[facts.player_numbers[name]], name) for name in names]
     return find_arrivals(facts, before, version, game_day, people)
 
@@ -404,8 +404,8 @@ def _predict_pairs(
     for side, opposing_side in combinations(range(game.sides), 2):
         # the first players of the sides stand for the sides
         player, opponent = game.side.index(side), game.side.index(opposing_side)
-        expected = ExactNumber(expected_chance(version, ladder, None, player, opponent, states, columns), ONE)
-        draw = ExactNumber(draw_chance(version, ladder, None, player, opponent, game.states, columns), ONE)
+        expected = ExactNumber(compute_expected_score(version, ladder, None, player, opponent, states, columns), ONE)
+        draw = ExactNumber(compute_draw_probability(version, ladder, None, player, opponent, game.states, columns), ONE)
         chances = expected - draw / 2, 1 - expected - draw / 2
         pairs.append(PredictedPair(sides[side], sides[opposing_side], *chances, draw))
     return pairs

@@ -268,12 +268,12 @@ def load_ranks(connection: Connection, ladders: Ladders, ladder: str, player: st
     stream, at = trace.stream, ladders.coordinates
     if all(stream.ranking.by_points(version.params) for version in stream.versions):
         is_short = trace.step_count <= STEPS_MAX
-        rows = tuple(_find_rank_changes(ladders.facts, trace.whole(), player)) if is_short else None
+        rows = tuple(_find_rank_changes(ladders.facts, trace.join_parts(), player)) if is_short else None
         return Ranks(player=player, ladder=ladder, at=at, every="step", rows=rows, times=times)
     ruleset = stream.versions[0].ruleset
     zone = ruleset.time_zone if is_partitioned_by_time(ruleset) else times.zone
     ends_max = min(ENDS_MAX, STEPS_MAX // max(1, trace.step_count))
-    every, ends = _list_period_ends(ladders, trace.whole(), zone, ends_max)
+    every, ends = _list_period_ends(ladders, trace.join_parts(), zone, ends_max)
     rows = tuple(_rank_at_ends(ladders, trace, player, ends)) if len(ends) <= ends_max else None
     return Ranks(player=player, ladder=ladder, at=at, every=every, rows=rows, times=times)
 
@@ -322,7 +322,7 @@ def _find_own_points(trace: Trace, player: int) -> list[int]:
     """Return the distinct points of a player after each game and adjustment, in ascending order."""
     slots, before, changes = trace.slots, trace.before, trace.changes
     own_slots = slots.order[slots.start[player] : slots.end[player]]
-    adjustments = zip(trace.stream.adjustments, trace.adjusted_before[0], strict=True)
+    adjustments = zip(trace.stream.adjustments, trace.states_before_adjustments[0], strict=True)
     return sorted(
         {before[slot] + changes[slot] for slot in own_slots}
         | {points + adjustment.units for adjustment, points in adjustments if adjustment.player == player}
@@ -331,7 +331,7 @@ def _find_own_points(trace: Trace, player: int) -> list[int]:
 
 def _find_adjusted_levels(trace: Trace, own_points: Sequence[int]) -> Iterator[LevelChange]:
     """Yield the level of a player after each adjustment."""
-    for adjustment, before in zip(trace.stream.adjustments, trace.adjusted_before[0], strict=True):
+    for adjustment, before in zip(trace.stream.adjustments, trace.states_before_adjustments[0], strict=True):
         level = bisect_left(own_points, before + adjustment.units)
         yield LevelChange(adjustment.game, None, None, adjustment, (adjustment.player,), (level,))
 

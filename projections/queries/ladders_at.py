@@ -296,7 +296,7 @@ class Ladders:
         self._earlier = earlier._earlier | {
             ladder: EarlierTrace(trace, read_trace_inputs(earlier.facts, ladder, versions), versions)
             for ladder, trace in [*earlier._traces.items()]
-            if trace.is_kept and can_be_continued(earlier.facts, versions := earlier.versions(ladder))
+            if trace.has_history and can_be_continued(earlier.facts, versions := earlier.versions(ladder))
         }
         self._read_after_writes = earlier._read_after_writes | earlier._traces.keys()
 
@@ -380,12 +380,12 @@ class Ladders:
                 versions = _select_version(versions, rules)
             # the only ladder of its ruleset may have been replayed already
             known = None if versions[0].ruleset.partition.by else self._cached_trace(ruleset_id)
-            if known is not None and known.is_kept and (known.count or known.adjustments):
+            if known is not None and known.has_history and (known.game_count or known.adjustment_count):
                 if light:
                     stored = known.stream
-                    return {ruleset_id: Stream(ruleset_id, stored.rule, stored.versions, stored.names, known=known)}
-                complete = known.whole()
-                self._streams[ruleset_id] = {ruleset_id: replace(complete.stream, known=complete)}
+                    return {ruleset_id: Stream(ruleset_id, stored.rule, stored.versions, stored.names, trace=known)}
+                complete = known.join_parts()
+                self._streams[ruleset_id] = {ruleset_id: replace(complete.stream, trace=complete)}
             else:
                 self._streams[ruleset_id] = build_streams(
                     self.facts, versions, as_of=self.as_of, ordered=self._order_rows, close_now=self.close_now
@@ -406,20 +406,22 @@ class Ladders:
     def load_stream(self, ladder: str) -> Stream:
         """Return the stream of one ladder, from its trace if that is cached. Raises as `stream` does."""
         known = self._cached_trace(ladder)
-        return known.whole().stream if known is not None and known.is_kept else self.stream(ladder)
+        return known.join_parts().stream if known is not None and known.has_history else self.stream(ladder)
 
-    def trace(self, ladder: str, keep: bool = True) -> Trace:
-        """Return the trace of one ladder; with `keep`, including the points before every game.
+    def trace(self, ladder: str, keep_history: bool = True) -> Trace:
+        """Return the trace of one ladder; with `keep_history`, including the points before every game.
 
         Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`.
         """
         if (scoped := self.for_ladder(ladder)) is not self:
-            return scoped.trace(ladder, keep)
+            return scoped.trace(ladder, keep_history)
         known = self._cached_trace(ladder)
-        if known is None or (keep and not known.is_kept):
+        if known is None or (keep_history and not known.has_history):
             stream = self.stream(ladder)
-            known = self._traces[ladder] = replay(stream, keep=keep or self._should_keep(ladder, stream))
-            if self.as_of is None and self.rules is None and self.facts.cache is not None and known.is_kept:
+            known = self._traces[ladder] = replay(
+                stream, keep_history=keep_history or self._should_keep(ladder, stream)
+            )
+            if self.as_of is None and self.rules is None and self.facts.cache is not None and known.has_history:
                 from ratings_ledger.projections.replay.trace_cache import store_trace
 
                 store_trace(self.facts, known, stream.versions)
@@ -455,7 +457,7 @@ class Ladders:
             with suppress(RuleFailure):  # a later game may cause the failure
                 whole_history.trace(ladder)
         known = whole_history._traces.get(ladder)
-        if known is None or not known.is_kept or not is_prefix(known.stream):
+        if known is None or not known.has_history or not is_prefix(known.stream):
             return None
         return truncate_trace(self.facts, known, self.as_of)
 
@@ -476,10 +478,10 @@ class Ladders:
             return  # only traces of players are kept
         by_name = self.streams(ladder, light=True)
         stream = by_name[ladder]
-        if stream.known is None and len(stream.row) >= compiling.COMPILED_GAMES and self._is_worth_keeping(ladder):
+        if stream.trace is None and len(stream.row) >= compiling.COMPILED_GAMES and self._is_worth_keeping(ladder):
             trim_heap()  # the replay needs the most memory
             with suppress(RuleFailure):  # the next replay reports the failure
-                by_name[ladder] = replace(stream, known=self.trace(ladder))
+                by_name[ladder] = replace(stream, trace=self.trace(ladder))
 
     def _is_worth_keeping(self, ladder: str) -> bool:
         """Tell whether the ladder's trace may be cached; a trace under --rules would replace the real one."""
@@ -494,11 +496,13 @@ class Ladders:
 
         Raises `UnknownLadder`, `RulesetUnusable`, and `RuleFailure` unless only a later game fails.
         """
-        if (known := self._cached_trace(ladder)) and known.is_kept:
-            return TracePosition(known, *known.place(self.facts, moment))
+        if (known := self._cached_trace(ladder)) and known.has_history:
+            return TracePosition(known, *known.count_before(self.facts, moment))
         stream = self.stream(ladder)
-        trace = replay(stream.up_to(*stream.place(self.facts, moment)), keep=False).enter_until(moment[0])
-        return TracePosition(trace, trace.count, trace.adjustments)
+        trace = replay(stream.up_to(*stream.count_before(self.facts, moment)), keep_history=False).apply_versions_until(
+            moment[0]
+        )
+        return TracePosition(trace, trace.game_count, trace.adjustment_count)
 
     def first_moment(self, ladder: str) -> tuple[int, str] | None:
         """Return the instant at which a ladder begins, and whether with a `game` or an `adjustment`; None if empty.
@@ -516,11 +520,11 @@ class Ladders:
 
     def standings(self, ladder: str) -> Ranking:
         """Return the standings of one ladder. Raises `UnknownLadder`, `RulesetUnusable`, `RuleFailure`."""
-        return self.rank(self.trace(ladder, keep=False))[0]
+        return self.rank(self.trace(ladder, keep_history=False))[0]
 
     def rank_stream(self, stream: Stream) -> Ranking:
         """Return the standings of a stream. Raises `RuleFailure`."""
-        return self.rank(replay(stream, keep=not stream.ranking.running))[0]
+        return self.rank(replay(stream, keep_history=not stream.ranking.running))[0]
 
     def rank_at(self, trace: Trace, as_of: int | None) -> Ranking:
         """Return the standings at an earlier `as_of`, given the full trace.
@@ -538,7 +542,7 @@ class Ladders:
         """Return the standings at the end of a trace, and the results that the list ranked. Raises `RuleFailure`."""
         if (scoped := self.for_ladder(trace.stream.ladder)) is not self:
             return scoped.rank(trace)
-        stream, version, games = trace.stream, find_ranking_version(trace), trace.count
+        stream, version, games = trace.stream, find_ranking_version(trace), trace.game_count
         annual = stream.ranking.sums_lists
         months = self._rank_months(stream, version) if annual else {}
         results = self._build_results(trace, version, months)
@@ -666,7 +670,7 @@ def is_prefix(stream: Stream) -> bool:
 
 def truncate_trace(facts: Facts, trace: Trace, as_of: int) -> Trace:
     """Return the trace up to an instant. Raises `RuleFailure`."""
-    return trace.up_to(*trace.place(facts, (as_of + 1, 0))).enter_until(as_of)
+    return trace.up_to(*trace.count_before(facts, (as_of + 1, 0))).apply_versions_until(as_of)
 
 
 def find_ranking_version(trace: Trace) -> Version:
@@ -681,7 +685,7 @@ def find_ranking_version(trace: Trace) -> Version:
         version = None if period is None else in_force(stream.versions, period.end)
         return version or newest(stream.versions)
     return (
-        trace.rated_by
+        trace.final_version
         if stream.adjustments and stream.adjustments[-1].enters
         else trace.last_version or newest(stream.versions)
     )

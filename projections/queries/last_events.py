@@ -149,7 +149,7 @@ def find_last_events_of_games(connection: Connection, ladders: Ladders, rows: Se
                 indexes[name] = {stream_row: index for index, stream_row in stream_rows}
             entry_count = indexes[name].get(row)
             if entry_count is None or ladder.stream.adjustments:
-                entry_count = sum(ladder.stream.place(facts, (facts.occurred_at[row], first)))
+                entry_count = sum(ladder.stream.count_before(facts, (facts.occurred_at[row], first)))
             last = max(last, ladder.everywhere, ladder.highest[entry_count - 1] if entry_count else 0)
         yield _skip_excluded_spans(last, game_ladders)
 

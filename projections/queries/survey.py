@@ -282,8 +282,8 @@ def load_all_ladders(survey: Survey) -> AllLadders:
     facts, rows, month_starts = survey.facts, list[LadderRow](), dict[int, int]()
     for ladders, stream in survey.streams(sorted(facts.rulesets)):
         with survey.collect_failure():
-            if stream.broken is not None:
-                raise stream.broken
+            if stream.failure is not None:
+                raise stream.failure
             annual = stream.ranking.sums_lists
             players = len(ladders.rank_stream(stream).rows if annual else stream.names)
             games = len(stream.row)

@@ -13,7 +13,7 @@ from ratings_ledger.projections.contract import MISSING, StateValues, decimal, e
 from ratings_ledger.projections.contract import State as StateColumn
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.facts.local_days import local_days
-from ratings_ledger.projections.replay.periods import number_day
+from ratings_ledger.projections.replay.periods import find_period_number
 from ratings_ledger.projections.replay.rule_calls import age_state, is_provisional
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version
@@ -74,7 +74,7 @@ class LadderStates:
             last = self._trace.gaps.last_day[number]
             return 0 if last == MISSING else self._day - last
         period = self._trace.last_period_of(number)
-        return 0 if period is None else number_day(self._day, self._version.ruleset.period) - period
+        return 0 if period is None else find_period_number(self._day, self._version.ruleset.period) - period
 
     def of(self, player: str) -> VisibleState:
         """Return the visible state of a player. Raises `RuleFailure`."""

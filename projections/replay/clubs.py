@@ -1,13 +1,16 @@
-"""Clubs as entrants: facts whose participants are clubs, built from the facts about their players.
+"""Build facts whose participants are clubs from the facts about their players.
 
 A game is scored among all its players. A club then gets the sum of its players' points, or the best of them; players
-without a club are left out. Games of clubs are replayed, listed and compared like games of persons. Club ids and player
-ids never mix, because each kind has its own facts.
+without a club are ignored. Games of clubs are replayed, listed and compared like games of persons. Club ids and player
+ids never mix, because clubs and players have separate facts.
 
-    places 1 to 5 are worth 10, 6, 4, 3, 2; 1st and 3rd played for north, 2nd for south, 4th and 5th without a club
-    sum: north 10 + 4 = 14, south 6; best: north 10, south 6
+Example: places 1 to 5 score 10, 6, 4, 3 and 2 points. The 1st and the 3rd play for north, the 2nd for south, and the
+4th and the 5th for no club.
 
-This needs a rule whose points depend on no player's state (`Rule.adds`).
+    sum:   north 10 + 4 = 14, south 6
+    best:  north 10, south 6
+
+The rule's points must not depend on the states of players (`Rule.adds`).
 """
 
 from __future__ import annotations
@@ -30,22 +33,24 @@ from ratings_ledger.projections.replay.rule_inputs import read_optional_column
 from ratings_ledger.projections.rulesets.columns import find_reading
 from ratings_ledger.projections.rulesets.versions import Version
 
-# The column of a club's points from a game. No custom number can have this name.
-GAIN = f"{NUMBERS}+"
+# the column of a club's points from a game; no custom number can have this name
+GAIN_COLUMN = f"{NUMBERS}+"
 
 
 def build_club_facts(people: Facts, versions: Sequence[Version]) -> Facts:
-    """Build the facts of games between clubs, under the versions of a ruleset whose entrants are clubs."""
+    """Build the facts of the games between clubs. `versions` are those of a ruleset whose entrants are clubs."""
     ruleset_id = versions[0].ruleset.id
-    names, person = _name_clubs(people, ruleset_id)
+    names, current_club = _name_clubs(people, ruleset_id)
     numbers = {name: number for number, name in enumerate(names)}
     scored, failures = _score_people(people, versions)
-    of_label = np.array([person[numbers[text]] if text in numbers else NONE for text in people.texts], dtype=np.int64)
-    seats = _seat_clubs(people, scored, of_label)
-    first = np.flatnonzero(np.diff(seats.club, prepend=-1) | np.diff(seats.row, prepend=-1))
-    count = np.bincount(seats.row[first], minlength=len(people.start)).astype(np.int32)
+    club_of_text = np.array(
+        [current_club[numbers[text]] if text in numbers else NONE for text in people.texts], dtype=np.int64
+    )
+    seats = _seat_clubs(people, scored, club_of_text)
+    group_starts = np.flatnonzero(np.diff(seats.club, prepend=-1) | np.diff(seats.row, prepend=-1))
+    count = np.bincount(seats.row[group_starts], minlength=len(people.start)).astype(np.int32)
     start = arrays.exclusive_cumsum(arrays.as_column(count))
-    place = _reduce(np.minimum, arrays.as_numpy(people.place)[seats.slot], first).astype(np.int32)
+    place = _reduce_groups(np.minimum, arrays.as_numpy(people.place)[seats.slot], group_starts).astype(np.int32)
     adjustments, recorded = _keep_decisions(people, ruleset_id, numbers)
     return Facts(
         position=people.position,
@@ -58,14 +63,14 @@ def build_club_facts(people: Facts, versions: Sequence[Version]) -> Facts:
         cell=people.cell,
         kind_start=start,
         voided=people.voided,
-        player=arrays.as_column(seats.club[first].astype(np.int32)),
+        player=arrays.as_column(seats.club[group_starts].astype(np.int32)),
         place=arrays.as_column(place),
-        status=arrays.zeros("b", len(first)),
-        replaced=arrays.zeros("b", len(first)),
-        optional={GAIN: arrays.as_column(_sum_gains(seats, first, versions))},
+        status=arrays.zeros("b", len(group_starts)),
+        replaced=arrays.zeros("b", len(group_starts)),
+        optional={GAIN_COLUMN: arrays.as_column(_sum_gains(seats, group_starts, versions))},
         of_kind={},
         players=names,
-        person=person,
+        person=current_club,
         texts=people.texts,
         cells=people.cells,
         player_numbers=numbers,
@@ -77,23 +82,23 @@ def build_club_facts(people: Facts, versions: Sequence[Version]) -> Facts:
         recorded_until=people.recorded_until,
         unread=people.unread,
         circular=people.circular,
-        adjustments=[adjustment._replace(player=person[adjustment.player]) for adjustment in adjustments],
+        adjustments=[adjustment._replace(player=current_club[adjustment.player]) for adjustment in adjustments],
         rulesets={**people.rulesets, ruleset_id: [_adapt_version(version) for version in versions]},
         unusable=people.unusable,
         leagues=people.leagues,
         renamed=bool(people.clubs),
-        club_games=_read_club_games(people, versions, seats, first, failures),
+        club_games=_read_club_games(people, versions, seats, group_starts, failures),
     )
 
 
 def _read_club_games(
-    people: Facts, versions: Sequence[Version], seats: Seats, first: Any, failures: Mapping[int, Exception]
+    people: Facts, versions: Sequence[Version], seats: Seats, group_starts: Any, failures: Mapping[int, Exception]
 ) -> ClubGames:
-    """Return the members of the clubs in games, given where those of each club in a game begin."""
+    """Return the members of the clubs in all games. The seats of each club in a game start at `group_starts`."""
     return ClubGames(
         people=people,
         versions=versions,
-        offsets=arrays.as_column(np.append(first, len(seats.row)).astype(np.int64)),
+        offsets=arrays.as_column(np.append(group_starts, len(seats.row)).astype(np.int64)),
         members=arrays.as_column(seats.slot),
         gains=arrays.as_column(seats.gain),
         places=arrays.as_column(seats.place),
@@ -101,58 +106,74 @@ def _read_club_games(
     )
 
 
-def _sum_gains(seats: Seats, first: Any, versions: Sequence[Version]) -> Any:
-    """Return the points of every club from every game: the sum of its players' gains, or the first and best one."""
+def _sum_gains(seats: Seats, group_starts: Any, versions: Sequence[Version]) -> Any:
+    """Return the points of every club from every game: the sum of its players' gains, or the best gain."""
     takes_best = np.array([version.ruleset.takes == "best" for version in versions])
-    return np.where(takes_best[seats.version[first]], seats.gain[first], _reduce(np.add, seats.gain, first))
+    # the best gain of a group comes first
+    return np.where(
+        takes_best[seats.version[group_starts]],
+        seats.gain[group_starts],
+        _reduce_groups(np.add, seats.gain, group_starts),
+    )
 
 
-def _reduce(operation: Any, numbers: Any, first: Any) -> Any:
-    """Reduce the numbers of each group by an operation, given where the groups begin."""
-    return operation.reduceat(numbers, first).astype(np.int64) if len(first) else np.zeros(0, dtype=np.int64)
+def _reduce_groups(operation: Any, numbers: Any, group_starts: Any) -> Any:
+    """Reduce the numbers of each group by an operation. Groups are consecutive and start at `group_starts`."""
+    return (
+        operation.reduceat(numbers, group_starts).astype(np.int64) if len(group_starts) else np.zeros(0, dtype=np.int64)
+    )
 
 
 # ------------------------------------------------------------------------------------------------ names and decisions
 
 
 def _name_clubs(people: Facts, ruleset_id: str) -> tuple[list[str], array[int]]:
-    """Return the names of all clubs in order, and for each the number of its current name."""
+    """Return the sorted names of all clubs, former names included, and by name the number of the current name."""
     labels = np.unique(arrays.as_numpy(people.optional.get("club", array("i")))).tolist()
     names = {people.texts[label] for label in labels if label != NONE} | people.clubs.keys() | {*people.clubs.values()}
     names |= {name for rename in people.recorded.club_renames for name in (rename.club, rename.new_club)}
-    adjustments = (adjustment for adjustment in people.recorded.adjustments if _is_of(adjustment, ruleset_id))
+    adjustments = (
+        adjustment for adjustment in people.recorded.adjustments if _belongs_to_ruleset(adjustment, ruleset_id)
+    )
     names |= {people.players[adjustment.player] for adjustment in adjustments}
     ordered = sorted(names)
     numbers = {name: number for number, name in enumerate(ordered)}
     return ordered, array("i", [numbers[people.current_club(name)] for name in ordered])
 
 
-def _is_of(adjustment: Adjustment, ruleset_id: str) -> bool:
+def _belongs_to_ruleset(adjustment: Adjustment, ruleset_id: str) -> bool:
     return parse_name(adjustment.ladder).ruleset_id == ruleset_id
 
 
 def _keep_decisions(people: Facts, ruleset_id: str, numbers: dict[str, int]) -> tuple[list[Adjustment], RecordedFacts]:
-    """Return the live adjustments of clubs, and all records about clubs under the names recorded there."""
+    """Return the live adjustments of clubs, and all recorded facts about clubs, under the recorded names."""
     recorded = people.recorded
     adjustments = [
         adjustment._replace(player=numbers[people.players[adjustment.player]])
         for adjustment in recorded.adjustments
-        if _is_of(adjustment, ruleset_id)
+        if _belongs_to_ruleset(adjustment, ruleset_id)
     ]
     renames = [
         Rename(rename.position, numbers[rename.club], numbers[rename.new_club]) for rename in recorded.club_renames
     ]
-    live = {adjustment.position for adjustment in people.adjustments}
-    own = replace(recorded, adjustments=adjustments, renames=renames, seeds=[], accounts=[], club_renames=[], clocks={})
-    return [adjustment for adjustment in adjustments if adjustment.position in live], own
+    live_positions = {adjustment.position for adjustment in people.adjustments}
+    club_records = replace(
+        recorded, adjustments=adjustments, renames=renames, seeds=[], accounts=[], club_renames=[], clocks={}
+    )
+    return [adjustment for adjustment in adjustments if adjustment.position in live_positions], club_records
 
 
 # ------------------------------------------------------------------------------------------------ games
 
 
 class Seats(NamedTuple):
-    """Counted participants as arrays: the game's row, the version, the participant, the gained points, the classified
-    place, and the club.
+    """Counted participants, as arrays.
+
+    row, version: the game's row in the facts, and the index of the version that scores it
+    slot:  the participant, as an index into the facts about players
+    gain:  the points that the player gained in the game
+    place: the classified place
+    club:  the number of the player's club; None before clubs are assigned
     """
 
     row: Any
@@ -164,28 +185,28 @@ class Seats(NamedTuple):
 
 
 def _score_people(people: Facts, versions: Sequence[Version]) -> tuple[Seats, dict[int, Exception]]:
-    """Return the points of every counted participant, and by row the games at which the rule failed."""
+    """Return the points of every counted participant, and by row the failures of the rule."""
     failures: dict[int, Exception] = {}
     unadjusted = replace(people, adjustments=[], seeds={})
     parts = [_score_stream(people, stream, failures) for stream in build_streams(unadjusted, versions).values()]
     if not parts:
         return Seats(*(np.zeros(0, dtype=np.int64) for _ in range(5))), failures
-    joined = [np.concatenate(columns) for columns in zip(*(part[:5] for part in parts), strict=True)]
-    # Bands may overlap, but a game gives the same points on all its ladders.
-    _, once = np.unique(joined[2], return_index=True)
-    return Seats(*(column[once] for column in joined)), failures
+    all_columns = [np.concatenate(columns) for columns in zip(*(part[:5] for part in parts), strict=True)]
+    # bands may overlap, but a game gives the same points on all its ladders
+    _, distinct_slots = np.unique(all_columns[2], return_index=True)
+    return Seats(*(column[distinct_slots] for column in all_columns)), failures
 
 
 def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception]) -> Seats:
-    """Return the results of all players on one ladder; empty after a failure."""
+    """Return the results of all players on one ladder. From the first failed game on, gains are 0."""
     rows, sizes = arrays.as_numpy(stream.row), np.diff(arrays.as_numpy(stream.offsets))
     gains = np.zeros(len(stream.players), dtype=np.int64)
     try:
-        trace = replay(stream, joining={})
+        trace = replay(stream, entry_states={})
     except RuleFailure as failure:
         game = 0 if failure.row is None else int(np.flatnonzero(rows == failure.row)[0])
         failures[int(rows[game])] = failure
-        trace = replay(replace(stream.up_to(game, 0), broken=None), joining={})
+        trace = replay(replace(stream.up_to(game, 0), failure=None), entry_states={})
     gains[: len(trace.stream.players)] = arrays.as_numpy(trace.changes)
     return Seats(
         row=np.repeat(rows, sizes),
@@ -197,44 +218,44 @@ def _score_stream(people: Facts, stream: Stream, failures: dict[int, Exception])
 
 
 def _find_places(stream: Stream) -> Any:
-    """Return the classified places; 0 for rules that do not read places."""
+    """Return the classified place at every slot of a stream; 0 if its rules do not read places."""
     if all("place" in version.rule.columns for version in stream.versions):
         return np.array(list_classified_places(stream), dtype=np.int64)
     return np.zeros(len(stream.players), dtype=np.int64)
 
 
 def _find_participants(people: Facts, stream: Stream) -> Any:
-    """Return the participant at every slot of a stream, in which each player is once in a game."""
+    """Return the participant at every slot of a stream. Every player occurs only once in a game."""
     rows, person_count = arrays.as_numpy(stream.row), len(people.person) + 1
-    count = arrays.as_numpy(arrays.take(people.count, stream.row))
-    slots = arrays.as_numpy(arrays.span_indices(arrays.take(people.start, stream.row), arrays.as_column(count)))
+    counts = arrays.as_numpy(arrays.take(people.count, stream.row))
+    slots = arrays.as_numpy(arrays.span_indices(arrays.take(people.start, stream.row), arrays.as_column(counts)))
     persons = arrays.as_numpy(people.person)[arrays.as_numpy(people.player)[slots]]
-    present = np.repeat(np.arange(len(rows)), count) * person_count + persons
+    participant_keys = np.repeat(np.arange(len(rows)), counts) * person_count + persons
     persons_of_slots = np.array(stream.persons, dtype=np.int64)[arrays.as_numpy(stream.players)]
-    own_keys = (
+    slot_keys = (
         np.repeat(np.arange(len(rows)), np.diff(arrays.as_numpy(stream.offsets))) * person_count + persons_of_slots
     )
-    order = np.argsort(present)
-    return slots[order[np.searchsorted(present[order], own_keys)]]
+    by_key = np.argsort(participant_keys)
+    return slots[by_key[np.searchsorted(participant_keys[by_key], slot_keys)]]
 
 
-def _seat_clubs(people: Facts, scored: Seats, of_label: Any) -> Seats:
-    """Return the seats of players with clubs, sorted by game and club, the best of each first.
+def _seat_clubs(people: Facts, scored: Seats, club_of_text: Any) -> Seats:
+    """Return the seats of players with clubs, sorted by game and club, then by gain in descending order.
 
-    Equal results are sorted by place, then by the order of recording. `of_label` has the number of each text's club.
+    Equal gains are sorted by place, then in the order of recording. `club_of_text` has the number of each text's club.
     """
-    label = read_optional_column(people, "club", scored.slot)
-    has_club = label != NONE
-    club, scored = of_label[label[has_club]], Seats(*(column[has_club] for column in scored[:5]))
-    place = np.where(scored.place == 0, np.iinfo(np.int64).max, scored.place)
-    order = np.lexsort((scored.slot, place, -scored.gain, club, scored.row))
-    return Seats(*(column[order] for column in (*scored[:5], club)))
+    labels = read_optional_column(people, "club", scored.slot)
+    has_club = labels != NONE
+    clubs, scored = club_of_text[labels[has_club]], Seats(*(column[has_club] for column in scored[:5]))
+    sort_places = np.where(scored.place == 0, np.iinfo(np.int64).max, scored.place)
+    by_game_and_club = np.lexsort((scored.slot, sort_places, -scored.gain, clubs, scored.row))
+    return Seats(*(column[by_game_and_club] for column in (*scored[:5], clubs)))
 
 
 def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list[int]]]:
-    """Return the classified place of every participant of a stream, 0 if not classified.
+    """Return the classified place at every slot of a stream, 0 if not classified, and further places by slot.
 
-    Also returns, by slot, the other places of a club whose points are the sum of its players'.
+    Only clubs that sum the points of their players have further places: those of the other players.
     """
     if facts.club_games is None:
         return list_classified_places(stream), {}
@@ -242,11 +263,13 @@ def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list
     for game, row in enumerate(stream.row):
         takes_best = stream.versions[stream.version[game]].ruleset.takes == "best"
         for club in range(facts.start[row], facts.start[row] + facts.count[row]):
-            own = [member.place for member in facts.club_games.members_of(club)]
-            own = own[:1] if takes_best else sorted(place for place in own if place) or [0]
-            places.append(own[0])
-            if own[1:]:
-                more_places[slot] = own[1:]
+            member_places = [member.place for member in facts.club_games.members_of(club)]
+            member_places = (
+                member_places[:1] if takes_best else sorted(place for place in member_places if place) or [0]
+            )
+            places.append(member_places[0])
+            if member_places[1:]:
+                more_places[slot] = member_places[1:]
             slot += 1
     return places, more_places
 
@@ -255,18 +278,18 @@ def find_places(facts: Facts, stream: Stream) -> tuple[list[int], dict[int, list
 
 
 def _adapt_version(version: Version) -> Version:
-    """Return the version for games of clubs, without conditions on players, which were applied among persons."""
+    """Return the version for games of clubs. It omits the conditions on players, which are applied to persons."""
     scope = version.ruleset.scope.model_copy(update={"exclude_status": [], "exclude_accounts": []})
     ruleset = version.ruleset.model_copy(update={"scope": scope, "numbers": {}})
     return version._replace(ruleset=ruleset, rule=_adapt_rule(version.rule))
 
 
 def _adapt_rule(rule: Rule) -> Rule:
-    """Return the rule that adds the points of clubs, in the units of the rule for persons."""
+    """Return the rule that adds up the points of clubs, in the units of the rule for persons."""
     return rule._replace(
-        columns=(GAIN,),
+        columns=(GAIN_COLUMN,),
         check=None,
-        score=add_gains if rule.state else give_gains,
+        score=add_gains if rule.state else fill_in_gains,
         explain=explain_gains,
         counted_min=1,
         remark=None,
@@ -278,7 +301,7 @@ def _adapt_rule(rule: Rule) -> Rule:
 
 
 def add_gains(n: int, before: Any, columns: Columns, constants: Numbers, table: Numbers, after: Any) -> int:
-    """Add the points of every club. Return the sum of the gains, which are minted; losses are burned."""
+    """Add the gain of every club to its state. Return the sum of the positive gains, which are minted."""
     minted = 0
     for i in range(n):
         after[0][i] = before[0][i] + columns[0][i]
@@ -286,8 +309,8 @@ def add_gains(n: int, before: Any, columns: Columns, constants: Numbers, table: 
     return minted
 
 
-def give_gains(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Any) -> int:
-    """Do what `add_gains` does for a rule of contract 1."""
+def fill_in_gains(n: int, points: Numbers, columns: Columns, constants: Numbers, table: Numbers, change: Any) -> int:
+    """Do what `add_gains` does, for a rule of contract 1."""
     minted = 0
     for i in range(n):
         change[i] = columns[0][i]
@@ -296,17 +319,20 @@ def give_gains(n: int, points: Numbers, columns: Columns, constants: Numbers, ta
 
 
 def explain_gains(n: int, names: Sequence[str], before: Any, columns: Columns, params: Any, after: Any) -> Any:
-    """Return the points of every club as one term; `explain_members` has the terms of its players."""
-    return [[Term("players", columns[0][i], "what its players got")] for i in range(n)]
+    """Explain the points of every club by one term. `explain_members` returns the terms of the players."""
+    return [[Term("players", columns[0][i], "the points of its players")] for i in range(n)]
 
 
 # ------------------------------------------------------------------------------------------------ explanations
 
 
 class MemberTerms(NamedTuple):
-    """The explanation of a game among persons: by participant the id and the rule's terms.
+    """The explanation of a game among persons.
 
-    `unit` is the scale of the points. With `takes_best`, only the best player of a club counts.
+    names, terms: by participant, the id and the rule's terms
+    unit:         the number of units in a point
+    takes_best:   whether only the best player of a club counts
+    remark:       the rule's remark on the game
     """
 
     names: dict[int, str]
@@ -316,29 +342,29 @@ class MemberTerms(NamedTuple):
     remark: str | None
 
     def terms_of(self, members: Sequence[Member]) -> list[Term]:
-        """Return the terms of a club, which sum to its points, given its members, the best first."""
-        return [*self._describe(members)]
+        """Return the terms that sum to the points of a club. `members` must start with the best."""
+        return [*self._list_terms(members)]
 
-    def _describe(self, members: Sequence[Member]) -> Iterator[Term]:
-        for number, member in enumerate(members):
+    def _list_terms(self, members: Sequence[Member]) -> Iterator[Term]:
+        for rank, member in enumerate(members):
             name = self.names[member.participant]
-            if number and self.takes_best:
+            if rank and self.takes_best:
                 points = decimal(member.gain, self.unit)
                 unit = "point" if points == "1" else "points"
-                yield Term(name, 0, f"{points} {unit}; only the best of the club counts")
+                yield Term(name, 0, f"{points} {unit}; only the club's best player counts")
                 continue
             for term in self.terms[member.participant]:
                 yield term._replace(term=f"{name}, {term.term}")
 
 
 def explain_members(games: ClubGames, row: int, version: Version, ladder: str) -> MemberTerms:
-    """Explain the points of every player in a game, under the version for persons. Raises `RuleFailure`."""
+    """Explain the points of every player in a game of clubs, under the version for persons. Raises `RuleFailure`."""
     people, rule = games.people, version.rule
     participants = list_counted(people, row, version)
     names = [people.name_of(participant) for participant in participants]
     reading = find_reading(rule.columns, version.ruleset)
     columns = [people.column(name, row, participants, reading) for name in rule.columns]
-    # The points of such a rule do not depend on states, so the start state serves.
+    # the points of such a rule do not depend on states, so the start states will do
     before = [[units] * len(names) for units in version.start_state]
     _, after = score_states(version, ladder, row, before, columns)
     terms = explain_states(version, ladder, row, names, before, columns, after)

@@ -1,7 +1,6 @@
-"""Continue a trace after new events: replay only from the first game that they can change.
+"""Continue a trace after new events: replay only from the first game that these events can change.
 
-A ladder's points before a game do not depend on later games. A late game or a correction therefore costs only a replay
-of the games after it.
+Points before a game do not depend on later games. After a late game or a correction, only later games are replayed.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from ratings_ledger.projections.replay.replay import replay
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.versions import Version, list_games
 
-# a trace is continued if at most 1/10 of the ladder has to be replayed
+# continue a trace if at most 1/10 of the ladder has to be replayed
 CONTINUED_PART = 10
 
 
 class TraceInputs(NamedTuple):
-    """The facts, besides games, from which a trace was replayed, as values that JSON can hold.
+    """The inputs of a trace other than its games, as JSON values.
 
     position:    the log position of the facts
-    renames:     [old id, new id] of the live renames, in log order
-    adjustments: [time, position, player id, points] of the ladder's adjustments
-    seeds:       [player id, state by column, number of games elsewhere] of the ladder's seeds
-    clubs:       [old name, current name] of the renamed clubs
-    accounts:    [player id, time, account], if the ladder's versions read accounts
+    renames:     [old id, new id] of each live rename, in log order
+    adjustments: [time, position, player id, points] of each adjustment of the ladder
+    seeds:       [player id, state by column, number of games elsewhere] of each seed of the ladder
+    clubs:       [old name, current name] of each renamed club
+    accounts:    [player id, time, account] of each change of account; empty if the ladder's versions ignore accounts
     """
 
     position: int
@@ -46,104 +45,114 @@ class TraceInputs(NamedTuple):
 
 
 def read_trace_inputs(facts: Facts, ladder: str, versions: Sequence[Version]) -> TraceInputs:
-    """Return the inputs of a trace of these facts."""
-    withdrawn, ids = facts.recorded.withdrawn, facts.players
+    """Return the inputs of a ladder's trace under these facts."""
+    recorded, ids = facts.recorded, facts.players
+
+    def is_live(entry: Any) -> bool:
+        return entry.position not in recorded.withdrawn
+
     reads_accounts = any(version.ruleset.scope.exclude_accounts for version in versions)
     return TraceInputs(
-        facts.position,
-        [
-            [ids[event.player], ids[event.new_player]]
-            for event in facts.recorded.renames
-            if event.position not in withdrawn
+        position=facts.position,
+        renames=[[ids[rename.player], ids[rename.new_player]] for rename in filter(is_live, recorded.renames)],
+        adjustments=[
+            [adjustment.occurred_at, adjustment.position, ids[adjustment.player], adjustment.points]
+            for adjustment in filter(is_live, sorted(recorded.adjustments))
+            if adjustment.ladder == ladder
         ],
-        [
-            [event.occurred_at, event.position, ids[event.player], event.points]
-            for event in sorted(facts.recorded.adjustments)
-            if event.ladder == ladder and event.position not in withdrawn
-        ],
-        sorted([ids[person], seed.state, seed.games] for person, seed in find_seeds(facts, ladder).items()),
-        [list(names) for names in sorted(facts.clubs.items())],
-        [
-            [ids[event.player], event.occurred_at, event.account]
-            for event in facts.recorded.accounts
-            if reads_accounts and event.position not in withdrawn
+        seeds=sorted([ids[person], seed.state, seed.games] for person, seed in find_seeds(facts, ladder).items()),
+        clubs=[list(names) for names in sorted(facts.clubs.items())],
+        accounts=[
+            [ids[entry.player], entry.occurred_at, entry.account]
+            for entry in (filter(is_live, recorded.accounts) if reads_accounts else ())
         ],
     )
 
 
 def continue_trace(
-    trace: Trace, since: TraceInputs, facts: Facts, ladder: str, versions: Sequence[Version]
+    trace: Trace, old_inputs: TraceInputs, facts: Facts, ladder: str, versions: Sequence[Version]
 ) -> Trace | None:
-    """Continue a trace of an earlier state of the log, under the same versions, up to these facts.
+    """Return a trace of an earlier state of the log, continued up to these facts. Raises `RuleFailure`.
+
+    Returns None if a replay from the beginning is required or faster.
 
     Args:
-        since: the inputs from which the trace was replayed.
-
-    Returns:
-        The continued trace, or None if a replay from the beginning is better.
-
-    Raises `RuleFailure`.
+        trace: the earlier trace, replayed under the same versions
+        old_inputs: the inputs of the earlier trace
     """
-    now = read_trace_inputs(facts, ladder, versions)
-    is_reordered = now.renames != since.renames and sorted(now.renames) == sorted(since.renames)
-    if is_reordered or (now.accounts, now.seeds, now.clubs) != (since.accounts, since.seeds, since.clubs):
+    new_inputs = read_trace_inputs(facts, ladder, versions)
+    if _requires_replay(old_inputs, new_inputs):
         return None
-    changed, changed_people = find_changed_rows(facts, since.position), _find_changed_people(since.renames, now.renames)
-    trace = trace.whole() if changed_people else trace
-    games = min(
-        [
-            *_find_first_game(trace, [row for row in changed if facts.first_position[row] <= since.position]),
-            *(
-                adjustment.game
-                for adjustment in trace.stream.adjustments
-                if trace.stream.names[adjustment.player] in changed_people
-            ),
-            trace.count,
-        ]
-    )
-    # the games before this one are unchanged, so the moments can be searched among them
-    changed_moments = [
-        *_find_first_moment(facts, changed, versions),
-        *_find_differing_adjustments(since.adjustments, now.adjustments),
+    changed_rows = find_changed_rows(facts, old_inputs.position)
+    changed_people = _find_changed_people(old_inputs.renames, new_inputs.renames)
+    if changed_people:
+        trace = trace.join_parts()
+    old_rows = [row for row in changed_rows if facts.first_position[row] <= old_inputs.position]
+    stream = trace.stream
+    changed_games = [
+        *_find_first_game(trace, old_rows),
+        *(entry.game for entry in stream.adjustments if stream.names[entry.player] in changed_people),
     ]
-    changed_moments += _find_first_moment_of_people(facts, changed_people)
-    games = min([games, *(trace.place(facts, moment, games)[0] for moment in changed_moments)])
-    if games == trace.count and not changed_moments:
+    unchanged_games = min([trace.game_count, *changed_games])
+    changed_moments = [
+        *_find_first_moment(facts, changed_rows, versions),
+        *_find_differing_adjustments(old_inputs.adjustments, new_inputs.adjustments),
+        *_find_first_moment_of_people(facts, changed_people),
+    ]
+    # the unchanged games are in order, so they can be searched for the moments
+    counts_before = [trace.count_before(facts, moment, unchanged_games)[0] for moment in changed_moments]
+    unchanged_games = min([unchanged_games, *counts_before])
+    if unchanged_games == trace.game_count and not changed_moments:
         return trace
-    if (len(changed) + trace.count - games) * CONTINUED_PART > trace.count or not games:
+    replayed_games = len(changed_rows) + trace.game_count - unchanged_games
+    if not unchanged_games or replayed_games * CONTINUED_PART > trace.game_count:
         return None
-    row = trace.row_of(games - 1)
+    row = trace.row_of(unchanged_games - 1)
     boundary = (facts.occurred_at[row], facts.first_position[row])
-    earlier = trace.up_to(games, trace.place(facts, boundary, games)[1])
-    # a rename may also affect games that did not count
-    rows_of_all = order_rows(facts, None, boundary[0]) if changed_people else None
-    rows = _select_rows_after(
-        facts, boundary, [*trace.rows_from(games), *changed] if rows_of_all is None else rows_of_all
+    earlier = trace.up_to(unchanged_games, trace.count_before(facts, boundary, unchanged_games)[1])
+    if changed_people:
+        # after a rename, games may count that did not count before
+        rows = _select_rows_after(facts, boundary, order_rows(facts, None, boundary[0]))
+    else:
+        rows = _select_rows_after(facts, boundary, [*trace.rows_from(unchanged_games), *changed_rows])
+    later_stream = build_streams(facts.select_rows(rows), versions, only=parse_name(ladder).values, after=boundary).get(
+        ladder
     )
-    rest = build_streams(facts.only(rows), versions, only=parse_name(ladder).values, after=boundary).get(ladder)
-    if rest is None:
+    if later_stream is None:
         return earlier
-    rest.row = arrays.take(rows, rest.row)
-    return replay(number_players_after(earlier.stream, rest), earlier=earlier)
+    later_stream.row = arrays.take(rows, later_stream.row)
+    return replay(number_players_after(earlier.stream, later_stream), earlier=earlier)
+
+
+def _requires_replay(old_inputs: TraceInputs, new_inputs: TraceInputs) -> bool:
+    """Tell whether inputs changed that may affect any game of the ladder."""
+    is_reordered = new_inputs.renames != old_inputs.renames and sorted(new_inputs.renames) == sorted(old_inputs.renames)
+    old_state = (old_inputs.accounts, old_inputs.seeds, old_inputs.clubs)
+    return is_reordered or (new_inputs.accounts, new_inputs.seeds, new_inputs.clubs) != old_state
 
 
 def _select_rows_after(facts: Facts, boundary: tuple[int, int], rows: Column) -> Column:
-    """Return the rows that come after a (time, position), in ascending order."""
+    """Return the distinct rows of games after a (time, position), in ascending order of the rows."""
     rows = arrays.distinct(rows)
     times, positions = arrays.take(facts.occurred_at, rows), arrays.take(facts.first_position, rows)
     return array("q", [row for row, *moment in zip(rows, times, positions, strict=True) if tuple(moment) > boundary])
 
 
 def _find_first_moment(facts: Facts, rows: list[int], versions: Sequence[Version]) -> list[tuple[int, int]]:
-    """Return the earliest (time, position) of the games that may be on a ladder of the versions; empty without any."""
-    games = {facts.text_numbers.get(name) for name in list_games(versions)}
-    moments = ((facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in games)
+    """Return the (time, position) of the first game in some rows that a ladder of the versions may count.
+
+    The list is empty without such games.
+    """
+    text_numbers = {facts.text_numbers.get(name) for name in list_games(versions)}
+    moments = (
+        (facts.occurred_at[row], facts.first_position[row]) for row in rows if facts.cell_of(row).game in text_numbers
+    )
     first = min(moments, default=None)
     return [] if first is None else [first]
 
 
 def can_be_continued(facts: Facts, versions: Sequence[Version]) -> bool:
-    """Tell whether a ladder of these versions depends only on its games and on the inputs that `TraceInputs` holds."""
+    """Tell whether a ladder of these versions depends only on its games and its `TraceInputs`."""
     return (
         versions[0].ruleset.freeze == "none"
         and versions[0].ruleset.period == "game"
@@ -153,65 +162,80 @@ def can_be_continued(facts: Facts, versions: Sequence[Version]) -> bool:
 
 
 def find_changed_rows(facts: Facts, position: int) -> list[int]:
-    """Return the rows of the games with an event after a position."""
-    new, live = bisect_right(facts.first_position, position), facts.live_position
-    # a column from a cache lists its changes; other columns are short enough to be searched
-    changes = enumerate(live[:new]) if isinstance(live, array) else live.changes.items()
-    return [*(row for row, at in changes if at > position and row < new), *range(new, len(facts.first_position))]
+    """Return the rows of the games that events after a position recorded or changed."""
+    first_new, live_positions = bisect_right(facts.first_position, position), facts.live_position
+    # a column from a cache lists its changes; other columns are short enough to search
+    changes = (
+        enumerate(live_positions[:first_new]) if isinstance(live_positions, array) else live_positions.changes.items()
+    )
+    return [
+        *(row for row, changed_at in changes if changed_at > position and row < first_new),
+        *range(first_new, len(facts.first_position)),
+    ]
 
 
 def _find_first_game(trace: Trace, rows: list[int]) -> list[int]:
-    """Return the first game of a trace that is among some rows; empty without any."""
+    """Return the number of the trace's first game in some rows; an empty list without one."""
     if not rows:
         return []
     if trace.earlier is not None and (first := _find_first_game(trace.earlier, rows)):
         return first
-    earlier_games = 0 if trace.earlier is None else trace.earlier.count
+    earlier_games = 0 if trace.earlier is None else trace.earlier.game_count
     games: list[int] = np.flatnonzero(np.isin(arrays.as_numpy(trace.stream.row), rows))[:1].tolist()
     return [earlier_games + game for game in games]
 
 
 def _find_changed_people(before: list[list[str]], after: list[list[str]]) -> set[str]:
-    """Return the ids of all players whose identity changed, directly or through a chain of renames."""
+    """Return the ids of all players whose identity changed, including through chains of renames.
+
+    `before` and `after` are the renames of the old and the new inputs.
+    """
     old_renames, new_renames = {tuple(rename) for rename in before}, {tuple(rename) for rename in after}
     people = {player for rename in old_renames ^ new_renames for player in rename}
-    count = -1
-    while count < len(people):
-        count = len(people)
+    previous_count = -1
+    while previous_count < len(people):
+        previous_count = len(people)
         linked = [rename for rename in old_renames | new_renames if not people.isdisjoint(rename)]
         people |= {player for rename in linked for player in rename}
     return people
 
 
-def _find_first_moment_of_people(facts: Facts, names: set[str]) -> list[tuple[int, int]]:
-    """Return the (time, position) of the first game of some ids; a rename may affect even a game that did not count."""
-    numbers = {facts.player_numbers[name] for name in names & facts.player_numbers.keys()}
-    rows = rows_with(facts, numbers) if numbers else []
+def _find_first_moment_of_people(facts: Facts, player_ids: set[str]) -> list[tuple[int, int]]:
+    """Return the (time, position) of the first game with some players, counted or not; an empty list without one."""
+    player_numbers = {facts.player_numbers[name] for name in player_ids & facts.player_numbers.keys()}
+    rows = rows_with(facts, player_numbers) if player_numbers else []
     return [min((facts.occurred_at[row], facts.first_position[row]) for row in rows)] if rows else []
 
 
 def _find_differing_adjustments(before: list[list[Any]], after: list[list[Any]]) -> list[tuple[int, int]]:
-    """Return the (time, position) of the first adjustments that differ between two lists; empty if they are equal."""
-    equal = 0
-    while equal < min(len(before), len(after)) and before[equal] == after[equal]:
-        equal += 1
-    return [(adjustment[0], adjustment[1]) for adjustment in (*before[equal : equal + 1], *after[equal : equal + 1])]
+    """Return the (time, position) of the first differing adjustment in each list; empty if the lists are equal."""
+    equal_count = 0
+    while equal_count < min(len(before), len(after)) and before[equal_count] == after[equal_count]:
+        equal_count += 1
+    return [
+        (adjustment[0], adjustment[1])
+        for adjustment in (*before[equal_count : equal_count + 1], *after[equal_count : equal_count + 1])
+    ]
 
 
-def number_players_after(earlier: Stream, rest: Stream) -> Stream:
-    """Return the rest of a ladder with its players numbered after those of the earlier part.
+def number_players_after(earlier: Stream, later: Stream) -> Stream:
+    """Return the later stream of a ladder with its new players numbered after the players of the earlier stream.
 
-    Both streams must use the same person numbers.
+    The result names the players of both streams. Both streams must use the same person numbers.
     """
-    known = earlier.numbers
-    new_names = {person: name for person, name in zip(rest.persons, rest.names, strict=True) if person not in known}
-    new_numbers = {person: number for number, person in enumerate(new_names, len(known))}
-    numbers = array("i", [known[person] if person in known else new_numbers[person] for person in rest.persons])
+    earlier_numbers = earlier.numbers
+    new_names = {
+        person: name for person, name in zip(later.persons, later.names, strict=True) if person not in earlier_numbers
+    }
+    new_numbers = {person: number for number, person in enumerate(new_names, len(earlier_numbers))}
+    numbers = array(
+        "i", [earlier_numbers[person] if person in earlier_numbers else new_numbers[person] for person in later.persons]
+    )
     return replace(
-        rest,
-        players=arrays.take(numbers, rest.players),
+        later,
+        players=arrays.take(numbers, later.players),
         batch=None,
-        adjustments=[adjustment._replace(player=numbers[adjustment.player]) for adjustment in rest.adjustments],
+        adjustments=[adjustment._replace(player=numbers[adjustment.player]) for adjustment in later.adjustments],
         persons=[*earlier.persons, *new_names],
         names=[*earlier.names, *new_names.values()],
     )

@@ -1,6 +1,6 @@
-"""Ladders: their names, their games, and the stream of games and adjustments that each replays.
+"""Build the input of replays: for each ladder, a stream of its games and adjustments. Parse the names of ladders.
 
-club-catan-elo/3-4      the ruleset's id, then a value for each member of its partition
+A ladder's name is the ruleset's id and a value for each member of the partition, such as `club-catan-elo/3-4`.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from ratings_ledger.projections.replay.rule_calls import RuleFailure
 from ratings_ledger.projections.replay.rule_inputs import GameSlots, read_columns_of_rules, read_optional_column
 from ratings_ledger.projections.rulesets.versions import Version, find_period, in_force, oldest
 
-# With more participants, numbering players and reading the columns of rules at once takes too much memory.
+# with more participants, numbering the players while reading the columns of rules takes too much memory
 LONG_SLOTS = 20_000_000
 
 
 class StreamAdjustment(NamedTuple):
-    """An adjustment in a stream: `units` are added before the game at index `game`.
+    """An adjustment in a stream: `units` are added to a player's points before the game at index `game`.
 
-    `version` is the index of the version with whose start value a new player enters at that moment. If the adjustment
-    `enters`, that version takes effect for the player, and the replay sets `units` to the points that this gives.
+    version: the index of the version whose start value a new player gets at that moment
+    enters:  the adjustment stands for this version taking effect for the player; the replay sets `units` to the change
     """
 
     game: int
@@ -61,7 +61,7 @@ class StreamAdjustment(NamedTuple):
 
     @property
     def moment(self) -> tuple[int, int]:
-        """Return the (time, position) that sorts it; a version is in force from its first instant on."""
+        """Return the (time, position) to sort by. A new version comes before all events of its instant."""
         return self.occurred_at, NONE if self.enters else self.position
 
 
@@ -69,19 +69,21 @@ class StreamAdjustment(NamedTuple):
 class LadderBatch:
     """The ladders of a ruleset, to be replayed together.
 
-    `participants` is the largest number of participants of a game; `outcomes` is the result, for `replay`.
+    participants_max: the largest number of participants in a game
+    columns:          the columns that the rules read, by slot
+    outcomes:         the `BatchOutcomes`, which `replay` stores here; empty if the ladders must be replayed one by one
     """
 
-    shared: LadderGames
-    participants: int
-    numbered: PlayerNumbers
+    ladder_games: LadderGames
+    participants_max: int
+    player_numbers: PlayerNumbers
     columns: Sequence[Column]
     versions: Sequence[Version]
-    outcomes: tuple[Any, ...] | None = None
+    outcomes: Any = None
 
 
 class LazyColumns(Sequence[Any]):
-    """Columns that are built when they are first read."""
+    """Columns that are built on first use."""
 
     def __init__(self, fetch: Callable[[], Sequence[Column]]) -> None:
         self._fetch = fetch
@@ -101,21 +103,21 @@ class LazyColumns(Sequence[Any]):
 class Stream:
     """The input of a replay: a ladder's counted games in order, with their counted participants, and its adjustments.
 
-    names, persons: the players by their number on this ladder: ids, and numbers of persons
-    offsets:   game g has the slots offsets[g] up to offsets[g + 1], its participants sorted by id
-    players, columns: by slot, the number of the player, and the columns that rules read
-    version, row: by game, an index into `versions`, and the row in the facts
-    batch, index: the ladders of the ruleset that compiled code replays together, and the index of this one
+    names, persons: by player number on this ladder, the id and the number of the person
+    offsets:   the slots of game g are offsets[g] to offsets[g + 1], its participants sorted by id
+    players, columns: by slot, the player's number, and the columns that rules read
+    version, row: by game, an index of `versions`, and the row in the facts
+    batch, index: the ladders that compiled code replays together with this one, and the index of this ladder
     previous:  the same ladder in the previous season, if the ruleset carries points over
-    broken:    why the stream cannot be replayed: the rule's check fails at one of its games
-    known:     the trace, if the stream has been replayed
+    failure:   why the stream cannot be replayed
+    trace:     the trace, if the stream has been replayed
     calendar, gaps: for rules with state: the days and seasons of games, and the gaps that the replay measures
-    periods:   the closed rating periods; the games are those of these periods, period by period
-    open_rows, open_from: the games in open periods, and the begin of the first of these
-    closes_now: whether the played games of open periods are scored, as if their periods closed now
-    seeds:     by id, the states with which seeded players enter
-    until:     the last instant of changes without a game; by default the last game
-    entered:   of a stream without its earlier part: up to when versions have taken effect there
+    periods:   the closed rating periods; the stream then has only their games, sorted by period
+    open_rows, open_from: the rows of the games in open periods, and the start of the first open period
+    closes_now: whether open periods are scored as if they closed now
+    seeds:     by player id, the states with which seeded players enter
+    until:     apply versions that take effect after the last game up to this instant; None to apply none
+    entered:   for a stream without its earlier part, the start of the latest version in effect there
     """
 
     ladder: str
@@ -132,8 +134,8 @@ class Stream:
     batch: LadderBatch | None = None
     index: int = 0
     previous: Stream | None = None
-    broken: RuleFailure | None = None
-    known: Any = None
+    failure: RuleFailure | None = None
+    trace: Any = None
     calendar: Calendar | None = None
     gaps: Gaps | None = None
     periods: Periods | None = None
@@ -146,31 +148,31 @@ class Stream:
 
     @property
     def width(self) -> int:
-        """Return the largest number of state columns of its versions."""
+        """Return the largest number of state columns among the versions."""
         return max(version.rule.width for version in self.versions)
 
     @cached_property
     def ranking(self) -> RankingList:
-        """Return the kind of list that ranks its players."""
+        """Return the list that ranks the players."""
         return LISTS[self.rule.ranking]
 
-    def number(self, person: int, name: str) -> int:
-        """Return the number of a person on this ladder; a new person gets the next number."""
+    def number_player(self, person: int, player_id: str) -> int:
+        """Return the number of a person on this ladder. A new person gets the next number."""
         if person not in self.numbers:
             self.numbers[person] = len(self.names)
             self.persons.append(person)
-            self.names.append(name)
+            self.names.append(player_id)
         return self.numbers[person]
 
     @cached_property
     def numbers(self) -> dict[int, int]:
-        """Return the numbers by person."""
-        return {person: number for number, person in enumerate(self.persons)}
+        """Return the number on this ladder by person."""
+        return {person: number_player for number_player, person in enumerate(self.persons)}
 
-    def place(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
-        """Return how many games and adjustments come before a (time, position), at most the first `limit` games."""
+    def count_before(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
+        """Return how many games and adjustments come before a (time, position); at most `limit` games."""
         if self.periods is not None:
-            return self._place_closed(self.periods, moment, limit)
+            return self._count_closed_before(self.periods, moment, limit)
         return (
             bisect_left(
                 self.row, moment, 0, limit, key=lambda row: (facts.occurred_at[row], facts.first_position[row])
@@ -178,57 +180,59 @@ class Stream:
             bisect_left(self.adjustments, moment, key=lambda adjustment: adjustment.moment),
         )
 
-    def _place_closed(self, periods: Periods, moment: tuple[int, int], limit: int | None) -> tuple[int, int]:
-        """Return how many games and adjustments belong to periods closed before a moment."""
+    def _count_closed_before(self, periods: Periods, moment: tuple[int, int], limit: int | None) -> tuple[int, int]:
+        """Return how many games and adjustments belong to periods that closed before a moment."""
         games = int(periods.offsets[periods.count_closed(moment[0] - 1)])
         games = games if limit is None else min(games, limit)
         adjustments = bisect_left(self.adjustments, moment, key=lambda adjustment: adjustment.moment)
         return games, bisect_right(self.adjustments, games, 0, adjustments, key=lambda adjustment: adjustment.game)
 
     def first_moment(self, facts: Facts) -> tuple[int, str] | None:
-        """Return when the stream begins, and whether with a `game` or an `adjustment`; None if it has neither."""
+        """Return the time and kind ("game" or "adjustment") of the first entry; None for an empty stream."""
         games = [(facts.occurred_at[row], "game") for row in self.row[:1]]
         return min([*games, *((adjustment.occurred_at, "adjustment") for adjustment in self.adjustments)], default=None)
 
-    def _first_of_columns(self, slots: int) -> Sequence[Column]:
-        """Return the columns of the first slots."""
+    def _take_first_columns(self, slots: int) -> Sequence[Column]:
+        """Return the columns of the first `slots` slots."""
         if isinstance(self.columns, LazyColumns) and slots:
             return LazyColumns(lambda: [memoryview(column)[:slots] for column in self.columns])
         return [memoryview(column)[:slots] for column in self.columns if slots]
 
-    def up_to(self, games: int, adjustments: int, joined: int | None = None) -> Stream:
-        """Return the stream of the first `games` and `adjustments` alone; `joined` is the number of players of these
-        games.
+    def up_to(self, games: int, adjustments: int, player_count: int | None = None) -> Stream:
+        """Return a stream of only the first `games` and `adjustments`.
+
+        `player_count` is the number of players in these games; by default it is counted.
         """
         slots = self.offsets[games]
-        # Players are numbered as they join, first those with games, then those with adjustments only.
-        joined = arrays.largest(self.players[:slots]) + 1 if joined is None else joined
-        shorter = replace(
+        # players are numbered as they join: first players with games, then players who have only adjustments
+        if player_count is None:
+            player_count = arrays.largest(self.players[:slots]) + 1
+        shortened = replace(
             self,
-            names=self.names[:joined],
+            names=self.names[:player_count],
             offsets=self.offsets[: games + 1],
             players=self.players[:slots],
-            columns=self._first_of_columns(slots),
+            columns=self._take_first_columns(slots),
             version=self.version[:games],
             row=self.row[:games],
-            persons=self.persons[:joined],
+            persons=self.persons[:player_count],
             adjustments=[],
             batch=None,
-            known=None,
+            trace=None,
             gaps=None,
-            calendar=self.calendar.first(games) if self.calendar else None,
+            calendar=self.calendar.take_first(games) if self.calendar else None,
             until=None,
         )
         if self.periods is not None:
-            shorter.periods = self.periods.first_with(games)
-            shorter.open_rows = arrays.concatenate("q", [self.row[games:], self.open_rows])
-            shorter.open_from = self.periods.open_from(len(shorter.periods.begin), self.open_from)
+            shortened.periods = self.periods.take_first(games)
+            shortened.open_rows = arrays.concatenate("q", [self.row[games:], self.open_rows])
+            shortened.open_from = self.periods.find_first_instant(len(shortened.periods.begin), self.open_from)
         for adjustment in self.adjustments[:adjustments]:
             person = self.persons[adjustment.player]
-            shorter.adjustments.append(
-                adjustment._replace(player=shorter.number(person, self.names[adjustment.player]))
+            shortened.adjustments.append(
+                adjustment._replace(player=shortened.number_player(person, self.names[adjustment.player]))
             )
-        return shorter
+        return shortened
 
 
 class LadderName(NamedTuple):
@@ -239,17 +243,17 @@ class LadderName(NamedTuple):
 
 
 def parse_name(name: str) -> LadderName:
-    """Split the name of a ladder, without checking whether its ruleset exists."""
+    """Split the name of a ladder into the ruleset's id and the partition values. The ruleset may not exist."""
     ruleset_id, *values = name.split("/")
     return LadderName(ruleset_id, tuple(values))
 
 
-# The band of all games of a ruleset. Its ladder is known by the ruleset's id: elo-chess is elo-chess/all.
+# the band of all games of a ruleset; its ladder may be named without the band: elo-chess is elo-chess/all
 ALL = "all"
 
 
 def short_name(ladder: str) -> str:
-    """Return the short name of a ladder for people; events, JSON, CSV and digests have the full name.
+    """Return the short name of a ladder for display. Events, JSON, CSV and digests use the full name.
 
     >>> short_name("elo-chess/all"), short_name("elo-chess/2"), short_name("catan-monthly/7/all")
     ('elo-chess', 'elo-chess/2', 'catan-monthly/7/all')
@@ -259,34 +263,34 @@ def short_name(ladder: str) -> str:
 
 
 class OnLadder(Protocol):
-    """A row, a dataclass, that is about one ladder."""
+    """A dataclass about one ladder, such as a row of a table."""
 
     @property
     def ladder(self) -> str:
-        """Return the whole name of the ladder."""
+        """Return the full name of the ladder."""
 
 
 Row = TypeVar("Row", bound=OnLadder)
 
 
 def drop_duplicate_ladders(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows that people see: without those of elo-chess/2 where those of elo-chess/all say the same."""
+    """Drop the rows of each ladder of a band, such as elo-chess/2, whose rows equal those of elo-chess/all."""
     rows, contents = [*rows], defaultdict[str, list[Any]](list)
     for row in rows:
         contents[row.ladder].append(replace(cast("Any", row), ladder=""))
 
-    def is_double(ladder: str) -> bool:
+    def is_duplicate(ladder: str) -> bool:
         ruleset_id, values = parse_name(ladder)
-        whole = f"{ruleset_id}/{ALL}"
-        is_size = len(values) == 1 and re.fullmatch(r"\d+(-\d+)?", values[0], re.ASCII) is not None
-        return is_size and whole in contents and contents[whole] == contents[ladder]
+        all_games_ladder = f"{ruleset_id}/{ALL}"
+        is_players_band = len(values) == 1 and re.fullmatch(r"\d+(-\d+)?", values[0], re.ASCII) is not None
+        return is_players_band and all_games_ladder in contents and contents[all_games_ladder] == contents[ladder]
 
-    doubles = {ladder for ladder in contents if is_double(ladder)}
-    return [row for row in rows if row.ladder not in doubles]
+    duplicates = {ladder for ladder in contents if is_duplicate(ladder)}
+    return [row for row in rows if row.ladder not in duplicates]
 
 
 def distinct_ladders(*tables: Iterable[OnLadder]) -> set[str]:
-    """Return the ladders that at least one of several tables shows."""
+    """Return the ladders that remain in at least one of several tables after duplicates are dropped."""
     return {row.ladder for table in tables for row in drop_duplicate_ladders(table)}
 
 
@@ -294,23 +298,25 @@ _VALUE_FORMS = {"month": r"\d{4}-(0[1-9]|1[0-2])", "year": r"\d{4}", "players": 
 
 
 def find_ladder_name_problem(name: LadderName, ruleset: Ruleset) -> str | None:
-    """Return why a ladder name does not fit the partition of its ruleset, or None."""
-    by, bands = ruleset.partition.by, ruleset.partition.bands
-    form = "/".join([ruleset.id, *({"month": "YYYY-MM", "year": "YYYY"}.get(part, part.upper()) for part in by)])
-    if len(name.values) != len(by) or not all(name.values):
-        return f"the ladders of {ruleset.id} are named {form}" + (
-            f", {by[-1].upper()} one of {', '.join(bands)}" if bands else ""
+    """Return a message that says why a ladder name does not fit the partition of its ruleset; None if it fits."""
+    members, bands = ruleset.partition.by, ruleset.partition.bands
+    pattern = "/".join(
+        [ruleset.id, *({"month": "YYYY-MM", "year": "YYYY"}.get(member, member.upper()) for member in members)]
+    )
+    if len(name.values) != len(members) or not all(name.values):
+        return f"the ladders of {ruleset.id} are named {pattern}" + (
+            f", where PLAYERS is one of {', '.join(bands)}" if bands else ""
         )
-    for part, value in zip(by, name.values, strict=True):
-        if part == "players" and bands and value not in bands:
-            return f"{quote(value)} is none of the bands {', '.join(bands)}{did_you_mean(value, bands)}"
-        if not (part == "players" and bands) and not re.fullmatch(_VALUE_FORMS.get(part, ".+"), value, re.ASCII):
-            return f"{quote(value)} is no {part}; the ladders are named {form}"
+    for member, value in zip(members, name.values, strict=True):
+        if member == "players" and bands and value not in bands:
+            return f"{quote(value)} is not a band; use one of {', '.join(bands)}{did_you_mean(value, bands)}"
+        if not (member == "players" and bands) and not re.fullmatch(_VALUE_FORMS.get(member, ".+"), value, re.ASCII):
+            return f"{quote(value)} is not a {member}; the ladders are named {pattern}"
     return None
 
 
 def list_partition_values(facts: Facts, row: int, ruleset: Ruleset) -> list[tuple[str, ...]]:
-    """Return the partition values of the ladders a game is on: none, one, or several where bands overlap."""
+    """Return the partition values of the ladders of a game: one tuple for each ladder; several if bands overlap."""
     return list_values_at(facts, facts.cell_of(row), facts.occurred_at[row], ruleset)
 
 
@@ -324,23 +330,24 @@ def build_streams(
     after: tuple[int, int] | None = None,
     close_now: bool = False,
 ) -> dict[str, Stream]:
-    """Return the streams of all ladders of a ruleset, or of the one with the partition values `only`, by name.
+    """Return the streams of all ladders of a ruleset, by name.
 
     Args:
-        as_of: the last instant of their games and adjustments.
-        ordered: a function that returns the rows up to `as_of`, for callers that have them.
-        after: a (time, position); only later adjustments are included.
-        close_now: score open rating periods as if they closed now.
+        only: the partition values of the only ladder to build
+        as_of: the last instant of the games and adjustments to include
+        ordered: returns the rows up to `as_of` in order, for callers that already have them
+        after: a (time, position); only later adjustments are included
+        close_now: score open rating periods as if they closed now
     """
     ruleset = versions[0].ruleset
     if only is not None and any(version.params.carry_over for version in versions):
         all_streams = build_streams(facts, versions, as_of=as_of, ordered=ordered, close_now=close_now)
         return {name: stream for name, stream in all_streams.items() if parse_name(name).values == only}
-    rows = ordered or partial(_select_rows, facts, ruleset, only, as_of)
+    select_rows = ordered or partial(_select_rows, facts, ruleset, only, as_of)
     if ruleset.period != "game":
-        # The end of an event depends on its last game, so later games are needed, too.
-        rows = partial(_select_rows, facts, ruleset, only, None)
-    streams_by_values = _build_game_streams(facts, versions, only, rows, PeriodCutoff(as_of, close_now))
+        # later games are needed, too, because the end of an event depends on its last game
+        select_rows = partial(_select_rows, facts, ruleset, only, None)
+    streams_by_values = _build_game_streams(facts, versions, only, select_rows, PeriodCutoff(as_of, close_now))
     _add_adjustments(facts, versions, streams_by_values, only, as_of, after)
     if any(version.params.carry_over for version in versions):
         _chain_seasons(streams_by_values, ruleset.partition.by.index("season"))
@@ -350,7 +357,7 @@ def build_streams(
 
 
 def find_seeded_states(facts: Facts, ladder: str, versions: Sequence[Version]) -> dict[str, EntryState]:
-    """Return, by id, the states with which seeded players enter a ladder under each of its versions."""
+    """Return, by player id, the states with which seeded players enter a ladder under each of its versions."""
     return {
         facts.players[person]: EntryState(
             (),
@@ -369,22 +376,26 @@ def _add_adjustments(
     as_of: int | None = None,
     after: tuple[int, int] | None = None,
 ) -> None:
-    """Add adjustments to the streams by partition values, or to the one with the values `only`; see `build_streams`."""
+    """Add adjustments to streams, given by partition values. `only`, `as_of` and `after` are as in `build_streams`."""
     ruleset = versions[0].ruleset
     starts = find_league_starts(facts, versions) if ruleset.freeze == "league-start" else {}
     for adjustment in sorted(facts.adjustments):
-        name = parse_name(adjustment.ladder)
-        is_late = as_of is not None and adjustment.occurred_at > as_of
-        is_early = after is not None and adjustment[:2] < after
-        if name.ruleset_id == ruleset.id and not (is_late or is_early) and only in (None, name.values):
-            league = dict(zip(ruleset.partition.by, name.values, strict=True)).get("league", "")
+        ladder_name = parse_name(adjustment.ladder)
+        is_too_late = as_of is not None and adjustment.occurred_at > as_of
+        is_too_early = after is not None and adjustment[:2] < after
+        if (
+            ladder_name.ruleset_id == ruleset.id
+            and not (is_too_late or is_too_early)
+            and only in (None, ladder_name.values)
+        ):
+            league = dict(zip(ruleset.partition.by, ladder_name.values, strict=True)).get("league", "")
             instant = starts.get(facts.text_numbers.get(league, NONE), adjustment.occurred_at)
-            if name.values not in streams_by_values:
-                streams_by_values[name.values] = _begin_stream(facts, adjustment.ladder, versions)
-            _add_adjustment(streams_by_values[name.values], facts, adjustment, instant)
+            if ladder_name.values not in streams_by_values:
+                streams_by_values[ladder_name.values] = _create_stream(facts, adjustment.ladder, versions)
+            _add_adjustment(streams_by_values[ladder_name.values], facts, adjustment, instant)
 
 
-def _begin_stream(facts: Facts, ladder: str, versions: Sequence[Version]) -> Stream:
+def _create_stream(facts: Facts, ladder: str, versions: Sequence[Version]) -> Stream:
     """Return the stream of a ladder without games."""
     stream = Stream(ladder, versions[0].rule, list(versions))
     if any(version.rule.state for version in versions):
@@ -393,33 +404,33 @@ def _begin_stream(facts: Facts, ladder: str, versions: Sequence[Version]) -> Str
 
 
 def find_seeds(facts: Facts, ladder: str) -> Mapping[int, Seed]:
-    """Return the live seeds of a ladder by person. A seed replaces the start value, whenever it was recorded."""
+    """Return the live seeds of a ladder by person. A seed replaces the start value, even if it was recorded later."""
     return facts.seeds.get(ladder, {})
 
 
 def state_columns(rule: Rule) -> tuple[State, ...]:
-    """Return the state columns of a rule; a rule of contract 1 has only `points`."""
+    """Return the state columns of a rule. A rule of contract 1 has only `points`."""
     return rule.state or (State("points", rule.scale, 6),)
 
 
 def compute_seeded_state(seed: Seed, version: Version, versions: Sequence[Version]) -> StateValues:
-    """Return the state with which a seeded player begins under one of the versions of a ruleset, in units.
+    """Return the state, in units, with which a seeded player starts under a version of a ruleset.
 
-    Columns that the seed does not name begin as usual. The first column also takes a value that the seed has under the
-    name of another version's first column, because a change of rule may rename it.
+    Columns that the seed does not name have their start value. For the first column, the seed may use the name of any
+    version's first column, because a new rule may rename it.
     """
     columns = state_columns(version.rule)
-    firsts = [columns[0].name, *(state_columns(other_version.rule)[0].name for other_version in versions)]
-    texts = [next((seed.state[name] for name in firsts if name in seed.state), None)]
+    first_names = [columns[0].name, *(state_columns(other_version.rule)[0].name for other_version in versions)]
+    texts = [next((seed.state[name] for name in first_names if name in seed.state), None)]
     texts += [seed.state.get(column.name) for column in columns[1:]]
     return tuple(
-        start if text is None else _within_64_bits(Decimal(text) * column.scale)
+        start if text is None else _clamp_units(Decimal(text) * column.scale)
         for column, text, start in zip(columns, texts, version.start_state, strict=True)
     )
 
 
-def _within_64_bits(units: Decimal) -> int:
-    """Return whole units within 64 bits; a number out of the bounds of points stays out of bounds."""
+def _clamp_units(units: Decimal) -> int:
+    """Convert to whole units within 64 bits. A number beyond `UNITS_MAX` stays beyond it."""
     return max(-UNITS_MAX - 1, min(int(units), UNITS_MAX + 1))
 
 
@@ -428,102 +439,103 @@ def _build_game_streams(
     facts: Facts,
     versions: Sequence[Version],
     only: tuple[str, ...] | None,
-    rows: Callable[[], Column],
-    closing: PeriodCutoff,
+    select_rows: Callable[[], Column],
+    cutoff: PeriodCutoff,
 ) -> dict[tuple[str, ...], Stream]:
-    """Return the streams of the games in some rows by partition values, without adjustments."""
+    """Return the streams of the games by partition values, without adjustments. `select_rows` returns the games."""
     ruleset = versions[0].ruleset
 
     def is_requested(cell: Cell) -> bool:
         values = list_cell_values(facts, cell, ruleset)
         return bool(values) if only is None or is_partitioned_by_time(ruleset) else only in values
 
-    # For clubs, the games that their players' rule cannot score are known.
+    # for clubs, the scoring of their players has already failed at some games
     failures: dict[int, Exception] = {} if facts.club_games is None else {**facts.club_games.failures}
-    selected = select_games(facts, versions, rows, is_requested, failures)
-    shared = partition_games(facts, ruleset, selected, only)
+    selected = select_games(facts, versions, select_rows, is_requested, failures)
+    ladder_games = partition_games(facts, ruleset, selected, only)
     del selected
-    games = GameSlots(shared.row, shared.size, shared.slot)
+    games = GameSlots(ladder_games.row, ladder_games.size, ladder_games.slot)
     with ThreadPoolExecutor(1) as thread:
-        numbering = thread.submit(number_players, facts, shared)
-        if len(shared.slot) >= LONG_SLOTS:
-            numbering.result()
+        numbering_task = thread.submit(number_players, facts, ladder_games)
+        if len(ladder_games.slot) >= LONG_SLOTS:
+            numbering_task.result()
             facts.release_pages()
-        columns = read_columns_of_rules(facts, versions, games, shared.version)
-        numbered = numbering.result()
-    if shared.compiled:
+        columns = read_columns_of_rules(facts, versions, games, ladder_games.version)
+        player_numbers = numbering_task.result()
+    if ladder_games.compiled:
         facts.release_pages()
-    most = arrays.largest(shared.size) if shared.compiled else 0
-    # From here on, only the players' numbers and the rules' columns are needed of the participants.
-    shared = shared._replace(slot=array("i"), size=array("i"))
+    participants_max = arrays.largest(ladder_games.size) if ladder_games.compiled else 0
+    # free the participants: from here on, the players' numbers and the rules' columns are enough
+    ladder_games = ladder_games._replace(slot=array("i"), size=array("i"))
     del games
     is_stateful = any(version.rule.state for version in versions)
-    # Scoring by a rule with state takes much longer than a call per ladder, so these are not batched.
-    batched = shared.compiled and not is_stateful
-    batch = LadderBatch(shared, most, numbered, columns, versions) if batched else None
+    # rules with state take so long to score that a call for each ladder costs nothing in comparison
+    is_batched = ladder_games.compiled and not is_stateful
+    batch = LadderBatch(ladder_games, participants_max, player_numbers, columns, versions) if is_batched else None
     streams_by_values: dict[tuple[str, ...], Stream] = {}
     reason = explain_not_replayed(versions)
-    for ladder, values in enumerate(shared.ladders):
-        low, high = shared.ladder_from[ladder], shared.ladder_from[ladder + 1]
-        first, last = shared.slot_from[ladder], shared.slot_from[ladder + 1]
-        persons = list(numbered.names[numbered.names_from[ladder] : numbered.names_from[ladder + 1]])
-        streams_by_values[values] = Stream(
-            "/".join([ruleset.id, *values]),
-            versions[0].rule,
-            list(versions),
-            [facts.players[p] for p in persons],
-            shared.offset[low + ladder : high + ladder + 1],
-            numbered.number[first:last],
-            [memoryview(column)[first:last] for column in columns],
-            shared.version[low:high],
-            shared.row[low:high],
+    for ladder, values in enumerate(ladder_games.ladders):
+        first_game, end_game = ladder_games.ladder_from[ladder], ladder_games.ladder_from[ladder + 1]
+        first_slot, end_slot = ladder_games.slot_from[ladder], ladder_games.slot_from[ladder + 1]
+        persons = list(player_numbers.names[player_numbers.names_from[ladder] : player_numbers.names_from[ladder + 1]])
+        stream = Stream(
+            ladder="/".join([ruleset.id, *values]),
+            rule=versions[0].rule,
+            versions=list(versions),
+            names=[facts.players[person] for person in persons],
+            offsets=ladder_games.offset[first_game + ladder : end_game + ladder + 1],
+            players=player_numbers.number[first_slot:end_slot],
+            columns=[memoryview(column)[first_slot:end_slot] for column in columns],
+            version=ladder_games.version[first_game:end_game],
+            row=ladder_games.row[first_game:end_game],
             persons=persons,
             batch=batch,
             index=ladder,
         )
         if ruleset.period != "game":
-            streams_by_values[values] = close_periods(facts, streams_by_values[values], closing)
+            stream = close_periods(facts, stream, cutoff)
         if is_stateful:
-            streams_by_values[values].calendar = read_calendar(facts, streams_by_values[values].row, ruleset)
+            stream.calendar = read_calendar(facts, stream.row, ruleset)
         if failures:
-            streams_by_values[values].broken = _first_failure(streams_by_values[values], failures)
+            stream.failure = _find_first_failure(stream, failures)
         if reason:
-            streams_by_values[values].broken = RuleFailure(
-                streams_by_values[values].ladder, reason, streams_by_values[values].row[0]
-            )
+            stream.failure = RuleFailure(stream.ladder, reason, next(iter(stream.row), None))
+        streams_by_values[values] = stream
     return streams_by_values
 
 
-class VersionStart(NamedTuple):
-    """A version that takes effect and changes the states of players.
+class VersionChange(NamedTuple):
+    """A version that changes the states of players when it takes effect.
 
-    instant: when it changes them
-    since:   from when on it is in force, which may be earlier, within a rating period
-    before, version: the indices of the version in force until then, and of this one
+    instant: the time of the change
+    since:   the start of the version, which is earlier than `instant` if it lies within a rating period
+    previous, version: the indices of the version in force until then, and of this version
     """
 
     instant: int
     since: int
-    before: int
+    previous: int
     version: int
 
 
-def find_changes(versions: Sequence[Version]) -> list[VersionStart]:
-    """Return the starts of versions that change the states of players, in order.
+def find_version_changes(versions: Sequence[Version]) -> list[VersionChange]:
+    """Return the versions that change the states of players, in order of their starts.
 
-    A version does so if its rule has `enter`, or other state columns. The first version changes nothing, nor does any
-    version if ladders keep the version of their league's start. A version that takes effect within a rating period
-    changes states at its end.
+    A version changes states if its rule has `enter` or other state columns than the previous version. The first version
+    changes nothing. No version does if ladders keep the version of their league's start. A version that comes into
+    force within a rating period changes states at the end of the period.
     """
     ruleset = versions[0].ruleset
     if not any(version.rule.state for version in versions) or ruleset.freeze != "none":
         return []
-    in_order = [start for start in zip(*version_starts(versions), strict=True) if start[1] != NONE]
+    starts = [start for start in zip(*version_starts(versions), strict=True) if start[1] != NONE]
     return [
-        VersionStart(find_period_end(since, ruleset.period, ruleset.time_zone), since, before, version)
-        for (_, before), (since, version) in pairwise(in_order)
-        if before != version
-        and (versions[version].rule.enter is not None or not have_same_state(versions[before], versions[version]))
+        VersionChange(
+            find_period_end(since, ruleset.period, ruleset.time_zone), since, previous=previous, version=version
+        )
+        for (_, previous), (since, version) in pairwise(starts)
+        if previous != version
+        and (versions[version].rule.enter is not None or not have_same_state(versions[previous], versions[version]))
     ]
 
 
@@ -532,144 +544,122 @@ def have_same_state(left: Version, right: Version) -> bool:
     return [column.name for column in state_columns(left.rule)] == [column.name for column in state_columns(right.rule)]
 
 
-def carry_columns(columns: Sequence[Any], before: Version, after: Version) -> list[Any]:
-    """Carry states over to the rule of another version: columns carry over by name, the first one under any name, and
-    new columns begin with their start value.
+def carry_columns(columns: Sequence[Any], previous: Version, version: Version) -> list[Any]:
+    """Convert states of the previous version into the state columns of a version.
 
-    columns: the state columns of the version `before`, or one player's numbers in them
+    The first column is kept, under any name. Other columns are kept by name; new columns get their start value.
+
+    columns: the state columns of the previous version, or a single player's numbers in these columns
     """
-    by_name = dict(zip((column.name for column in state_columns(before.rule)), columns, strict=False))
-    new_columns = zip(state_columns(after.rule)[1:], after.start_state[1:], strict=True)
-    return [columns[0], *(by_name.get(column.name, start) for column, start in new_columns)]
+    columns_by_name = dict(zip((column.name for column in state_columns(previous.rule)), columns, strict=False))
+    new_columns = zip(state_columns(version.rule)[1:], version.start_state[1:], strict=True)
+    return [columns[0], *(columns_by_name.get(column.name, start) for column, start in new_columns)]
 
 
-class VersionSwitch:
-    """The switch of a stream's states from one version to the next, whose rule may have other state columns.
+def insert_version_entries(stream: Stream, player_count: int = 0, entered: int = MISSING) -> Stream:
+    """Return the stream with the version entries that come before its last game or adjustment.
 
-    version: the version whose columns `states` holds; None before the first
+    An entry says that a version takes effect for a player on the ladder. It is replayed like an adjustment. It is never
+    stored, because it follows from earlier games. `Trace.apply_versions_until` adds the entries after the last game.
+
+    Args:
+        player_count: how many players of the stream are on the ladder from the beginning
+        entered: versions that started at this instant or earlier have already taken effect for these players
     """
-
-    def __init__(self, stream: Stream, states: Any, adjusted_before: Any) -> None:
-        self.version: Version | None = None
-        self._stream, self._states, self._adjusted_before = stream, states, adjusted_before
-        self._left: tuple[Any, Any] | None = None
-
-    def begin(self, version: Version) -> int:
-        """Carry the states over to a version, and return the number of its state columns."""
-        before, self.version, self._left = self.version, version, None
-        if before is not None and not have_same_state(before, version):
-            entries = [
-                index
-                for index, adjustment in enumerate(self._stream.adjustments)
-                if adjustment.enters and self._stream.versions[adjustment.version] is version
-            ]
-            players = [self._stream.adjustments[index].player for index in entries]
-            self._left = np.array(entries, dtype=np.int64), self._states[:, players].copy()
-            carried = carry_columns([*self._states[: before.rule.width].copy()], before, version)
-            for column, numbers in zip(self._states, carried, strict=False):
-                column[:] = numbers
-            self._states[version.rule.width :] = 0
-        return version.rule.width
-
-    def end(self) -> None:
-        """Record the states of players before the switch, because the loop saw them as carried over."""
-        if self._left is not None:
-            entries, states = self._left
-            self._adjusted_before[:, entries] = states
-
-
-def insert_entries(stream: Stream, people: int = 0, begun: int = MISSING) -> Stream:
-    """Return the same stream with the entries before its last game or adjustment.
-
-    An entry is a version that takes effect for a player who is on the ladder. It is replayed like an adjustment, and
-    follows from the games before it, so it is not stored. The stream's first `people` are already on the ladder, and
-    versions in force since `begun` or before have taken effect for them. `Trace.enter_until` adds the entries after the
-    last game.
-    """
-    changes = [change for change in find_changes(stream.versions) if change.since > begun]
+    changes = [change for change in find_version_changes(stream.versions) if change.since > entered]
     if not changes:
         return stream
     adjustments = [adjustment for adjustment in stream.adjustments if not adjustment.enters]
-    since = _find_version_starts(stream)
-    known_players = set(range(people))
-    entries = list(adjustments)
+    starts_by_game = _find_version_starts(stream)
+    known_players = set(range(player_count))
+    all_adjustments = list(adjustments)
     for change in changes:
-        later = np.flatnonzero(since >= change.since)
-        game = int(later[0]) if len(later) else len(since)
-        if not len(later) and not any(adjustment.occurred_at >= change.instant for adjustment in adjustments):
+        later_games = np.flatnonzero(starts_by_game >= change.since)
+        game = int(later_games[0]) if len(later_games) else len(starts_by_game)
+        if not len(later_games) and not any(adjustment.occurred_at >= change.instant for adjustment in adjustments):
             break
-        joined = np.unique(arrays.as_numpy(stream.players)[: stream.offsets[game]]).tolist()
-        adjusted = {
+        joined_players = np.unique(arrays.as_numpy(stream.players)[: stream.offsets[game]]).tolist()
+        adjusted_players = {
             adjustment.player
             for adjustment in adjustments
             if (adjustment.game, adjustment.occurred_at) < (game, change.instant)
         }
-        entries += [make_entry(stream, player, game, change) for player in sorted({*known_players, *joined, *adjusted})]
-    return replace(stream, adjustments=sorted(entries, key=lambda adjustment: (adjustment.game, adjustment.moment)))
+        all_adjustments += [
+            make_version_entry(stream, player, game, change)
+            for player in sorted({*known_players, *joined_players, *adjusted_players})
+        ]
+    return replace(
+        stream, adjustments=sorted(all_adjustments, key=lambda adjustment: (adjustment.game, adjustment.moment))
+    )
 
 
 def _find_version_starts(stream: Stream) -> Any:
-    """Return for every game since when its version is in force; with rating periods, the begin of the game's period,
-    because a version may come into force within an earlier one.
+    """Return the start of each game's version; with rating periods, the start of the game's period.
+
+    The period counts, because a version may come into force within an earlier period.
     """
     if stream.periods is not None:
         return stream.periods.begin[stream.periods.of_game]
-    in_force = np.array([version.effective_from or MISSING for version in stream.versions], dtype=np.int64)
-    return in_force[arrays.as_numpy(stream.version)] if len(stream.version) else in_force[:0]
+    starts = np.array([version.effective_from or MISSING for version in stream.versions], dtype=np.int64)
+    return starts[arrays.as_numpy(stream.version)] if len(stream.version) else starts[:0]
 
 
-def make_entry(stream: Stream, player: int, game: int, change: VersionStart, units: int = 0) -> StreamAdjustment:
-    """Return the entry of a player just before a game."""
+def make_version_entry(
+    stream: Stream, player: int, game: int, change: VersionChange, units: int = 0
+) -> StreamAdjustment:
+    """Return the adjustment by which a version takes effect for a player just before a game."""
     position = stream.versions[change.version].position
-    return StreamAdjustment(game, player, units, change.version, position, change.instant, enters=True)
+    return StreamAdjustment(
+        game, player, units, version=change.version, position=position, occurred_at=change.instant, enters=True
+    )
 
 
 class PeriodCutoff(NamedTuple):
-    """The cutoff for closed rating periods: those that end at the instant `until` or earlier.
+    """Which rating periods count as closed: those that end at the instant `until` or earlier.
 
-    By default that is when the facts were recorded. With `now`, the periods of all games played up to it count as
-    closed.
+    By default, `until` is the time at which the facts were recorded. With `now`, the periods of all games played up to
+    `until` also count as closed.
     """
 
     until: int | None = None
     now: bool = False
 
 
-def close_periods(facts: Facts, stream: Stream, closing: PeriodCutoff) -> Stream:
-    """Return the same stream with the games of its closed periods alone, period by period."""
+def close_periods(facts: Facts, stream: Stream, cutoff: PeriodCutoff) -> Stream:
+    """Return the stream with only the games of its closed periods, sorted by period."""
     ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.row)
     instants = arrays.as_numpy(facts.occurred_at)[rows]
     labels = _label_events(facts, rows, ruleset)
     all_periods = number_periods(instants, ruleset.period, ruleset.time_zone, labels)
-    closed = all_periods.count_closed(facts.recorded_until if closing.until is None else closing.until)
-    games, periods = all_periods.in_order(closed)
-    waiting = np.sort(all_periods.games[all_periods.offsets[closed] :])
-    if closing.now:
-        played = waiting if closing.until is None else waiting[instants[waiting] <= closing.until]
-        labels = None if labels is None else labels[played]
-        open_periods = number_periods(instants[played], ruleset.period, ruleset.time_zone, labels)
-        more, open_periods = open_periods.in_order(len(open_periods.begin))
-        games, periods = np.concatenate([games, played[more]]), periods.followed_by(open_periods)
+    closed_count = all_periods.count_closed(facts.recorded_until if cutoff.until is None else cutoff.until)
+    games, periods = all_periods.order_games(closed_count)
+    open_games = np.sort(all_periods.games[all_periods.offsets[closed_count] :])
+    if cutoff.now:
+        played_games = open_games if cutoff.until is None else open_games[instants[open_games] <= cutoff.until]
+        labels = None if labels is None else labels[played_games]
+        open_periods = number_periods(instants[played_games], ruleset.period, ruleset.time_zone, labels)
+        ordered, open_periods = open_periods.order_games(len(open_periods.begin))
+        games, periods = np.concatenate([games, played_games[ordered]]), periods.append(open_periods)
     offsets = arrays.as_numpy(stream.offsets)
     sizes = offsets[games + 1] - offsets[games]
     slots = arrays.as_numpy(arrays.span_indices(arrays.as_column(offsets[games]), arrays.as_column(sizes)))
-    old, first = np.unique(arrays.as_numpy(stream.players)[slots], return_index=True)
-    joined = old[np.argsort(first)]  # players are numbered as they join
-    number = np.zeros(max(len(stream.names), 1), dtype=np.int32)
-    number[joined] = np.arange(len(joined), dtype=np.int32)
+    old_numbers, first_slots = np.unique(arrays.as_numpy(stream.players)[slots], return_index=True)
+    joined_players = old_numbers[np.argsort(first_slots)]  # players are numbered in the order in which they join
+    new_numbers = np.zeros(max(len(stream.names), 1), dtype=np.int32)
+    new_numbers[joined_players] = np.arange(len(joined_players), dtype=np.int32)
     return replace(
         stream,
-        names=[stream.names[player] for player in joined],
-        persons=[stream.persons[player] for player in joined],
+        names=[stream.names[player] for player in joined_players],
+        persons=[stream.persons[player] for player in joined_players],
         offsets=arrays.as_column(np.concatenate([[0], np.cumsum(sizes)])),
-        players=arrays.as_column(number[arrays.as_numpy(stream.players)[slots]]),
+        players=arrays.as_column(new_numbers[arrays.as_numpy(stream.players)[slots]]),
         columns=[arrays.as_column(arrays.as_numpy(column)[slots]) for column in stream.columns],
         version=arrays.as_column(_find_versions(stream, games, periods.begin, periods.of_game)),
         row=arrays.as_column(rows[games]),
         periods=periods,
-        closes_now=closing.now,
-        open_rows=arrays.as_column(rows[waiting]),
-        open_from=None if closing.now else all_periods.open_from(closed),
+        closes_now=cutoff.now,
+        open_rows=arrays.as_column(rows[open_games]),
+        open_from=None if cutoff.now else all_periods.find_first_instant(closed_count),
     )
 
 
@@ -678,8 +668,9 @@ class ClosedPeriods(NamedTuple):
 
     until:      the last instant of the last closed period; None before the first
     open_games: the number of games played in open periods
-    closes_at:  the last instant of the first of these, or of the last game of an event; None without such games
-    closed_now: whether these games are scored as if their periods closed now
+    closes_at:  the last instant of the first open period with games, or the time of the last game of an event; None
+                without open games
+    closed_now: whether open games are scored as if their periods closed now
     """
 
     until: int | None
@@ -689,20 +680,20 @@ class ClosedPeriods(NamedTuple):
 
 
 def find_open_period(facts: Facts, stream: Stream, row: int) -> tuple[int, int] | None:
-    """Return the first and the last instant of the period of a game, by its row in the facts; None if it is closed.
+    """Return the first and the last instant of the period of the game in a row of the facts; None if it is closed.
 
-    An event begins and ends with its games.
+    An event spans its games.
     """
-    at, _, periods = _number_open(facts, stream)
-    places = np.flatnonzero(at == row)
-    if not len(places):
+    open_rows, _, periods = _number_open_periods(facts, stream)
+    indices = np.flatnonzero(open_rows == row)
+    if not len(indices):
         return None
-    period = int(periods.of_game[places[0]])
+    period = int(periods.of_game[indices[0]])
     return int(periods.begin[period]), int(periods.end[period]) - 1
 
 
-def _number_open(facts: Facts, stream: Stream) -> tuple[Any, Any, Periods]:
-    """Return the games in open periods, by the time they were played: rows, times, and periods."""
+def _number_open_periods(facts: Facts, stream: Stream) -> tuple[Any, Any, Periods]:
+    """Return the rows and times of the games in open periods, sorted by time, and their periods."""
     ruleset, rows = stream.versions[0].ruleset, arrays.as_numpy(stream.open_rows)
     instants = arrays.as_numpy(facts.occurred_at)[rows]
     rows, instants = (column[np.lexsort((rows, instants))] for column in (rows, instants))
@@ -711,86 +702,98 @@ def _number_open(facts: Facts, stream: Stream) -> tuple[Any, Any, Periods]:
 
 
 def describe_periods(facts: Facts, stream: Stream, as_of: int | None) -> ClosedPeriods | None:
-    """Return how far a ladder is scored at `as_of`; None if every game is scored by itself."""
+    """Return how far a ladder is scored at `as_of`; None for ladders without rating periods."""
     if stream.periods is None:
         return None
-    rows, instants, waiting = _number_open(facts, stream)
-    played = len(rows) if as_of is None else int(np.searchsorted(instants, as_of, "right"))
-    closed = stream.periods.count_with(len(stream.row) - (played if stream.closes_now else 0))
-    closes_at = int(waiting.end[waiting.of_game[:played]].min()) - 1 if played else None
-    return ClosedPeriods(stream.periods.closed_to(closed), played, closes_at, stream.closes_now)
+    rows, instants, open_periods = _number_open_periods(facts, stream)
+    played_count = len(rows) if as_of is None else int(np.searchsorted(instants, as_of, "right"))
+    closed_count = stream.periods.count_complete(len(stream.row) - (played_count if stream.closes_now else 0))
+    closes_at = int(open_periods.end[open_periods.of_game[:played_count]].min()) - 1 if played_count else None
+    return ClosedPeriods(stream.periods.find_last_instant(closed_count), played_count, closes_at, stream.closes_now)
 
 
 def _find_versions(stream: Stream, games: Any, starts: Any, of_game: Any) -> Any:
-    """Return the version that scores each game: the one in force when its period begins, or the first after that."""
-    own = arrays.as_numpy(stream.version)[games]
+    """Return the version that scores each game: the version in force when its period starts, or else the next one."""
+    game_versions = arrays.as_numpy(stream.version)[games]
     instants, indices = version_starts(stream.versions)
-    at = np.array(indices, dtype=np.int16)[np.searchsorted(np.array(instants), starts, "right") - 1]
-    first = np.searchsorted(of_game, np.arange(len(starts)))
-    return np.where(at == NONE, own[first] if len(own) else at, at).astype(np.int16)[of_game]
+    versions_at_start = np.array(indices, dtype=np.int16)[np.searchsorted(np.array(instants), starts, "right") - 1]
+    first_games = np.searchsorted(of_game, np.arange(len(starts)))
+    return np.where(
+        versions_at_start == NONE,
+        game_versions[first_games] if len(game_versions) else versions_at_start,
+        versions_at_start,
+    ).astype(np.int16)[of_game]
 
 
 def _label_events(facts: Facts, rows: Any, ruleset: Ruleset) -> Any:
-    """Return the label of every game's event; a game without a label is an event of its own."""
-    by = ruleset.period_by
-    if by is None:
+    """Return the number of every game's event; None if the ruleset has no events. See `periods.label_events`."""
+    label = ruleset.period_by
+    if label is None:
         return None
-    if by in LABELS:
-        labels = np.array([getattr(cell, by) for cell in facts.cells], dtype=np.int64)
+    if label in LABELS:
+        labels = np.array([getattr(cell, label) for cell in facts.cells], dtype=np.int64)
         return label_events(labels[arrays.as_numpy(facts.cell)[rows]], NONE)
-    return label_events(read_optional_column(facts, by, arrays.as_numpy(facts.start)[rows]))
+    return label_events(read_optional_column(facts, label, arrays.as_numpy(facts.start)[rows]))
 
 
 def explain_not_replayed(versions: Sequence[Version]) -> str | None:
-    """Return why no ladder of these versions can be replayed, or None."""
-    ruleset, state_names = (
-        versions[0].ruleset,
-        {tuple(column.name for column in state_columns(version.rule)) for version in versions},
-    )
+    """Return a message that says why no ladder of these versions can be replayed; None if ladders can."""
+    ruleset = versions[0].ruleset
+    state_names = {tuple(column.name for column in state_columns(version.rule)) for version in versions}
     if len(state_names) > 1 and (ruleset.freeze != "none" or ruleset.period == "event"):
-        numbers = "; ".join(map(", ".join, sorted(state_names)))
-        return f"its versions take turns, but keep different numbers about a player: {numbers}"
+        column_names = "; ".join(map(", ".join, sorted(state_names)))
+        return f"its versions alternate, but their rules keep different numbers about a player: {column_names}"
     return None
 
 
-def _first_failure(stream: Stream, failures: Mapping[int, Exception]) -> RuleFailure | None:
-    """Return the first of these failures (by row) at a game of a stream, as the stream's own."""
+def _find_first_failure(stream: Stream, failures: Mapping[int, Exception]) -> RuleFailure | None:
+    """Return the failure at the stream's first failed game as a failure of the stream's ladder; None without one.
+
+    `failures` is by row in the facts.
+    """
     row = next((row for row in stream.row if row in failures), None)
     return None if row is None else RuleFailure(stream.ladder, str(failures[row]), row)
 
 
 def _select_rows(facts: Facts, ruleset: Ruleset, only: tuple[str, ...] | None, as_of: int | None) -> Column:
-    """Return the games that may be on the ladders, in order; for one of a month or year, those of that period."""
-    period = None if only is None else find_period(ruleset, only)
-    if period is None:
+    """Return the rows of the games that may be on the ladders, in order. `only` may limit them to a month or year."""
+    own_period = None if only is None else find_period(ruleset, only)
+    if own_period is None:
         return order_rows(facts, as_of)
-    return order_rows(facts, period.end if as_of is None else min(as_of, period.end), period.start)
+    return order_rows(facts, own_period.end if as_of is None else min(as_of, own_period.end), own_period.start)
 
 
-def _chain_seasons(streams_by_values: dict[tuple[str, ...], Stream], part: int) -> None:
-    """Link each season's ladder to the previous one; seasons follow each other in the order of their ids."""
+def _chain_seasons(streams_by_values: dict[tuple[str, ...], Stream], season_index: int) -> None:
+    """Link each season's ladder to the previous season's, in the order of the season ids.
+
+    `season_index` is the index of the season in the partition values.
+    """
     latest: dict[tuple[str, ...], Stream] = {}
-    for values in sorted(streams_by_values, key=lambda values: values[part]):
-        other_values = values[:part] + values[part + 1 :]
-        streams_by_values[values].previous = latest.get(other_values)
-        latest[other_values] = streams_by_values[values]
+    for values in sorted(streams_by_values, key=lambda values: values[season_index]):
+        other_members = values[:season_index] + values[season_index + 1 :]
+        streams_by_values[values].previous = latest.get(other_members)
+        latest[other_members] = streams_by_values[values]
 
 
 def _add_adjustment(stream: Stream, facts: Facts, adjustment: Adjustment, instant: int) -> None:
     """Insert an adjustment into a stream.
 
-    A new player enters with the start value of the version in force at `instant`, or of the first version after it.
+    A new player enters with the start value of the version in force at `instant`, or else of the oldest version.
     """
     if stream.open_from is not None and adjustment.occurred_at >= stream.open_from:
-        return  # counted when the period closes
+        return  # it counts when the period closes
     if stream.periods is not None:
-        # An adjustment within a period counts at its close. Events are in the order of their ends, and may overlap.
-        begun = np.flatnonzero(stream.periods.begin <= adjustment.occurred_at)
-        game = int(stream.periods.offsets[int(begun[-1]) + 1]) if len(begun) else 0
+        # an adjustment within a period counts when the period closes; of overlapping events, the last to end decides
+        begun_periods = np.flatnonzero(stream.periods.begin <= adjustment.occurred_at)
+        game = int(stream.periods.offsets[int(begun_periods[-1]) + 1]) if len(begun_periods) else 0
     else:
-        game, _ = stream.place(facts, (adjustment.occurred_at, adjustment.position))
+        game, _ = stream.count_before(facts, (adjustment.occurred_at, adjustment.position))
     units = int(Decimal(adjustment.points) * stream.rule.scale)
     version = in_force(stream.versions, instant) or oldest(stream.versions)
-    index = next(index for index, other in enumerate(stream.versions) if other is version)
-    number = stream.number(adjustment.player, facts.players[adjustment.player])
-    stream.adjustments.append(StreamAdjustment(game, number, units, index, adjustment.position, adjustment.occurred_at))
+    index = next(index for index, candidate in enumerate(stream.versions) if candidate is version)
+    number = stream.number_player(adjustment.player, facts.players[adjustment.player])
+    stream.adjustments.append(
+        StreamAdjustment(
+            game, number, units, version=index, position=adjustment.position, occurred_at=adjustment.occurred_at
+        )
+    )

@@ -1,6 +1,9 @@
-"""The loops over long histories: plain Python over preallocated integer arrays, so that they can be compiled.
+"""The loops over long histories: plain Python over preallocated integer arrays, so that numba can compile them.
 
-`projections.compiling` runs them interpreted for short histories and compiled for long ones: same source, same numbers.
+`projections.compiling` interprets them for short histories and compiles them for long ones. Both give the same numbers.
+
+A name that ends in `_from` or `offsets` is an array of bounds: the elements of item i run from its entry i up to, but
+not including, its entry i + 1.
 """
 
 from collections.abc import Callable
@@ -10,34 +13,40 @@ from typing import Any
 from ratings_ledger.projections.contract import MISSING, UNITS_MAX, Rule, StateValues
 from ratings_ledger.projections.expected_scores import ONE
 
-Numbers = Any  # an array of integers, Python's or numpy's
+Numbers = Any  # an array of integers: `array.array`, a memoryview or numpy's
 
+# the results of a loop over games or periods
 OK = -1
-NOT_RUN = -3  # the ladder was not run
-UNBALANCED = -2  # the changes of a game sum to more than it minted
-OVERFLOW = -4  # a player's points exceed `UNITS_MAX`
-ADJUSTMENT_OVERFLOW = -5  # the same, by an adjustment
+UNBALANCED = -2  # the changes of a game sum to more than the game minted
+NOT_RUN = -3  # the loop has not run yet
+OVERFLOW = -4  # a game moved a state or the minted points beyond `UNITS_MAX`
+ADJUSTMENT_OVERFLOW = -5  # an adjustment moved a state beyond `UNITS_MAX`
+
+# the entries of `totals`: points that joined, were minted, burned and adjusted; the next adjustment; the current game
+STARTED, MINTED, BURNED, ADJUSTED, NEXT_ADJUSTMENT, CURRENT = 0, 1, 2, 3, 4, 5
+TOTALS_LENGTH = 6
 
 
 def assign_games(
-    keys: Numbers, key_from: Numbers, key_ladders: Numbers, ladder_from: Numbers, ladder_games: Numbers
+    keys: Numbers, key_offsets: Numbers, key_ladders: Numbers, ladder_from: Numbers, ladder_games: Numbers
 ) -> int:
-    """Fill in the games of every ladder, in order, and return their number; ladder L's start at `ladder_from[L]`.
+    """List the games of each ladder in `ladder_games`, ladder by ladder. Return the number of entries.
 
-    A game has a key, and a key has the ladders `key_ladders[key_from[key]:key_from[key + 1]]`. `ladder_from` comes
-    zeroed.
+    keys:        by game, a key; games with the same key are on the same ladders
+    key_ladders: the ladders of every key, bounded by `key_offsets`
+    ladder_from: receives the bounds of the ladders in `ladder_games`; must be zero
     """
     ladders = len(ladder_from) - 1
-    for g in range(len(keys)):
-        for k in range(key_from[keys[g]], key_from[keys[g] + 1]):
-            ladder_from[key_ladders[k] + 1] += 1
+    for game in range(len(keys)):
+        for index in range(key_offsets[keys[game]], key_offsets[keys[game] + 1]):
+            ladder_from[key_ladders[index] + 1] += 1
     for ladder in range(ladders):
         ladder_from[ladder + 1] += ladder_from[ladder]
     total = int(ladder_from[ladders])
-    for g in range(len(keys)):
-        for k in range(key_from[keys[g]], key_from[keys[g] + 1]):
-            ladder = key_ladders[k]
-            ladder_games[ladder_from[ladder]] = g
+    for game in range(len(keys)):
+        for index in range(key_offsets[keys[game]], key_offsets[keys[game] + 1]):
+            ladder = key_ladders[index]
+            ladder_games[ladder_from[ladder]] = game
             ladder_from[ladder] += 1
     for ladder in range(ladders, 0, -1):
         ladder_from[ladder] = ladder_from[ladder - 1]
@@ -49,93 +58,96 @@ def assign_games(
 def gather(
     ladder_from: Numbers,
     ladder_games: Numbers,
-    source_row: Numbers,
-    source_version: Numbers,
-    source_offset: Numbers,
-    source_slot: Numbers,
-    row: Numbers,
-    version: Numbers,
-    size: Numbers,
-    offset: Numbers,
-    slot: Numbers,
+    source_rows: Numbers,
+    source_versions: Numbers,
+    source_offsets: Numbers,
+    source_slots: Numbers,
+    rows: Numbers,
+    versions: Numbers,
+    sizes: Numbers,
+    offsets: Numbers,
+    slots: Numbers,
     slot_from: Numbers,
 ) -> None:
-    """Copy the games of every ladder, ladder after ladder.
+    """Copy the games of all ladders and their slots from the `source_` arrays, ladder by ladder.
 
-    The offsets of ladder L, one more than it has games, begin at `ladder_from[L] + L` and count from `slot_from[L]`.
+    Ladder L has one offset more than games. Its offsets start at `ladder_from[L] + L` in `offsets`, and are relative to
+    `slot_from[L]`.
     """
-    slots = 0
+    slot_count = 0
     for ladder in range(len(ladder_from) - 1):
-        slot_from[ladder] = slots
-        offset[ladder_from[ladder] + ladder] = 0
-        for at in range(ladder_from[ladder], ladder_from[ladder + 1]):
-            game = ladder_games[at]
-            row[at] = source_row[game]
-            version[at] = source_version[game]
-            size[at] = source_offset[game + 1] - source_offset[game]
-            for k in range(source_offset[game], source_offset[game + 1]):
-                slot[slots] = source_slot[k]
-                slots += 1
-            offset[at + ladder + 1] = slots - slot_from[ladder]
-    slot_from[len(ladder_from) - 1] = slots
+        slot_from[ladder] = slot_count
+        offsets[ladder_from[ladder] + ladder] = 0
+        for entry in range(ladder_from[ladder], ladder_from[ladder + 1]):
+            game = ladder_games[entry]
+            rows[entry] = source_rows[game]
+            versions[entry] = source_versions[game]
+            sizes[entry] = source_offsets[game + 1] - source_offsets[game]
+            for source_index in range(source_offsets[game], source_offsets[game + 1]):
+                slots[slot_count] = source_slots[source_index]
+                slot_count += 1
+            offsets[entry + ladder + 1] = slot_count - slot_from[ladder]
+    slot_from[len(ladder_from) - 1] = slot_count
 
 
 # compiled: numba takes flat arrays, so every array is an argument
 def number_in_ladders(
-    slot: Numbers,
+    slots: Numbers,
     slot_from: Numbers,
-    player: Numbers,
-    person: Numbers,
-    own: Numbers,
-    number: Numbers,
+    player_of_slot: Numbers,
+    person_of_player: Numbers,
+    number_of_person: Numbers,
+    numbers: Numbers,
     names: Numbers,
     names_from: Numbers,
 ) -> None:
-    """Number the participants of each ladder, in the order in which they join it.
+    """Number the persons of each ladder in the order in which they join the ladder.
 
-    `own` has room for every person and comes filled with -1; `names` are persons by number from `names_from[L]` on.
+    number_of_person: work space with an entry for every person; must be -1
+    numbers:          receives, by slot, the number of the person on the ladder
+    names:            receives the persons of all ladders by number, bounded by `names_from`
     """
-    people = 0
+    names_count = 0
     for ladder in range(len(slot_from) - 1):
-        names_from[ladder] = people
-        for k in range(slot_from[ladder], slot_from[ladder + 1]):
-            member = person[player[slot[k]]]
-            if own[member] < 0:
-                own[member] = people - names_from[ladder]
-                names[people] = member
-                people += 1
-            number[k] = own[member]
-        for k in range(names_from[ladder], people):
-            own[names[k]] = -1
-    names_from[len(slot_from) - 1] = people
+        names_from[ladder] = names_count
+        for index in range(slot_from[ladder], slot_from[ladder + 1]):
+            person = person_of_player[player_of_slot[slots[index]]]
+            if number_of_person[person] < 0:
+                number_of_person[person] = names_count - names_from[ladder]
+                names[names_count] = person
+                names_count += 1
+            numbers[index] = number_of_person[person]
+        for index in range(names_from[ladder], names_count):
+            number_of_person[names[index]] = -1
+    names_from[len(slot_from) - 1] = names_count
 
 
 def score(n: int, points: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers) -> int:
-    """Stand in for a rule's scoring function, which `compiling.compile_with_rule` puts in its place."""
+    """Stand in for a rule's scoring function. `compiling.compile_with_rule` replaces this function with the rule's."""
     raise NotImplementedError
 
 
 def age(state: StateValues, elapsed: int, constants: Numbers) -> StateValues:
-    """Return the state unchanged. Stand in for a rule's function of this name, as `score` does."""
+    """Return the state unchanged, for rules without this function."""
     return state
 
 
 def new_season(state: StateValues, constants: Numbers) -> StateValues:
-    """Return the state unchanged. Stand in for a rule's function of this name, as `score` does."""
+    """Return the state unchanged, for rules without this function."""
     return state
 
 
 def enter(state: StateValues, constants: Numbers) -> StateValues:
-    """Return the state unchanged. Stand in for a rule's function of this name, as `score` does."""
+    """Return the state unchanged, for rules without this function."""
     return state
 
 
 def change_states(
     n: int, before: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers
 ) -> int:
-    """Fill in the changes of n players' states by a game, and return the minted points; `change` comes zeroed.
+    """Fill in how a game changes the states of its n players. Return the minted points.
 
-    A rule of contract 1 has one column, the points.
+    This is the version for rules of contract 1, whose only state column is the points. `change` must be zero.
     """
     return score(n, before[0][:n], columns, constants, table, change[0][:n])
 
@@ -143,7 +155,7 @@ def change_states(
 def change_several_states(
     n: int, before: Numbers, columns: Numbers, constants: Numbers, table: Numbers, change: Numbers
 ) -> int:
-    """Do what `change_states` does for a rule of contract 2, which fills in the states after the game."""
+    """Do what `change_states` does, for rules of contract 2: they fill in the states after the game."""
     for column in range(count_columns(before)):
         for i in range(n):
             change[column][i] = before[column][i]
@@ -155,7 +167,7 @@ def change_several_states(
 
 
 def count_columns(states: Numbers) -> int:
-    """Return the number of state columns. Compiled code has a constant instead, and unrolls its loops over columns."""
+    """Return the number of state columns. Compiled code has a constant here, so that numba can unroll its loops."""
     return len(states)
 
 
@@ -186,29 +198,31 @@ def _count_six(states: Numbers) -> int:
 COUNT_COLUMNS = (_count_one, _count_one, _count_two, _count_three, _count_four, _count_five, _count_six)
 
 
-def bring_forward(n: int, low: int, states: Numbers, gaps: Numbers, constants: Numbers) -> tuple[int, int]:
-    """Leave the states of n players unchanged: no rule of contract 1 changes them between games."""
+def bring_forward(n: int, first_slot: int, states: Numbers, gaps: Numbers, constants: Numbers) -> tuple[int, int]:
+    """Leave the states of n players unchanged, because rules of contract 1 change nothing between games."""
     return 0, 0
 
 
-def bring_states_forward(n: int, low: int, states: Numbers, gaps: Numbers, constants: Numbers) -> tuple[int, int]:
-    """Bring the states of n players from their last games to the game whose slots begin at `low`.
+def bring_states_forward(
+    n: int, first_slot: int, states: Numbers, gaps: Numbers, constants: Numbers
+) -> tuple[int, int]:
+    """Bring the states of n players forward from their last games to the game whose slots start at `first_slot`.
 
-    A new season comes first, then the whole gap passes. Returns the points minted and burned by that.
+    A new season is applied before the elapsed time. Returns the points that new seasons minted and burned.
 
-    gaps: for every slot, whether a season begins, and the time elapsed since the player's last game
+    gaps: two rows by slot: 1 if a season begins; and the days or periods since the player's last game
     """
     minted = burned = 0
     for i in range(n):
         state = take_state(states, i)
-        if gaps[0][low + i] > 0:
+        if gaps[0][first_slot + i] > 0:
             points = state[0]
             state = new_season(state, constants)
             minted += max(state[0] - points, 0)
             burned += max(points - state[0], 0)
-        if gaps[1][low + i] > 0:
+        if gaps[1][first_slot + i] > 0:
             points = state[0]
-            state = age(state, gaps[1][low + i], constants)
+            state = age(state, gaps[1][first_slot + i], constants)
             if state[0] != points:
                 raise ValueError("age changed the first column")
         for column in range(count_columns(states)):
@@ -217,7 +231,7 @@ def bring_states_forward(n: int, low: int, states: Numbers, gaps: Numbers, const
 
 
 def take_state(states: Numbers, i: int) -> StateValues:
-    """Return the state of a player in the current game, with one column; `TAKE_STATE` has the functions for more."""
+    """Return the state of one player, for rules with one state column. See `TAKE_STATE` for more columns."""
     return (states[0][i],)
 
 
@@ -241,12 +255,12 @@ def _take_six(states: Numbers, i: int) -> StateValues:
     return states[0][i], states[1][i], states[2][i], states[3][i], states[4][i], states[5][i]
 
 
-# By number of columns, because compiled code needs the length of a tuple.
+# by number of columns, because compiled code must know the length of a tuple
 TAKE_STATE = (take_state, take_state, _take_two, _take_three, _take_four, _take_five, _take_six)
 
 
 def find_rule_parts(rule: Rule) -> tuple[tuple[str, Callable[..., Any]], ...]:
-    """Return the functions of a rule that replace functions of this module, by name."""
+    """Return pairs of a name and a function: the functions that replace those of this module for a rule."""
     if not rule.state:
         return (("score", rule.score), ("count_columns", _count_one))
     is_brought_forward = rule.age or rule.new_season
@@ -265,10 +279,10 @@ def find_rule_parts(rule: Rule) -> tuple[tuple[str, Callable[..., Any]], ...]:
 
 # compiled: numba takes flat arrays, so every array is an argument
 def find_gaps(
-    offset: Numbers,
-    number: Numbers,
-    day: Numbers,
-    season: Numbers,
+    offsets: Numbers,
+    player_of_slot: Numbers,
+    days: Numbers,
+    seasons: Numbers,
     last_day: Numbers,
     last_season: Numbers,
     played: Numbers,
@@ -277,148 +291,157 @@ def find_gaps(
     changes_season: Numbers,
     days_since: Numbers,
 ) -> None:
-    """Fill in the gap before every slot of a ladder; a column that is not needed comes empty.
+    """Measure the gap between each slot and the player's previous game. Fills in each output that is not empty.
 
-    day, season:     by game
-    last_day, last_season, played: by player, before the first game, `MISSING` for new players; the ones that the needed
-                     columns are computed from are updated to the end
-    games_before:    by slot, the player's number of earlier games
-    first_of_season: by slot, whether it is the player's first game of a season
-    changes_season:  by slot, the same, but 0 for the player's first game of all
-    days_since:      by slot, the days since the player's last game; `MISSING` before the first
+    days, seasons:   by game, its day and the number of its season
+    last_day, last_season: by player, the values of the last game before the first one here; `MISSING` for new players
+    played:          by player, the number of games before the first one here
+    games_before:    output by slot: the player's number of earlier games
+    first_of_season: output by slot: 1 for the player's first game of a season
+    changes_season:  output by slot: the same, but 0 for the player's first game on the ladder
+    days_since:      output by slot: days since the player's previous game; `MISSING` for the first game
+
+    The `last_` arrays and `played` are updated to the end of the ladder, if a requested output reads them.
     """
-    counts, seasons, changes, days = len(games_before), len(first_of_season), len(changes_season), len(days_since)
-    for game in range(len(offset) - 1):
-        for slot in range(offset[game], offset[game + 1]):
-            player = number[slot]
-            if counts:
+    fills_games_before, fills_days_since = len(games_before) > 0, len(days_since) > 0
+    fills_first_of_season, fills_changes_season = len(first_of_season) > 0, len(changes_season) > 0
+    for game in range(len(offsets) - 1):
+        for slot in range(offsets[game], offsets[game + 1]):
+            player = player_of_slot[slot]
+            if fills_games_before:
                 games_before[slot] = played[player]
-            if seasons:
-                first_of_season[slot] = 0 if last_season[player] == season[game] else 1
-            if changes:
-                changes_season[slot] = 0 if last_season[player] in (MISSING, season[game]) else 1
-            if days:
-                days_since[slot] = MISSING if last_day[player] == MISSING else max(day[game] - last_day[player], 0)
-        for slot in range(offset[game], offset[game + 1]):  # a game does not precede itself
-            player = number[slot]
-            if counts:
+            if fills_first_of_season:
+                first_of_season[slot] = 0 if last_season[player] == seasons[game] else 1
+            if fills_changes_season:
+                changes_season[slot] = 0 if last_season[player] in (MISSING, seasons[game]) else 1
+            if fills_days_since:
+                days_since[slot] = MISSING if last_day[player] == MISSING else max(days[game] - last_day[player], 0)
+        for slot in range(
+            offsets[game], offsets[game + 1]
+        ):  # in a second pass, because a game is not earlier than itself
+            player = player_of_slot[slot]
+            if fills_games_before:
                 played[player] += 1
-            if seasons or changes:
-                last_season[player] = season[game]
-            if days:
-                last_day[player] = day[game]
+            if fills_first_of_season or fills_changes_season:
+                last_season[player] = seasons[game]
+            if fills_days_since:
+                last_day[player] = days[game]
 
 
-# compiled: numba takes flat arrays, so every array is an argument; a call for each part of a game would be too slow
+# compiled: numba takes flat arrays, so every array is an argument; splitting the loop into calls would be too slow
 def run_ladder(
     constants: Numbers,
     table: Numbers,
     first: int,
-    last: int,
+    stop: int,
     begin: Numbers,
-    offset: Numbers,
-    number: Numbers,
+    offsets: Numbers,
+    player_of_slot: Numbers,
     columns: Numbers,
-    offset_at: int,
-    slot_at: int,
-    player_at: int,
+    offset_base: int,
+    slot_base: int,
+    player_base: int,
     states: Numbers,
     games: Numbers,
     on_ladder: Numbers,
     totals: Numbers,
-    current: Numbers,
-    change: Numbers,
+    game_states: Numbers,
+    changes: Numbers,
     gaps: Numbers,
-    before: Numbers,
+    recorded: Numbers,
     mints: Numbers,
-    mints_at: int,
-    adjusted_at: Numbers,
-    adjusted_player: Numbers,
-    adjusted_units: Numbers,
-    adjusted_enters: Numbers,
-    adjusted_begin: Numbers,
-    adjusted_before: Numbers,
+    mint_base: int,
+    adjustment_games: Numbers,
+    adjustment_players: Numbers,
+    adjustment_units: Numbers,
+    adjustment_enters: Numbers,
+    adjustment_begin: Numbers,
+    adjustment_before: Numbers,
 ) -> int:
-    """Add the adjustments and score the games from `first` up to `last`, with the adjustments just before `last`.
+    """Apply the adjustments and score the games from `first` to before `stop`, then apply those just before `stop`.
 
-    Returns `OK`, or why it stopped: `UNBALANCED`, `OVERFLOW` or `ADJUSTMENT_OVERFLOW`. Raises what the rule raises.
+    Returns `OK`, or why the loop stopped: `UNBALANCED`, `OVERFLOW` or `ADJUSTMENT_OVERFLOW`. Raises the rule's errors.
 
-    begin:     by state column and player, the state with which the player joins
-    columns:   the rule's columns of all slots, one row each
-    offset_at: the ladder's first index in `offset`; `slot_at` and `player_at` are those in the other arrays
-    states:    by state column and player, the current state; column 0 holds the points
-    games:     by player, the number of counted games
-    on_ladder: by player, whether they have joined
-    totals:    started, minted, burned and adjusted points, which are added to; the next adjustment; the current game
-    current, change: room for the states of one game's players, and for the changes of these
-    gaps:      as in `bring_states_forward`
-    before:    receives the state of every slot's player before the game, by state column; may be empty
-    mints:     receives the points minted by each game, from `mints_at` on; may be empty
-    adjusted_at: by adjustment up to here, the game that it precedes; the other `adjusted_` arrays have its player, its
-               units, whether a version takes effect with it, the state of a new player, and the state before it
+    begin:       by state column and player, the state with which the player joins
+    columns:     the columns that the rule reads: a row for each, by slot
+    offset_base, slot_base, player_base: the indices of the ladder's first offset, slot and player in arrays that
+                 several ladders share; `mint_base` likewise for `mints`
+    states:      by state column and player, the current state; column 0 holds the points
+    games:       by player, the number of counted games
+    on_ladder:   by player, 1 once the player has joined
+    totals:      see `STARTED`; updated
+    game_states, changes: work space for the players of one game: their states before it, and the changes
+    gaps:        see `bring_states_forward`
+    recorded:    receives the state of each slot's player before the game, by state column; may be empty
+    mints:       receives the points that each game mints; may be empty
+    adjustment_: arrays by adjustment: the game that it precedes, its player, its units, 1 if it is the start of a
+                 version, the state with which a new player joins, and (received) the state before it
     """
-    # Column 0 has its own code, because nearly all rules have no other column.
-    points, points_given, points_change, points_before = states[0], current[0], change[0], before[0]
-    is_kept, width = len(points_before) > 0, count_columns(states)
-    for game in range(first, last + 1):
-        totals[5] = game
-        while totals[4] < len(adjusted_at) and adjusted_at[totals[4]] == game:
-            at, adjusted = totals[4], adjusted_player[totals[4]]
-            if not on_ladder[adjusted]:
-                join(adjusted, adjusted_begin, at, states, on_ladder, totals)
-            if not adjust(at, adjusted, states, constants, totals, adjusted_units, adjusted_enters, adjusted_before):
+    # column 0 has its own code, because most rules have no other column
+    points, game_points, point_changes, recorded_points = states[0], game_states[0], changes[0], recorded[0]
+    is_recorded, width = len(recorded_points) > 0, count_columns(states)
+    for game in range(first, stop + 1):
+        totals[CURRENT] = game
+        while totals[NEXT_ADJUSTMENT] < len(adjustment_games) and adjustment_games[totals[NEXT_ADJUSTMENT]] == game:
+            index = totals[NEXT_ADJUSTMENT]
+            target = adjustment_players[index]
+            if not on_ladder[target]:
+                join(target, adjustment_begin, index, states, on_ladder, totals)
+            if not adjust(
+                index, target, states, constants, totals, adjustment_units, adjustment_enters, adjustment_before
+            ):
                 return ADJUSTMENT_OVERFLOW
-            totals[4] += 1
-        if game == last:
+            totals[NEXT_ADJUSTMENT] += 1
+        if game == stop:
             break
-        low = slot_at + offset[offset_at + game]
-        n = slot_at + offset[offset_at + game + 1] - low
+        first_slot = slot_base + offsets[offset_base + game]
+        n = slot_base + offsets[offset_base + game + 1] - first_slot
         for i in range(n):
-            player = player_at + number[low + i]
+            player = player_base + player_of_slot[first_slot + i]
             if not games[player] and not on_ladder[player]:
                 join(player, begin, player, states, on_ladder, totals)
-            points_given[i] = points[player]
-            points_change[i] = 0
-            if is_kept:
-                points_before[low + i] = points[player]
+            game_points[i] = points[player]
+            point_changes[i] = 0
+            if is_recorded:
+                recorded_points[first_slot + i] = points[player]
         for column in range(1, width):
             for i in range(n):
-                current[column][i] = states[column][player_at + number[low + i]]
-                if is_kept:
-                    before[column][low + i] = current[column][i]
-        season_minted, season_burned = bring_forward(n, low, current, gaps, constants)
-        # `| 0`: a rule that does not return a whole number is not compiled.
-        minted = change_states(n, current, columns[:, low : low + n], constants, table, change) | 0
-        total = 0
+                game_states[column][i] = states[column][player_base + player_of_slot[first_slot + i]]
+                if is_recorded:
+                    recorded[column][first_slot + i] = game_states[column][i]
+        season_minted, season_burned = bring_forward(n, first_slot, game_states, gaps, constants)
+        # `| 0` makes numba reject a rule that does not return an integer
+        minted = change_states(n, game_states, columns[:, first_slot : first_slot + n], constants, table, changes) | 0
+        changes_total = 0
         for i in range(n):
-            player = player_at + number[low + i]
-            after = points_given[i] + points_change[i]
-            if after > UNITS_MAX or after < -UNITS_MAX:
+            player = player_base + player_of_slot[first_slot + i]
+            state_after = game_points[i] + point_changes[i]
+            if state_after > UNITS_MAX or state_after < -UNITS_MAX:
                 return OVERFLOW
-            points[player] = after
+            points[player] = state_after
             games[player] += 1
-            total += points_change[i]
+            changes_total += point_changes[i]
         for column in range(1, width):
             for i in range(n):
-                after = current[column][i] + change[column][i]
-                if after > UNITS_MAX or after < -UNITS_MAX:
+                state_after = game_states[column][i] + changes[column][i]
+                if state_after > UNITS_MAX or state_after < -UNITS_MAX:
                     return OVERFLOW
-                states[column][player_at + number[low + i]] = after
+                states[column][player_base + player_of_slot[first_slot + i]] = state_after
         if minted > UNITS_MAX:
             return OVERFLOW
-        if minted < 0 or minted < total:
+        if minted < 0 or minted < changes_total:
             return UNBALANCED
-        if len(mints) and minted + season_minted:  # zeroed pages that are not written take no memory
-            mints[mints_at + game] = minted + season_minted
-        totals[1] += minted + season_minted
-        totals[2] += minted - total + season_burned
+        if len(mints) and minted + season_minted:  # zeroed pages take no memory until they are written
+            mints[mint_base + game] = minted + season_minted
+        totals[MINTED] += minted + season_minted
+        totals[BURNED] += minted - changes_total + season_burned
     return OK
 
 
 def score_period(
     players: int, before: Numbers, offsets: Numbers, rows: Numbers, constants: Numbers, table: Numbers, after: Numbers
 ) -> int:
-    """Stand in for a rule's function of this name, as `score` does."""
+    """Stand in for a rule's function of this name, like `score`."""
     raise NotImplementedError
 
 
@@ -427,7 +450,7 @@ def run_periods(
     constants: Numbers,
     table: Numbers,
     first: int,
-    last: int,
+    stop: int,
     begin: Numbers,
     people: Numbers,
     people_from: Numbers,
@@ -436,88 +459,95 @@ def run_periods(
     states: Numbers,
     on_ladder: Numbers,
     totals: Numbers,
-    current: Numbers,
-    after: Numbers,
+    period_states: Numbers,
+    states_after: Numbers,
     offsets: Numbers,
     gaps: Numbers,
-    before: Numbers,
+    recorded: Numbers,
     mints: Numbers,
-    adjusted_at: Numbers,
-    adjusted_player: Numbers,
-    adjusted_units: Numbers,
-    adjusted_enters: Numbers,
-    adjusted_begin: Numbers,
-    adjusted_before: Numbers,
+    adjustment_periods: Numbers,
+    adjustment_players: Numbers,
+    adjustment_units: Numbers,
+    adjustment_enters: Numbers,
+    adjustment_begin: Numbers,
+    adjustment_before: Numbers,
 ) -> int:
-    """Add the adjustments and score the periods from `first` up to `last`, with the adjustments just before `last`.
+    """Apply the adjustments and score the periods from `first` to before `stop`, then apply those just before `stop`.
 
-    Returns and raises what `run_ladder` does. Arguments with the same names have the same meaning.
+    Returns and raises the same as `run_ladder`. Arguments with the same names have the same meaning.
 
-    people:    the players of every period, period by period, as in `periods.ResultRows`
-    rows_from: by index of `people`, where the player's rows begin
-    offsets:   room for where the rows of one period's players begin
-    gaps, before: as for `run_ladder`, by index of `people`
-    mints:     receives the points minted by each period
-    adjusted_at: by adjustment, the period that it precedes
+    people, people_from, rows, rows_from: see `periods.ResultRows`
+    period_states, states_after: work space for the players of one period: their states before and after it
+    offsets:     work space for the bounds of each player's rows within the period
+    gaps, recorded: as in `run_ladder`, but by index of `people`
+    mints:       receives the points that each period mints
+    adjustment_periods: by adjustment, the period that it precedes
     """
     width = len(states)
-    for period in range(first, last + 1):
-        totals[5] = period
-        while totals[4] < len(adjusted_at) and adjusted_at[totals[4]] == period:
-            at, adjusted = totals[4], adjusted_player[totals[4]]
-            if not on_ladder[adjusted]:
-                join(adjusted, adjusted_begin, at, states, on_ladder, totals)
-            if not adjust(at, adjusted, states, constants, totals, adjusted_units, adjusted_enters, adjusted_before):
+    for period in range(first, stop + 1):
+        totals[CURRENT] = period
+        while totals[NEXT_ADJUSTMENT] < len(adjustment_periods):
+            if adjustment_periods[totals[NEXT_ADJUSTMENT]] != period:
+                break
+            index = totals[NEXT_ADJUSTMENT]
+            target = adjustment_players[index]
+            if not on_ladder[target]:
+                join(target, adjustment_begin, index, states, on_ladder, totals)
+            if not adjust(
+                index, target, states, constants, totals, adjustment_units, adjustment_enters, adjustment_before
+            ):
                 return ADJUSTMENT_OVERFLOW
-            totals[4] += 1
-        if period == last:
+            totals[NEXT_ADJUSTMENT] += 1
+        if period == stop:
             break
-        low = people_from[period]
-        n = people_from[period + 1] - low
+        first_entry = people_from[period]
+        n = people_from[period + 1] - first_entry
         for i in range(n):
-            player = people[low + i]
+            player = people[first_entry + i]
             if not on_ladder[player]:
                 join(player, begin, player, states, on_ladder, totals)
-            offsets[i] = rows_from[low + i] - rows_from[low]
+            offsets[i] = rows_from[first_entry + i] - rows_from[first_entry]
             for column in range(width):
-                current[column][i] = states[column][player]
-                before[column][low + i] = states[column][player]
-        offsets[n] = rows_from[low + n] - rows_from[low]
-        season_minted, season_burned = bring_forward(n, low, current, gaps, constants)
+                period_states[column][i] = states[column][player]
+                recorded[column][first_entry + i] = states[column][player]
+        offsets[n] = rows_from[first_entry + n] - rows_from[first_entry]
+        season_minted, season_burned = bring_forward(n, first_entry, period_states, gaps, constants)
         for column in range(width):
             for i in range(n):
-                after[column][i] = current[column][i]
-        results = rows[:, rows_from[low] : rows_from[low + n]]
-        # `| 0`: a rule that does not return a whole number is not compiled.
-        minted = score_period(n, current[:, :n], offsets[: n + 1], results, constants, table, after[:, :n]) | 0
-        total = 0
+                states_after[column][i] = period_states[column][i]
+        results = rows[:, rows_from[first_entry] : rows_from[first_entry + n]]
+        # `| 0` makes numba reject a rule that does not return an integer
+        minted = (
+            score_period(n, period_states[:, :n], offsets[: n + 1], results, constants, table, states_after[:, :n]) | 0
+        )
+        changes_total = 0
         for i in range(n):
-            total += after[0][i] - current[0][i]
+            changes_total += states_after[0][i] - period_states[0][i]
             for column in range(width):
-                if after[column][i] > UNITS_MAX or after[column][i] < -UNITS_MAX:
+                if states_after[column][i] > UNITS_MAX or states_after[column][i] < -UNITS_MAX:
                     return OVERFLOW
-                states[column][people[low + i]] = after[column][i]
+                states[column][people[first_entry + i]] = states_after[column][i]
         if minted > UNITS_MAX:
             return OVERFLOW
-        if minted < 0 or minted < total:
+        if minted < 0 or minted < changes_total:
             return UNBALANCED
         mints[period] = minted + season_minted
-        totals[1] += minted + season_minted
-        totals[2] += minted - total + season_burned
+        totals[MINTED] += minted + season_minted
+        totals[BURNED] += minted - changes_total + season_burned
     return OK
 
 
-def join(player: int, begin: Numbers, at: int, states: Numbers, on_ladder: Numbers, totals: Numbers) -> None:
-    """Add a player to the ladder, with the state at index `at` of `begin`."""
+def join(player: int, begin: Numbers, index: int, states: Numbers, on_ladder: Numbers, totals: Numbers) -> None:
+    """Add a player to the ladder, with the state in `begin` at this index."""
     on_ladder[player] = 1
     for column in range(len(states)):
-        states[column][player] = begin[column][at]
-    totals[0] += begin[0][at]
+        states[column][player] = begin[column][index]
+    totals[STARTED] += begin[0][index]
 
 
 # compiled: numba takes flat arrays, so every array is an argument
 def adjust(
-    at: int,
+    index: int,
     player: int,
     states: Numbers,
     constants: Numbers,
@@ -526,24 +556,24 @@ def adjust(
     enters: Numbers,
     before: Numbers,
 ) -> bool:
-    """Apply the adjustment at index `at`. Return whether the player's state stays within bounds.
+    """Apply the adjustment at this index. Return whether the player's state stays within bounds.
 
-    `before` receives the player's earlier state. If a version takes effect, `units` receives the points that it gives.
+    `before` receives the player's state before it. If a version starts, `units` receives the change of points.
     """
     for column in range(len(states)):
-        before[column][at] = states[column][player]
-    if not enters[at]:
-        states[0][player] += units[at]
-        totals[3] += units[at]
+        before[column][index] = states[column][player]
+    if not enters[index]:
+        states[0][player] += units[index]
+        totals[ADJUSTED] += units[index]
         return not abs(states[0][player]) > UNITS_MAX
     state = enter(take_state(states, player), constants)
     is_within = True
     for column in range(len(states)):
         states[column][player] = state[column]
         is_within = is_within and abs(state[column]) <= UNITS_MAX
-    units[at] = states[0][player] - before[0][at]
-    totals[1] += max(units[at], 0)
-    totals[2] += max(-units[at], 0)
+    units[index] = states[0][player] - before[0][index]
+    totals[MINTED] += max(units[index], 0)
+    totals[BURNED] += max(-units[index], 0)
     return is_within
 
 
@@ -554,35 +584,37 @@ def run_ladders(
     ladder_from: Numbers,
     slot_from: Numbers,
     names_from: Numbers,
-    offset: Numbers,
-    number: Numbers,
+    offsets: Numbers,
+    player_of_slot: Numbers,
     columns: Numbers,
     begin: Numbers,
     states: Numbers,
     games: Numbers,
     on_ladder: Numbers,
     totals: Numbers,
-    stopped: Numbers,
-    current: Numbers,
-    change: Numbers,
-    before: Numbers,
+    results: Numbers,
+    game_states: Numbers,
+    changes: Numbers,
+    recorded: Numbers,
     mints: Numbers,
-    none: Numbers,
+    no_adjustments: Numbers,
     no_states: Numbers,
 ) -> None:
-    """Run `run_ladder` for every ladder of `gather`, without adjustments: `none` and `no_states` are empty.
+    """Run `run_ladder` for every ladder that `gather` copied, without adjustments.
 
-    `totals` has a row for each ladder, and `stopped` the result.
+    totals:  a row for each ladder
+    results: receives the result of `run_ladder` for each ladder
+    no_adjustments, no_states: empty arrays
     """
     for ladder in range(len(ladder_from) - 1):
-        stopped[ladder] = run_ladder(
+        results[ladder] = run_ladder(
             constants,
             table,
             0,
             ladder_from[ladder + 1] - ladder_from[ladder],
             begin,
-            offset,
-            number,
+            offsets,
+            player_of_slot,
             columns,
             ladder_from[ladder] + ladder,
             slot_from[ladder],
@@ -591,23 +623,23 @@ def run_ladders(
             games,
             on_ladder,
             totals[ladder],
-            current,
-            change,
+            game_states,
+            changes,
             no_states,
-            before,
+            recorded,
             mints,
             ladder_from[ladder],
-            none,
-            none,
-            none,
-            none,
+            no_adjustments,
+            no_adjustments,
+            no_adjustments,
+            no_adjustments,
             no_states,
             no_states,
         )
 
 
-def chance(points: int, others: int, constants: Numbers, table: Numbers) -> int:
-    """Stand in for a rule's function of this name, as `score` does."""
+def chance(points: int, opponent_points: int, constants: Numbers, table: Numbers) -> int:
+    """Stand in for a rule's function of this name, like `score`."""
     raise NotImplementedError
 
 
@@ -616,109 +648,107 @@ def predict(
     constants: Numbers,
     table: Numbers,
     first: int,
-    last: int,
-    offset: Numbers,
-    place: Numbers,
-    before: Numbers,
+    stop: int,
+    offsets: Numbers,
+    places: Numbers,
+    points: Numbers,
     counts: Numbers,
     sums: Numbers,
 ) -> int:
-    """Compare a rule's expected scores with the results of every two players, for the games from `first` up to `last`.
+    """Compare expected scores with results, for every pair of players in the games from `first` to before `stop`.
 
-    Returns `OK`, or the game in which an expected score is not between 0 and 1.
+    Returns `OK`, or the first game with an expected score outside 0 to 1.
 
-    counts: is added to: pairs, pairs that are not tied, twice the correct predictions, and games without places
-    sums:   sums of squares and of losses; each has a second part, the rounding error of the first
+    points: by slot, the player's points before the game
+    counts: updated: [0] pairs, [1] pairs without a tie, [2] twice the correct predictions, [3] games without places
+    sums:   updated: [0] squared errors and [2] log losses, each followed by the rounding error of the sum
     """
-    for game in range(first, last):
-        placed = 1
-        for slot in range(offset[game], offset[game + 1]):
-            placed = placed if place[slot] > 0 else 0
-        counts[3] += 1 - placed
-        for i in range(offset[game], offset[game + 1] if placed else 0):
-            for j in range(i + 1, offset[game + 1]):
-                expectation = chance(before[i], before[j], constants, table) | 0
+    for game in range(first, stop):
+        has_places = 1
+        for slot in range(offsets[game], offsets[game + 1]):
+            has_places = has_places if places[slot] > 0 else 0
+        counts[3] += 1 - has_places
+        for i in range(offsets[game], offsets[game + 1] if has_places else 0):
+            for j in range(i + 1, offsets[game + 1]):
+                expectation = chance(points[i], points[j], constants, table) | 0
                 if expectation <= 0 or expectation >= ONE:
                     return game
                 expected = expectation / ONE
                 counts[0] += 1
-                if place[i] == place[j]:
+                if places[i] == places[j]:
                     add_exactly(sums, 0, (expected - 0.5) ** 2)
                     add_exactly(sums, 2, -0.5 * log(expected) - 0.5 * log(1 - expected))
                     continue
-                is_win = place[i] < place[j]
-                add_exactly(sums, 0, (expected - 1.0) ** 2 if is_win else expected**2)
-                add_exactly(sums, 2, -log(expected) if is_win else -log(1 - expected))
+                first_wins = places[i] < places[j]
+                add_exactly(sums, 0, (expected - 1.0) ** 2 if first_wins else expected**2)
+                add_exactly(sums, 2, -log(expected) if first_wins else -log(1 - expected))
                 counts[1] += 1
-                if before[i] == before[j]:
+                if points[i] == points[j]:
                     counts[2] += 1
-                elif (before[i] > before[j]) == is_win:
+                elif (points[i] > points[j]) == first_wins:
                     counts[2] += 2
     return OK
 
 
-def add_exactly(sums: Numbers, at: int, value: float) -> None:
-    """Add a number to a compensated sum (A. Neumaier, Z. angew. Math. Mech. 54, 1974)."""
-    before, after = sums[at], sums[at] + value
-    sums[at] = after
-    sums[at + 1] += (before - after) + value if abs(before) >= abs(value) else (value - after) + before
+def add_exactly(sums: Numbers, index: int, addend: float) -> None:
+    """Add a number to the compensated sum at this index (A. Neumaier, Z. angew. Math. Mech. 54, 1974)."""
+    before, after = sums[index], sums[index] + addend
+    sums[index] = after
+    sums[index + 1] += (before - after) + addend if abs(before) >= abs(addend) else (addend - after) + before
 
 
 def compute_changes(
-    number: Numbers,
-    before: Numbers,
-    adjusted_at: Numbers,
-    adjusted_player: Numbers,
-    adjusted_before: Numbers,
+    player_of_slot: Numbers,
+    points_before: Numbers,
+    adjustment_slots: Numbers,
+    adjustment_players: Numbers,
+    adjustment_before: Numbers,
     points: Numbers,
     changes: Numbers,
 ) -> None:
-    """Fill in the change of points of every slot, and rewind `points` from the end to the beginning.
+    """Fill in the change of points of every slot. Rewinds `points` from the end of the ladder to the start.
 
-    adjusted_at: by adjustment, the slot that it precedes
+    adjustment_slots: by adjustment, the slot that it precedes
     """
-    at = len(adjusted_at) - 1
-    for slot in range(len(before) - 1, -1, -1):
-        while at >= 0 and adjusted_at[at] > slot:
-            points[adjusted_player[at]] = adjusted_before[at]
-            at -= 1
-        player = number[slot]
-        changes[slot] = points[player] - before[slot]
-        points[player] = before[slot]
+    adjustment = len(adjustment_slots) - 1
+    for slot in range(len(points_before) - 1, -1, -1):
+        while adjustment >= 0 and adjustment_slots[adjustment] > slot:
+            points[adjustment_players[adjustment]] = adjustment_before[adjustment]
+            adjustment -= 1
+        player = player_of_slot[slot]
+        changes[slot] = points[player] - points_before[slot]
+        points[player] = points_before[slot]
 
 
-def sort_slots(number: Numbers, first: Numbers, order: Numbers) -> None:
-    """Sort the slots by player: those of player p are `order[first[p]:first[p + 1]]`; `first` comes zeroed."""
-    count_slots(number, first)
-    sort_some_slots(number, 0, first, order)
+def sort_slots(player_of_slot: Numbers, slots_from: Numbers, sorted_slots: Numbers) -> None:
+    """Sort the slots by player. `slots_from` receives the bounds of each player's `sorted_slots`; it must be zero."""
+    count_slots(player_of_slot, slots_from)
+    sort_some_slots(player_of_slot, 0, slots_from, sorted_slots)
 
 
-def find_first_slots(number: Numbers, first: Numbers) -> None:
-    """Fill in the first slot of every player who has one."""
-    for slot in range(len(number) - 1, -1, -1):
-        first[number[slot]] = slot
+def find_first_slots(player_of_slot: Numbers, first_slots: Numbers) -> None:
+    """Fill in the first slot of every player who has a slot."""
+    for slot in range(len(player_of_slot) - 1, -1, -1):
+        first_slots[player_of_slot[slot]] = slot
 
 
-def count_slots(number: Numbers, first: Numbers) -> None:
-    """Fill in where the slots of every player begin if they are sorted by player, and where the last ones end.
-
-    `first` comes zeroed.
-    """
-    for slot in range(len(number)):
-        first[number[slot] + 1] += 1
-    for player in range(1, len(first)):
-        first[player] += first[player - 1]
+def count_slots(player_of_slot: Numbers, slots_from: Numbers) -> None:
+    """Fill in the bounds of each player's slots in an order by player. `slots_from` must be zero."""
+    for slot in range(len(player_of_slot)):
+        slots_from[player_of_slot[slot] + 1] += 1
+    for player in range(1, len(slots_from)):
+        slots_from[player] += slots_from[player - 1]
 
 
-def sort_some_slots(number: Numbers, low: int, first: Numbers, order: Numbers) -> None:
-    """Sort the slots of some players, from number `low` on; `first` holds where theirs begin in the order of all."""
-    players = len(first) - 1
-    begin = first[0]
-    for slot in range(len(number)):
-        player = number[slot] - low
-        if 0 <= player < players:
-            order[first[player] - begin] = slot
-            first[player] += 1
-    for player in range(players, 0, -1):
-        first[player] = first[player - 1]
-    first[0] = begin
+def sort_some_slots(player_of_slot: Numbers, first_player: int, slots_from: Numbers, sorted_slots: Numbers) -> None:
+    """Sort the slots of some players in a row. `slots_from` holds their bounds in the order of all players' slots."""
+    player_count = len(slots_from) - 1
+    first_position = slots_from[0]
+    for slot in range(len(player_of_slot)):
+        index = player_of_slot[slot] - first_player
+        if 0 <= index < player_count:
+            sorted_slots[slots_from[index] - first_position] = slot
+            slots_from[index] += 1
+    for index in range(player_count, 0, -1):
+        slots_from[index] = slots_from[index - 1]
+    slots_from[0] = first_position

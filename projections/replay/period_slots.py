@@ -1,4 +1,4 @@
-"""The players and results of a ladder's rating periods, as the loop over periods reads them."""
+"""Prepare the players and results of a ladder's rating periods for the loop over periods."""
 
 from __future__ import annotations
 
@@ -17,54 +17,60 @@ class PeriodSlots:
     """The players of each rating period of a stream, with their results and the gaps before the period.
 
     periods: the periods of the stream
-    entry: by slot of the stream, an index into `results.people`
-    gaps:  as in `loops.bring_states_forward`, by index of `results.people`
+    results: the results of all periods
+    entry:   by slot of the stream, the index of its player and period in `results.people`
+    gaps:    by index of `results.people`, the gaps that `loops.bring_states_forward` reads
     """
 
     def __init__(self, stream: Stream, gaps: Gaps) -> None:
         assert stream.periods is not None
         self.periods, players = stream.periods, arrays.as_numpy(stream.players).astype(np.int64)
         sizes = np.diff(arrays.as_numpy(stream.offsets))
-        of_slot = np.repeat(arrays.as_numpy(self.periods.of_game), sizes)
+        period_of_slot = np.repeat(arrays.as_numpy(self.periods.of_game), sizes)
         player_count = max(len(stream.names), 1)
-        people, first, self.entry = np.unique(of_slot * player_count + players, return_index=True, return_inverse=True)
+        entries, first_slots, self.entry = np.unique(
+            period_of_slot * player_count + players, return_index=True, return_inverse=True
+        )
         self._width = max(len(version.rule.columns) for version in stream.versions)
         columns, team = np.zeros((self._width, len(players)), dtype=np.int64), np.full(len(players), MISSING)
         for row, column in zip(columns, stream.columns, strict=False):  # an empty stream has none
             row[:] = arrays.as_numpy(column)
         scored_by = np.repeat(arrays.as_numpy(stream.version), sizes)
         for index, version in enumerate(stream.versions):
-            own_slots, names = np.flatnonzero(scored_by == index), version.rule.columns
-            fill_in_history(columns, names, gaps, own_slots)
-            for column, name in zip(columns, names, strict=False):
+            own_slots, column_names = np.flatnonzero(scored_by == index), version.rule.columns
+            fill_in_history(columns, column_names, gaps, own_slots)
+            for column, name in zip(columns, column_names, strict=False):
                 if name in HISTORY_COLUMNS:
-                    # Columns about earlier games hold the values at the start of the period.
-                    column[own_slots] = column[first[self.entry[own_slots]]]
+                    # the rule reads columns about earlier games as they were at the start of the period
+                    column[own_slots] = column[first_slots[self.entry[own_slots]]]
                 if name == "team":
                     team[own_slots] = column[own_slots]
         slots = LadderSlots(arrays.as_numpy(stream.offsets), players, columns, team)
         self.results: ResultRows = build_results(self.periods, slots)
-        seasons = np.zeros(len(people), dtype=np.int64)
+        seasons = np.zeros(len(entries), dtype=np.int64)
         np.maximum.at(seasons, self.entry, arrays.as_numpy(gaps.column("changes_season")))
-        self.gaps = np.stack([seasons, _measure_elapsed(self.periods, people // player_count, people % player_count)])
+        self.gaps = np.stack([seasons, _measure_elapsed(self.periods, entries // player_count, entries % player_count)])
 
-    def rows_of(self, version: Version) -> Any:
-        """Return the results as the rule of a version reads them."""
-        reads = len(version.rule.columns)
-        if reads == self._width:
+    def select_rows(self, version: Version) -> Any:
+        """Return the rows of `results` that the rule of a version reads."""
+        width = len(version.rule.columns)
+        if width == self._width:
             return self.results.rows
-        of_opponents = 2 + self._width
-        return self.results.rows[[*range(2 + reads), *range(of_opponents, of_opponents + reads)]]
+        opponents_from = 2 + self._width
+        return self.results.rows[[*range(2 + width), *range(opponents_from, opponents_from + width)]]
 
 
-def _measure_elapsed(periods: Periods, period: Any, player: Any) -> Any:
-    """Return for each player of each period the time since their last period with games; 0 before the first."""
-    order = np.argsort(player, kind="stable")
-    own_periods, follows = period[order], np.zeros(len(order), dtype=bool)
-    follows[1:] = player[order][1:] == player[order][:-1]
-    elapsed = np.zeros(len(order), dtype=np.int64)
-    elapsed[1:] = np.maximum(periods.first[own_periods[1:]] - periods.last[own_periods[:-1]], 0)
-    elapsed[~follows] = 0
+def _measure_elapsed(ladder_periods: Periods, periods_of_entries: Any, players_of_entries: Any) -> Any:
+    """Return, for each player of each period, the time since their previous period with games; 0 without one.
+
+    `periods_of_entries` and `players_of_entries` name the period and the player of each entry.
+    """
+    by_player = np.argsort(players_of_entries, kind="stable")
+    sorted_periods, has_earlier = periods_of_entries[by_player], np.zeros(len(by_player), dtype=bool)
+    has_earlier[1:] = players_of_entries[by_player][1:] == players_of_entries[by_player][:-1]
+    elapsed = np.zeros(len(by_player), dtype=np.int64)
+    elapsed[1:] = np.maximum(ladder_periods.first[sorted_periods[1:]] - ladder_periods.last[sorted_periods[:-1]], 0)
+    elapsed[~has_earlier] = 0
     result = np.empty_like(elapsed)
-    result[order] = elapsed
+    result[by_player] = elapsed
     return result

@@ -1,10 +1,10 @@
-"""Rating periods: the games that are scored together, the begin and end of a period, and the input of its rule.
+"""Rating periods: which games are scored together, when each period begins and ends, and the input of its rule.
 
-A period is a day, a week from Monday on or a month, in the zone of the ruleset; or an event: all games with the same
-league, season or number. Periods follow from the games of a ladder, in the order of replay; they are not stored.
+A period is a day, a week from Monday on or a month, in the zone of the ruleset; or an event, which has all games with
+the same league, season or number. Periods are derived from the games of a ladder and never stored.
 
-Periods are scored in the order in which they end, each from the states after the ones before.
-Events may overlap: a player's results of a longer event are then scored from the state after the shorter one.
+Periods are scored in the order in which they end. Each starts from the states after the previous one. Events may
+overlap: the results of a longer event are then scored from the states after a shorter event within it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ratings_ledger.ledger.events.canonical import INSTANT_MAX, INSTANT_MIN
 from ratings_ledger.ledger.events.zones import day_start
+from ratings_ledger.projections import arrays
 from ratings_ledger.projections.arrays import np
 from ratings_ledger.projections.contract import MISSING
 from ratings_ledger.projections.facts.local_days import DAY, local_days
@@ -26,12 +27,12 @@ FIRST_DAY, LAST_DAY = (date.min - UNIX_DAY).days, (date.max - UNIX_DAY).days
 class Periods(NamedTuple):
     """The periods of a ladder that have games, in the order in which they end.
 
-    begin, end: by period, its first instant and the first one after it; an event spans its games
-    first, last: by period, its number, twice: a count of days, weeks or months since 1970; for an event, the days of
+    begin, end:  by period, its first instant and the first instant after it; an event spans its games
+    first, last: by period, its number: days, weeks or months since 1970, the same in both. For an event, the days of
                  its first and its last game
-    games:      the indices of the games, period by period, each in the order of replay
-    offsets:    the games of period p are games[offsets[p]:offsets[p + 1]]
-    of_game:    by game, the index of its period
+    games:       the indices of the games, sorted by period and then in the order of replay
+    offsets:     the games of period p are games[offsets[p]:offsets[p + 1]]
+    of_game:     by game, the index of its period
     """
 
     begin: Any
@@ -42,48 +43,48 @@ class Periods(NamedTuple):
     offsets: Any
     of_game: Any
 
-    def first_with(self, games: int) -> Periods:
-        """Return the first periods, which have the first `games` together; games are in the order of periods."""
-        count = self.count_with(games)
+    def take_first(self, games: int) -> Periods:
+        """Return the periods of the first `games` games. The games must be sorted by period."""
+        count = self.count_complete(games)
         begin, end, first, last = (column[:count] for column in self[:4])
         return Periods(begin, end, first, last, self.games[:games], self.offsets[: count + 1], self.of_game[:games])
 
-    def count_with(self, games: int) -> int:
-        """Return how many periods have all their games among the first `games`, in the order of periods."""
+    def count_complete(self, games: int) -> int:
+        """Return how many periods have all their games among the first `games`. The games must be sorted by period."""
         return int(np.searchsorted(self.offsets, games, "right")) - 1
 
-    def in_order(self, count: int) -> tuple[Any, Periods]:
-        """Return the games of the first `count` periods, period by period, and the periods with games numbered so."""
+    def order_games(self, count: int) -> tuple[Any, Periods]:
+        """Return the games of the first `count` periods sorted by period, and these periods for games in this order."""
         begin, end, first, last = (column[:count] for column in self[:4])
         games, offsets = self.games[: self.offsets[count]], self.offsets[: count + 1]
         of_game = np.repeat(np.arange(count), np.diff(offsets))
         return games, Periods(begin, end, first, last, np.arange(len(games)), offsets, of_game)
 
-    def followed_by(self, others: Periods) -> Periods:
-        """Return these periods and later ones, both with their games in order."""
-        begin, end, first, last = (np.concatenate(pair) for pair in zip(self[:4], others[:4], strict=True))
-        offsets = np.concatenate([self.offsets, others.offsets[1:] + self.offsets[-1]])
-        of_game = np.concatenate([self.of_game, others.of_game + len(self.begin)])
-        # An event that is closed early may have its last game before the end of an earlier one.
+    def append(self, later: Periods) -> Periods:
+        """Return these periods followed by later ones. The games of both must be sorted by period."""
+        begin, end, first, last = (np.concatenate(pair) for pair in zip(self[:4], later[:4], strict=True))
+        offsets = np.concatenate([self.offsets, later.offsets[1:] + self.offsets[-1]])
+        of_game = np.concatenate([self.of_game, later.of_game + len(self.begin)])
+        # an event that is closed early may end before an earlier event does
         end = np.maximum.accumulate(end)
         return Periods(begin, end, first, last, np.arange(len(of_game)), offsets, of_game)
 
     def count_closed(self, instant: int) -> int:
-        """Return how many periods are closed at an instant: those that end with it or earlier."""
+        """Return how many periods end at an instant or earlier."""
         return int(np.searchsorted(self.end, instant + 1, "right"))
 
-    def open_from(self, closed: int, otherwise: int | None = None) -> int | None:
-        """Return the first instant of all periods after the `closed` first ones; `otherwise` if there are none."""
-        return int(self.begin[closed:].min()) if closed < len(self.begin) else otherwise
+    def find_first_instant(self, closed: int, default: int | None = None) -> int | None:
+        """Return the first instant of all periods after the first `closed`; `default` without such periods."""
+        return int(self.begin[closed:].min()) if closed < len(self.begin) else default
 
-    def closed_to(self, closed: int) -> int | None:
-        """Return the last instant of the first `closed` periods; None if there are none."""
+    def find_last_instant(self, closed: int) -> int | None:
+        """Return the last instant of the first `closed` periods; None if `closed` is 0."""
         return int(self.end[closed - 1]) - 1 if closed else None
 
-    def elapsed(self, earlier: int, later: int) -> int:
-        """Return the number of whole periods, or days for events, from one period to a later one; at least 0.
+    def count_elapsed(self, earlier: int, later: int) -> int:
+        """Return the number of periods, or of days for events, from one period to a later one; at least 0.
 
-        From a period to the next one it is 1. Between events that overlap it is 0.
+        From a period to the next it is 1. Between overlapping events it is 0.
         """
         return max(int(self.first[later] - self.last[earlier]), 0)
 
@@ -92,96 +93,105 @@ def number_periods(instants: Any, period: str, zone: str, labels: Any = None) ->
     """Return the periods of some games.
 
     Args:
-        instants: when each game was played, in microseconds since 1970, in the order of replay: never decreasing
+        instants: by game, when it was played, in ascending order, in microseconds since 1970
         period: "day", "week", "month" or "event"
         zone: the zone in which days begin
-        labels: for an event, the value of `period_by` of every game; see `label_events` for games without one
+        labels: for events, by game, the event's number; see `label_events`
     """
     if period == "event":
         return _number_events(instants, zone, labels)
     if not len(instants):
-        nothing = np.zeros(0, dtype=np.int64)
-        return _build_periods(nothing, nothing, nothing, nothing, nothing)
-    numbers = _list_numbers_around(instants, _UNITS[period])
-    # A day begins at its first midnight, even if clocks go back over it and repeat a part of the previous day.
-    starts = np.array(
-        [_find_day_start(_UNITS[period].day(number), zone) for number in numbers.tolist()], dtype=np.int64
-    )
-    index = np.searchsorted(starts, instants, "right") - 1
-    changes = np.concatenate([[True], index[1:] != index[:-1]])
-    at = index[changes]
-    return _build_periods(starts[at], starts[at + 1], numbers[at], numbers[at], np.cumsum(changes) - 1)
+        empty = np.zeros(0, dtype=np.int64)
+        return _build_periods(empty, empty, empty, empty, empty)
+    period_numbers = _list_numbers_around(instants, _CALENDAR_PERIODS[period])
+    # a day begins at its first midnight, even if the clock is set back across it and repeats part of the previous day
+    first_days = map(_CALENDAR_PERIODS[period].to_first_day, period_numbers.tolist())
+    starts = np.array([_find_day_start(day, zone) for day in first_days], dtype=np.int64)
+    period_of_game = np.searchsorted(starts, instants, "right") - 1
+    is_first_game = np.concatenate([[True], period_of_game[1:] != period_of_game[:-1]])
+    used = period_of_game[is_first_game]
+    numbers = period_numbers[used]
+    return _build_periods(starts[used], starts[used + 1], numbers, numbers, np.cumsum(is_first_game) - 1)
 
 
 def find_period_end(instant: int, period: str, zone: str) -> int:
-    """Return the first instant from this one on at which a day, week or month of the zone begins.
+    """Return the first start of a day, week or month of the zone at or after an instant.
 
-    For other periods, and for a version in force from the beginning of time, that is the instant itself.
+    For other periods, and for a version that has always been in force, return the instant unchanged.
     """
-    if period not in _UNITS or instant <= INSTANT_MIN:
+    if period not in _CALENDAR_PERIODS or instant <= INSTANT_MIN:
         return instant
-    unit = _UNITS[period]
-    number = int(unit.count(local_days(np.array([instant]), zone))[0])
-    starts = (_find_day_start(unit.day(period_number), zone) for period_number in (number, number + 1))
+    calendar_period = _CALENDAR_PERIODS[period]
+    own_number = int(calendar_period.to_numbers(local_days(np.array([instant]), zone))[0])
+    starts = (
+        _find_day_start(calendar_period.to_first_day(period_number), zone)
+        for period_number in (own_number, own_number + 1)
+    )
     return next(start for start in starts if start >= instant)
 
 
-def _list_numbers_around(instants: Any, unit: _Unit) -> Any:
-    """Return the numbers of all periods in which games may be, whatever the zone, and of those after them."""
+def _list_numbers_around(instants: Any, calendar_period: _CalendarPeriod) -> Any:
+    """Return the sorted numbers of all periods that the games may be in, in any zone, and of the periods after them."""
     days = instants // DAY
     days = days[np.concatenate([[True], days[1:] != days[:-1]])]
-    numbers = unit.count(np.concatenate([days - 1, days, days + 1]))
+    numbers = calendar_period.to_numbers(np.concatenate([days - 1, days, days + 1]))
     return np.unique(np.concatenate([numbers, numbers + 1]))
 
 
-class _Unit(NamedTuple):
-    """A kind of period: `count` turns arrays of days since 1970 into numbers, `day` a number into its first day."""
+class _CalendarPeriod(NamedTuple):
+    """The numbering of days, weeks or months since 1970.
 
-    count: Callable[[Any], Any]
-    day: Callable[[int], int]
+    to_numbers:   (array of days since 1970) -> the numbers of their periods
+    to_first_day: (number of a period) -> its first day
+    """
+
+    to_numbers: Callable[[Any], Any]
+    to_first_day: Callable[[int], int]
 
 
 def _count_months(days: Any) -> Any:
     return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
 
 
-def _first_of_month(number: int) -> int:
-    year, month = number // 12 + UNIX_DAY.year, number % 12 + 1
+def _find_first_of_month(month_number: int) -> int:
+    year, month = month_number // 12 + UNIX_DAY.year, month_number % 12 + 1
     if not date.min.year <= year <= date.max.year:
         return FIRST_DAY if year < date.min.year else LAST_DAY + 1
     return (date(year, month, 1) - UNIX_DAY).days
 
 
-# 1970 began on a Thursday, three days into a week.
-_UNITS = {
-    "day": _Unit(lambda days: days, lambda number: number),
-    "week": _Unit(lambda days: (days + 3) // 7, lambda number: 7 * number - 3),
-    "month": _Unit(_count_months, _first_of_month),
+# 1970 began on a Thursday, three days into a week
+_CALENDAR_PERIODS = {
+    "day": _CalendarPeriod(lambda days: days, lambda number: number),
+    "week": _CalendarPeriod(lambda days: (days + 3) // 7, lambda number: 7 * number - 3),
+    "month": _CalendarPeriod(_count_months, _find_first_of_month),
 }
 
 
-def number_day(day: int, period: str) -> int:
-    """Return the number of the period of a day, given as days since 1970; for events, the day itself."""
-    return int(_UNITS[period].count(np.array([day]))[0]) if period in _UNITS else day
+def find_period_number(day: int, period: str) -> int:
+    """Return the number of the period that contains a day (in days since 1970); for events, return the day."""
+    return int(_CALENDAR_PERIODS[period].to_numbers(np.array([day]))[0]) if period in _CALENDAR_PERIODS else day
 
 
 def _find_day_start(day: int, zone: str) -> int:
-    """Return the first instant of a day, given as days since 1970, within the range of instants."""
+    """Return the first instant of a day (in days since 1970), clamped to the valid instants."""
     if day <= FIRST_DAY:
         return INSTANT_MIN
     return INSTANT_MAX + 1 if day > LAST_DAY else day_start(UNIX_DAY + timedelta(days=day), zone)
 
 
 def _number_events(instants: Any, zone: str, labels: Any) -> Periods:
-    """Return the periods of events. They are scored in the order of their last games, so events may overlap."""
-    distinct, first, of_game = np.unique(labels, return_index=True, return_inverse=True)
-    last = np.zeros(len(distinct), dtype=np.int64)
-    last[of_game] = np.arange(len(of_game))  # the last of several assignments wins
-    order = np.argsort(last)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    begin, end = instants[first[order]], instants[last[order]]
-    return _build_periods(begin, end + 1, local_days(begin, zone), local_days(end, zone), rank[of_game])
+    """Return one period for each distinct label, in the order of their last games."""
+    events, first_games, event_of_game = np.unique(labels, return_index=True, return_inverse=True)
+    last_games = np.zeros(len(events), dtype=np.int64)
+    last_games[event_of_game] = np.arange(len(event_of_game))  # the last of several assignments wins
+    event_order = np.argsort(last_games)
+    period_of_event = np.empty_like(event_order)
+    period_of_event[event_order] = np.arange(len(event_order))
+    begin, end = instants[first_games[event_order]], instants[last_games[event_order]]
+    return _build_periods(
+        begin, end + 1, local_days(begin, zone), local_days(end, zone), period_of_event[event_of_game]
+    )
 
 
 def _build_periods(begin: Any, end: Any, first: Any, last: Any, of_game: Any) -> Periods:
@@ -191,22 +201,22 @@ def _build_periods(begin: Any, end: Any, first: Any, last: Any, of_game: Any) ->
 
 
 def label_events(labels: Any, absent: int = MISSING) -> Any:
-    """Return labels of events in which every game without one (`absent`) is an event of its own."""
-    alone = np.flatnonzero(labels == absent)
-    _, numbers = np.unique(labels, return_inverse=True)
-    numbers = numbers.astype(np.int64)
-    numbers[alone] = len(labels) + np.arange(len(alone))
-    return numbers
+    """Number the events of games by their labels. A game with the label `absent` is an event of its own."""
+    unlabelled = np.flatnonzero(labels == absent)
+    _, event_numbers = np.unique(labels, return_inverse=True)
+    event_numbers = event_numbers.astype(np.int64)
+    event_numbers[unlabelled] = len(labels) + np.arange(len(unlabelled))
+    return event_numbers
 
 
 class ResultRows(NamedTuple):
-    """The input of rules that score periods: for every player of every period, a row for each game and opponent.
+    """The input of rules that score periods: for each player of each period, a result for every opponent in every game.
 
-    people:      the players' numbers on the ladder, period by period, each once a period
+    people:      the numbers of the players on the ladder, sorted by period; a player occurs once in a period
     people_from: the players of period p are people[people_from[p]:people_from[p + 1]]
-    rows_from:   by index of `people`, where the player's rows begin in `rows`, and where the last ones end
-    rows:        an array: the opponent, as an index among the players of the period; the number of the game within the
-                 period; the rule's columns of the player; and those of the opponent
+    rows_from:   the results of people[i] are columns rows_from[i] to rows_from[i + 1] of `rows`
+    rows:        an array with a column for each result. Its rows: the opponent's index among the players of the period;
+                 the number of the game within the period; the rule's columns for the player, then for the opponent
     """
 
     people: Any
@@ -214,7 +224,7 @@ class ResultRows(NamedTuple):
     rows_from: Any
     rows: Any
 
-    def one(self, index: int) -> tuple[Any, Any, Any]:
+    def select_period(self, index: int) -> tuple[Any, Any, Any]:
         """Return the players, offsets and rows of one period, as `Rule.score_period` gets them."""
         low, high = int(self.people_from[index]), int(self.people_from[index + 1])
         offsets = self.rows_from[low : high + 1]
@@ -222,11 +232,12 @@ class ResultRows(NamedTuple):
 
 
 class LadderSlots(NamedTuple):
-    """The counted participants of a ladder's games: game g has slots `offsets[g]` up to `offsets[g + 1]`.
+    """The slots of a ladder: one for each counted participant of each game.
 
-    players: the number of each on the ladder
-    columns: the columns that the rule reads, an array with a row for each
-    team:    by slot, the side in the game, MISSING without sides; None if no game has sides
+    offsets: the slots of game g are offsets[g] to offsets[g + 1]
+    players: by slot, the player's number on the ladder
+    columns: the columns that the rule reads: a row for each, by slot
+    team:    by slot, the player's side in the game, MISSING without sides; None if no game has sides
     """
 
     offsets: Any
@@ -235,54 +246,53 @@ class LadderSlots(NamedTuple):
     team: Any = None
 
 
-def build_results(periods: Periods, slots: LadderSlots, first: int = 0, stop: int | None = None) -> ResultRows:
-    """Return the results of the periods from `first` to before `stop`, by default of all.
+def build_results(periods: Periods, slots: LadderSlots) -> ResultRows:
+    """Return the results of all periods.
 
-    A player's rows are in the order of their games, and within a game in the order of its participants. Players of one
-    side are no opponents.
+    A player's results are sorted by game, then by opponent. Players on the same side are not opponents.
     """
-    stop = len(periods.begin) if stop is None else stop
-    low, high = periods.offsets[first], periods.offsets[stop]
-    games = periods.games[low:high]
-    period = periods.of_game[games] - first
-    number = np.arange(low, high) - periods.offsets[period + first]
-    size = slots.offsets[games + 1] - slots.offsets[games]
-    slot = _concatenate_ranges(slots.offsets[games], size)
-    slot_period, slot_number, slot_size = (np.repeat(values, size) for values in (period, number, size))
+    period_of_game = periods.of_game[periods.games]
+    game_numbers = np.arange(len(periods.games)) - periods.offsets[period_of_game]
+    starts = slots.offsets[periods.games]
+    sizes = slots.offsets[periods.games + 1] - starts
+    stream_slots = _concatenate_ranges(starts, sizes)
+    slot_period, slot_number, slot_size = (np.repeat(values, sizes) for values in (period_of_game, game_numbers, sizes))
 
-    # One number for each player of each period, in this order.
+    # combine period and player into one number, which sorts by period first
     player_count = int(slots.players.max()) + 1 if len(slots.players) else 1
-    people, entry = np.unique(slot_period * player_count + slots.players[slot], return_inverse=True)
-    people_from = np.searchsorted(people, np.arange(stop - first + 1) * player_count)
+    people, player_entries = np.unique(slot_period * player_count + slots.players[stream_slots], return_inverse=True)
+    people_from = np.searchsorted(people, np.arange(len(periods.begin) + 1) * player_count)
 
-    own, opponents = _list_pairs(size, slot_size)
-    is_pair = own != opponents
+    own_slots, opponent_slots = _list_pairs(sizes, slot_size)
+    is_pair = own_slots != opponent_slots
     if slots.team is not None:
-        team = slots.team[slot]
-        is_pair &= (team[own] == MISSING) | (team[own] != team[opponents])
-    own, opponents = own[is_pair], opponents[is_pair]
-    order = np.argsort(entry[own], kind="stable")
-    own, opponents = own[order], opponents[order]
+        team = slots.team[stream_slots]
+        is_pair &= (team[own_slots] == MISSING) | (team[own_slots] != team[opponent_slots])
+    own_slots, opponent_slots = own_slots[is_pair], opponent_slots[is_pair]
+    order = np.argsort(player_entries[own_slots], kind="stable")
+    own_slots, opponent_slots = own_slots[order], opponent_slots[order]
     rows_from = np.zeros(len(people) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(entry[own], minlength=len(people)), out=rows_from[1:])
+    np.cumsum(np.bincount(player_entries[own_slots], minlength=len(people)), out=rows_from[1:])
 
     width = len(slots.columns)
-    rows = np.empty((2 + 2 * width, len(own)), dtype=np.int64)
-    rows[0] = entry[opponents] - people_from[slot_period[own]]
-    rows[1] = slot_number[own]
+    rows = np.empty((2 + 2 * width, len(own_slots)), dtype=np.int64)
+    rows[0] = player_entries[opponent_slots] - people_from[slot_period[own_slots]]
+    rows[1] = slot_number[own_slots]
     for index in range(width):
-        rows[2 + index] = slots.columns[index][slot[own]]
-        rows[2 + width + index] = slots.columns[index][slot[opponents]]
+        rows[2 + index] = slots.columns[index][stream_slots[own_slots]]
+        rows[2 + width + index] = slots.columns[index][stream_slots[opponent_slots]]
     return ResultRows(people % player_count, people_from, rows_from, rows)
 
 
 def _concatenate_ranges(starts: Any, sizes: Any) -> Any:
-    """Concatenate ranges, given their starts and sizes."""
-    ends = np.cumsum(sizes)
-    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - sizes), sizes)
+    """Return the integers of several ranges in a row, given their starts and sizes."""
+    return arrays.as_numpy(arrays.span_indices(arrays.as_column(starts), arrays.as_column(sizes)))
 
 
-def _list_pairs(size: Any, slot_size: Any) -> tuple[Any, Any]:
-    """Return all ordered pairs of slots within each game, as indices into the slots of games of these sizes."""
-    starts = np.repeat(np.cumsum(size) - size, size)
+def _list_pairs(sizes: Any, slot_size: Any) -> tuple[Any, Any]:
+    """Return all ordered pairs of slots in the same game, as two arrays of indices.
+
+    `sizes` is by game; `slot_size` has the size of each slot's game.
+    """
+    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
     return np.repeat(np.arange(len(slot_size)), slot_size), _concatenate_ranges(starts, slot_size)

@@ -1,7 +1,7 @@
-"""Replay: run a stream through its rule, from the beginning or from the end of an earlier trace.
+"""Replay streams: score all games of a ladder by its rule, from the beginning or from the end of an earlier trace.
 
-All points are computed here. The loop, `loops.run_ladder`, is interpreted for a short history. For a long one it is
-compiled together with the scoring function; both use only integers, so the points are the same. A rule that fails or
+This module computes all points. The loop, `loops.run_ladder`, is interpreted for short histories and compiled together
+with the rule's scoring function for long ones. Both use only integers, so the points are the same. A rule that fails or
 cannot be compiled is interpreted.
 """
 
@@ -24,7 +24,7 @@ from ratings_ledger.projections.replay.gaps import (
     Gaps,
     State,
     fill_in_history,
-    list_needed,
+    list_needed_columns,
     measure_gaps,
     reads_history,
 )
@@ -32,10 +32,10 @@ from ratings_ledger.projections.replay.ladders import (
     LadderBatch,
     Stream,
     StreamAdjustment,
-    VersionSwitch,
     carry_columns,
-    find_changes,
-    insert_entries,
+    find_version_changes,
+    have_same_state,
+    insert_version_entries,
 )
 from ratings_ledger.projections.replay.loops import NOT_RUN, OK
 from ratings_ledger.projections.replay.period_slots import PeriodSlots
@@ -48,6 +48,7 @@ from ratings_ledger.projections.replay.rule_calls import (
     make_failure,
     score_period_states,
     score_states,
+    subtract,
 )
 from ratings_ledger.projections.replay.trace import Trace
 from ratings_ledger.projections.rulesets.rule_errors import (
@@ -59,45 +60,46 @@ from ratings_ledger.projections.rulesets.rule_errors import (
 )
 from ratings_ledger.projections.rulesets.versions import Version
 
-# once compiled code is loaded, it pays off to call it for a ladder of this many games
+# once compiled code is loaded for a batch, it is faster for a single ladder of this many games
 BATCHED_GAMES = 300
-# an adjustment of this size brings any player's points out of bounds
+# an adjustment of this size moves any player's points out of bounds
 UNITS_BEYOND = 3 * UNITS_MAX
 OUT_OF_BOUNDS = "the points grow out of bounds"
 
 
-def find_starting_points(stream: Stream, player: str, version: Version, joining: Mapping[str, EntryState]) -> int:
+def find_starting_points(
+    stream: Stream, player_id: str, version: Version, entry_states: Mapping[str, EntryState]
+) -> int:
     """Return the points, in units, with which a player joins a ladder."""
-    return find_starting_state(stream, player, version, joining)[0]
+    return find_starting_state(stream, player_id, version, entry_states)[0]
 
 
-def find_starting_state(stream: Stream, player: str, version: Version, joining: Mapping[str, EntryState]) -> State:
+def find_starting_state(
+    stream: Stream, player_id: str, version: Version, entry_states: Mapping[str, EntryState]
+) -> State:
     """Return the state with which a player joins a ladder under one of its versions. Raises `RuleFailure`."""
-    entry = joining.get(player)
-    state = None if entry is None else entry.begin(version)
+    entry = entry_states.get(player_id)
+    state = None if entry is None else entry.find_state(version)
     if entry is None or state is None:
         return version.start_state
     return _carry_forward(stream, entry, version) if entry.seeded is None else state
 
 
-def _carry_forward(stream: Stream, joining: EntryState, version: Version) -> State:
-    """Carry a player's state at the end of their last season forward through the versions that took effect since then.
-
-    Raises `RuleFailure`.
-    """
-    state = joining.state
-    for change in find_changes(stream.versions):
-        if joining.entered < change.since <= (version.effective_from or MISSING):
-            before, after = (stream.versions[index] for index in (change.before, change.version))
-            carried = carry_columns(state[: before.rule.width], before, after)
-            state = enter_version(after, stream.ladder, tuple(carried))
+def _carry_forward(stream: Stream, entry: EntryState, version: Version) -> State:
+    """Apply the versions that took effect after a player's last season to their state. Raises `RuleFailure`."""
+    state = entry.state
+    for change in find_version_changes(stream.versions):
+        if entry.entered < change.since <= (version.effective_from or MISSING):
+            previous_version, new_version = (stream.versions[index] for index in (change.previous, change.version))
+            carried = carry_columns(state[: previous_version.rule.width], previous_version, new_version)
+            state = enter_version(new_version, stream.ladder, tuple(carried))
     return state
 
 
 def _find_entry_states(stream: Stream) -> dict[str, EntryState]:
-    """Return, by player id, the states with which players enter who are not new.
+    """Return, by player id, the entry states from seeds and earlier seasons. Raises `RuleFailure`.
 
-    They come from seeds, and from the end of the player's last earlier season. Raises `RuleFailure`.
+    Players without an entry state enter as new players.
     """
     seasons: list[Stream] = []
     season_before = stream.previous
@@ -106,59 +108,103 @@ def _find_entry_states(stream: Stream) -> dict[str, EntryState]:
         season_before = season_before.previous
     carried: dict[str, EntryState] = {}
     for season in reversed(seasons):
-        # `carried` has all that this season takes over, so earlier seasons are not replayed again
-        end = replay(season, joining={**season.seeds, **carried}, keep=False)
-        carried |= {name: end.leave(player) for player, name in enumerate(season.names) if end.on_ladder[player]}
+        # `carried` already holds the results of all earlier seasons, so the replay does not repeat them
+        trace = replay(season, entry_states={**season.seeds, **carried}, keep_history=False)
+        carried |= {
+            name: trace.find_next_entry(player) for player, name in enumerate(season.names) if trace.on_ladder[player]
+        }
     return {**stream.seeds, **carried}
 
 
 def replay(
-    stream: Stream, *, joining: Mapping[str, EntryState] | None = None, keep: bool = True, earlier: Trace | None = None
+    stream: Stream,
+    *,
+    entry_states: Mapping[str, EntryState] | None = None,
+    keep_history: bool = True,
+    earlier: Trace | None = None,
 ) -> Trace:
     """Return the trace of a stream. Raises `RuleFailure`.
 
     Args:
-        joining: by player id, the states with which players enter; by default they are replayed from earlier seasons.
-        keep: if False, the points before games may be left out, which takes a third less memory.
-        earlier: a trace to continue; its players are the stream's first players.
+        entry_states: by player id, the states of players who do not enter like new ones; by default, the states after
+            the earlier seasons, which are replayed for this
+        keep_history: if False, the trace may omit the points before games, which takes a third less memory
+        earlier: a trace to continue; its players come first in the stream
     """
-    if stream.broken is not None:
-        raise stream.broken
-    if isinstance(stream.known, Trace):
-        return stream.known
-    joining = _find_entry_states(stream) if joining is None else joining
-    known = () if earlier is None else (len(earlier.points), earlier.entered)
-    stream = insert_entries(stream, *known)
-    trace = _replay(stream, joining, keep, earlier)
-    return trace if stream.until is None else trace.enter_until(stream.until)
+    if stream.failure is not None:
+        raise stream.failure
+    if isinstance(stream.trace, Trace):
+        return stream.trace
+    entry_states = _find_entry_states(stream) if entry_states is None else entry_states
+    if earlier is None:
+        stream = insert_version_entries(stream)
+    else:
+        stream = insert_version_entries(stream, len(earlier.points), earlier.entered)
+    trace = _replay(stream, entry_states, keep_history, earlier)
+    return trace if stream.until is None else trace.apply_versions_until(stream.until)
 
 
-def _replay(stream: Stream, joining: Mapping[str, EntryState], keep: bool, earlier: Trace | None) -> Trace:
+def _replay(stream: Stream, entry_states: Mapping[str, EntryState], keep_history: bool, earlier: Trace | None) -> Trace:
     """Return the trace of a stream, using the fastest suitable loop. Raises `RuleFailure`."""
     if stream.periods is not None:
-        return replay_periods(stream, joining)
-    if stream.batch is not None and not stream.adjustments and not joining:
-        batched = _replay_in_batch(stream, stream.batch, keep)
+        return replay_periods(stream, entry_states)
+    if stream.batch is not None and not stream.adjustments and not entry_states:
+        batched = _replay_in_batch(stream, stream.batch, keep_history)
         if batched is not None:
             return batched
     games = len(stream.row)
     if compiling.is_worthwhile(games) or (stream.batch is not None and games >= BATCHED_GAMES):
-        trace = replay_compiled(stream, joining, keep, earlier)
+        trace = replay_compiled(stream, entry_states, keep_history, earlier)
         if trace is not None:
             return trace
-    return replay_interpreted(stream, joining, keep, earlier)
+    return replay_interpreted(stream, entry_states, keep_history, earlier)
+
+
+class VersionSwitch:
+    """Switches a stream's states between versions whose rules may have different state columns.
+
+    version: the version whose columns `states` holds; None before the first version
+    """
+
+    def __init__(self, stream: Stream, states: Any, states_before_adjustments: Any) -> None:
+        self.version: Version | None = None
+        self._stream, self._states, self._states_before_adjustments = stream, states, states_before_adjustments
+        self._states_to_record: tuple[Any, Any] | None = None
+
+    def begin(self, version: Version) -> int:
+        """Convert the states to the columns of a version. Return the number of these columns."""
+        previous, self.version, self._states_to_record = self.version, version, None
+        if previous is not None and not have_same_state(previous, version):
+            entry_indices = [
+                index
+                for index, adjustment in enumerate(self._stream.adjustments)
+                if adjustment.enters and self._stream.versions[adjustment.version] is version
+            ]
+            players = [self._stream.adjustments[index].player for index in entry_indices]
+            self._states_to_record = np.array(entry_indices, dtype=np.int64), self._states[:, players].copy()
+            carried = carry_columns([*self._states[: previous.rule.width].copy()], previous, version)
+            for column, numbers in zip(self._states, carried, strict=False):
+                column[:] = numbers
+            self._states[version.rule.width :] = 0
+        return version.rule.width
+
+    def end(self) -> None:
+        """Correct the recorded states before the version's entries: the loop recorded them after the conversion."""
+        if self._states_to_record is not None:
+            entry_indices, states = self._states_to_record
+            self._states_before_adjustments[:, entry_indices] = states
 
 
 class LoopBackend(NamedTuple):
-    """How the loop runs through a stream: interpreted or compiled.
+    """An interpreted or compiled `loops.run_ladder`, with the arguments in the form that it needs.
 
-    run:      (version, *arguments of the loop) -> the loop's code, or None if it cannot run
-    columns:  the columns that the rules read, as rows
-    totals:   as in `loops.run_ladder`
-    game_arrays: two arrays for one game, to be filled by the loop: the players' states before it, and their changes
-    gaps:     as in `loops.bring_states_forward`, as rows of an array
-    to_input: converts a column to the form that `run` takes
-    to_input_rows: converts the rows of an array to the form that `run` takes
+    run:         (version, *arguments of the loop) -> the loop's result, or None if it cannot run
+    columns:     the columns that the rules read: a row for each, by slot
+    totals:      see `loops.STARTED`
+    game_arrays: work space for the states of one game's players, and for the changes of their states
+    gaps:        see `loops.bring_states_forward`
+    to_input:    converts a column for `run`
+    to_input_rows: converts the rows of an array for `run`
     """
 
     run: Callable[..., int | None]
@@ -171,43 +217,47 @@ class LoopBackend(NamedTuple):
 
 
 def replay_interpreted(
-    stream: Stream, joining: Mapping[str, EntryState], keep: bool = True, earlier: Trace | None = None
+    stream: Stream, entry_states: Mapping[str, EntryState], keep_history: bool = True, earlier: Trace | None = None
 ) -> Trace:
-    """Replay in the interpreter, which locates failures. Raises `RuleFailure`."""
-    totals = [0] * 6
+    """Replay a stream without compiled code. Raises `RuleFailure`, which names the failed game."""
+    totals = [0] * loops.TOTALS_LENGTH
     parts = {id(version): _make_checked_parts(stream, version, totals) for version in stream.versions}
-    players_max = max((last - first for first, last in pairwise(stream.offsets)), default=0)
+    players_max = max((end - start for start, end in pairwise(stream.offsets)), default=0)
 
     def run(version: Version, *arguments: Any) -> int:
         loop = FunctionType(loops.run_ladder.__code__, {**vars(loops), **parts[id(version)]})
-        code: int = loop((), (), *arguments)
-        if code == loops.OVERFLOW:
-            raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, stream.row[totals[5]])
-        if code == loops.ADJUSTMENT_OVERFLOW:
-            raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, position=stream.adjustments[totals[4]].position)
-        return code
+        return _check_bounds(stream, loop((), (), *arguments), totals, lambda: stream.row[totals[loops.CURRENT]])
 
     # lists hold integers of any size, so the loop can report numbers out of bounds
-    width = stream.width
-    game_arrays = [[[0] * players_max for _ in range(width)] for _ in range(2)]
-    gaps = _find_gaps(stream, joining, earlier)
+    game_arrays = [[[0] * players_max for _ in range(stream.width)] for _ in range(2)]
+    gaps = _measure_gaps(stream, entry_states, earlier)
     backend = LoopBackend(
         run=run,
         columns=_ColumnRows(read_rule_columns(stream, gaps)),
         totals=totals,
         game_arrays=game_arrays,
-        gaps=read_steps(gaps),
+        gaps=read_gap_rows(gaps),
         to_input=lambda column: column,
-        to_input_rows=_view_as_columns,
+        to_input_rows=_view_columns,
     )
     with redirect_output(*(version.rule for version in stream.versions)):
-        trace = _run_loop(backend, stream, joining, keep, earlier)
+        trace = _run_loop(backend, stream, entry_states, keep_history, earlier)
     assert trace is not None
     return trace
 
 
+def _check_bounds(stream: Stream, result: int, totals: Sequence[int], find_row: Callable[[], int]) -> int:
+    """Return the result of a loop. Raise `RuleFailure` if a game or adjustment moved points out of bounds."""
+    if result == loops.OVERFLOW:
+        raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, find_row())
+    if result == loops.ADJUSTMENT_OVERFLOW:
+        adjustment = stream.adjustments[int(totals[loops.NEXT_ADJUSTMENT])]
+        raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, position=adjustment.position)
+    return result
+
+
 class _ColumnRows(list[Any]):
-    """Columns that support the slices of a two-dimensional numpy array: `columns[:, first:last]`."""
+    """A list of columns that supports the slices of a two-dimensional numpy array: `columns[:, first:last]`."""
 
     def __getitem__(self, key: Any) -> Any:
         return [column[key[1]].tolist() for column in self]
@@ -216,8 +266,8 @@ class _ColumnRows(list[Any]):
 def _make_checked_parts(stream: Stream, version: Version, totals: list[int]) -> dict[str, Callable[..., Any]]:
     """Return the functions that the interpreted loop calls for a version, by name.
 
-    They turn an error of the rule into a failure of the current game. Raises `RuleFailure` if the rule's table cannot
-    be used.
+    The functions turn an error of the rule into a failure of the current game. Raises `RuleFailure` if the rule's table
+    cannot be used.
     """
     rule = version.rule
     try:
@@ -225,25 +275,26 @@ def _make_checked_parts(stream: Stream, version: Version, totals: list[int]) -> 
     except RULE_ERRORS as error:
         raise RuleFailure(stream.ladder, describe_error(error, rule.table), position=version.position) from error
 
-    def change_states(n: int, before: Any, columns: Columns, _: Any, __: Any, change: Any) -> int:
-        filled = array("q", bytes(8 * n))
+    def change_states(n: int, states_before: Any, columns: Columns, _: Any, __: Any, change: Any) -> int:
+        game_changes = array("q", bytes(8 * n))
         try:
-            minted = read_integer(rule.score(n, before[0][:n], columns, version.constants, table, filled), "score")
-            change[0][:n] = check_balance(n, minted, filled)
+            points = states_before[0][:n]
+            minted = read_integer(rule.score(n, points, columns, version.constants, table, game_changes), "score")
+            change[0][:n] = check_balance(n, minted, game_changes)
         except RULE_ERRORS as error:
-            raise make_failure(stream.ladder, rule, error, stream.row[totals[5]]) from error
+            raise make_failure(stream.ladder, rule, error, stream.row[totals[loops.CURRENT]]) from error
         return minted
 
-    def change_several_states(n: int, before: Any, columns: Columns, _: Any, __: Any, change: Any) -> int:
-        row = stream.row[totals[5]]
-        minted, after = score_states(version, stream.ladder, row, [column[:n] for column in before], columns)
-        for column, numbers, old in zip(change, after, before, strict=True):
-            column[:n] = [number - before for number, before in zip(numbers, old, strict=False)]
+    def change_several_states(n: int, states_before: Any, columns: Columns, _: Any, __: Any, change: Any) -> int:
+        row = stream.row[totals[loops.CURRENT]]
+        minted, after = score_states(version, stream.ladder, row, [column[:n] for column in states_before], columns)
+        for column, new_numbers, old_numbers in zip(change, after, states_before, strict=True):
+            column[:n] = subtract(new_numbers, old_numbers[:n])
         return minted
 
-    def bring_all_forward(n: int, low: int, states: Any, gaps: Any, _: Any) -> tuple[int, int]:
-        own = [row[low : low + n].tolist() for row in gaps]
-        return _bring_all_forward(version, stream.ladder, stream.row[totals[5]], states, own)
+    def bring_all_forward(n: int, first_slot: int, states: Any, gaps: Any, _: Any) -> tuple[int, int]:
+        player_gaps = [row[first_slot : first_slot + n].tolist() for row in gaps]
+        return _bring_all_forward(version, stream.ladder, stream.row[totals[loops.CURRENT]], states, player_gaps)
 
     if rule.state:
         adjust = _make_checked_adjust(stream, version)
@@ -254,7 +305,7 @@ def _make_checked_parts(stream: Stream, version: Version, totals: list[int]) -> 
 def _make_checked_adjust(stream: Stream, version: Version) -> Callable[..., Any]:
     """Return the function that the interpreted loops call for an adjustment.
 
-    It turns an error in the rule's `enter` into a failure of the version.
+    The function turns an error in the rule's `enter` into a failure of the version.
     """
 
     def enter(state: State, _: Any) -> State:
@@ -265,156 +316,155 @@ def _make_checked_adjust(stream: Stream, version: Version) -> Callable[..., Any]
 
 
 def replay_compiled(
-    stream: Stream, joining: Mapping[str, EntryState], keep: bool = True, earlier: Trace | None = None
+    stream: Stream, entry_states: Mapping[str, EntryState], keep_history: bool = True, earlier: Trace | None = None
 ) -> Trace | None:
-    """Replay with compiled code. Return None if numba cannot compile the rule, or if the rule fails."""
-    gaps = _find_gaps(stream, joining, earlier)
+    """Replay a stream with compiled code. Return None if numba cannot compile the rule, or if the rule fails."""
+    gaps = _measure_gaps(stream, entry_states, earlier)
     columns = arrays.stack(read_rule_columns(stream, gaps))
     for version in stream.versions:
         columns = compiling.protect_from_rule(columns, version.rule)
 
     def run(version: Version, *arguments: Any) -> int | None:
         run_compiled = compiling.compile_with_rule(loops.run_ladder, version.rule, loops.find_rule_parts(version.rule))
-        code: int | None = run_compiled(*rule_constants(version), *arguments)
+        code: int | None = run_compiled(*build_rule_arrays(version), *arguments)
         return code
 
     players_max = int(np.diff(arrays.as_numpy(stream.offsets)).max(initial=0))
     backend = LoopBackend(
         run=run,
         columns=columns,
-        totals=np.zeros(6, dtype=np.int64),
+        totals=_zeros(loops.TOTALS_LENGTH),
         game_arrays=compiling.allocate_game_arrays(stream.width, players_max),
-        gaps=read_steps(gaps),
+        gaps=read_gap_rows(gaps),
         to_input=arrays.as_numpy,
         to_input_rows=lambda rows: rows,
     )
-    return _run_loop(backend, stream, joining, keep, earlier)
+    return _run_loop(backend, stream, entry_states, keep_history, earlier)
 
 
-def replay_periods(stream: Stream, joining: Mapping[str, EntryState]) -> Trace:
-    """Return the trace of a stream whose games are scored by periods. Raises `RuleFailure`.
+def replay_periods(stream: Stream, entry_states: Mapping[str, EntryState]) -> Trace:
+    """Return the trace of a stream whose games are scored by rating periods. Raises `RuleFailure`.
 
-    The state before each game of a player in a period is their state at the start of the period.
+    A player's state before each game in a period is the state at the start of the period.
     """
-    gaps = _find_gaps(stream, joining, None)
+    gaps = _measure_gaps(stream, entry_states, None)
     assert gaps is not None
     slots = PeriodSlots(stream, gaps)
     if compiling.is_worthwhile(len(stream.row)):
-        trace = _run_periods(_compile_period_loop, stream, slots, joining)
+        trace = _run_periods(_compile_period_loop, stream, slots, entry_states)
         if trace is not None:
             return trace
     with redirect_output(*(version.rule for version in stream.versions)):
-        trace = _run_periods(_make_checked_period_loop, stream, slots, joining)
+        trace = _run_periods(_make_checked_period_loop, stream, slots, entry_states)
     assert trace is not None
     return trace
 
 
 # long, because it names every argument of the compiled loop
 def _run_periods(
-    find_run: Callable[[Stream, Version, Any], Callable[..., int | None]],
+    make_loop: Callable[[Stream, Version, Any], Callable[..., int | None]],
     stream: Stream,
     slots: PeriodSlots,
-    joining: Mapping[str, EntryState],
+    entry_states: Mapping[str, EntryState],
 ) -> Trace | None:
-    """Return the trace of a stream scored by periods; None if the loop stops. Raises what the loop raises."""
+    """Return the trace of a stream scored by periods; None if the loop stops. Raises the loop's errors.
+
+    `make_loop` returns the loop over periods for a version.
+    """
     periods, results = slots.periods, slots.results
-    width, count = stream.width, len(periods.begin)
-    states, before = _zero_rows(width, len(stream.names)), _zero_rows(width, len(results.people))
-    on_ladder, totals, mints = np.zeros(len(stream.names), dtype=np.int8), np.zeros(6, dtype=np.int64), _zeros(count)
-    adjusted_before = _zero_rows(width, len(stream.adjustments))
+    width, period_count = stream.width, len(periods.begin)
+    states, recorded = _zero_rows(width, len(stream.names)), _zero_rows(width, len(results.people))
+    on_ladder = np.zeros(len(stream.names), dtype=np.int8)
+    totals, mints = _zeros(loops.TOTALS_LENGTH), _zeros(period_count)
+    states_before_adjustments = _zero_rows(width, len(stream.adjustments))
     players_max = int(np.diff(results.people_from).max(initial=0))
-    period_arrays, places = compiling.allocate_game_arrays(width, players_max), _zeros(players_max + 1)
-    adjusted = [*map(arrays.as_numpy, _read_adjustments(stream))]
-    adjusted[0] = np.searchsorted(periods.offsets, adjusted[0], "left").astype(np.int64)
+    period_arrays, offsets = compiling.allocate_game_arrays(width, players_max), _zeros(players_max + 1)
+    adjustments = [*map(arrays.as_numpy, _read_adjustments(stream))]
+    adjustments[0] = np.searchsorted(periods.offsets, adjustments[0], "left").astype(np.int64)
     scored_by = arrays.as_column(arrays.as_numpy(stream.version)[periods.offsets[:-1]])
-    switch = VersionSwitch(stream, states, adjusted_before)
-    for version, first, last, end in _split_by_version(stream, scored_by, adjusted[0].tolist()):
+    switch = VersionSwitch(stream, states, states_before_adjustments)
+    for version, start, stop, adjustment_stop in _split_by_version(stream, scored_by, adjustments[0].tolist()):
         width_of_version = switch.begin(version)
-        code = find_run(stream, version, totals)(
-            first,
-            last,
-            _read_starts(stream, version, joining),
+        result = make_loop(stream, version, totals)(
+            start,
+            stop,
+            _read_starts(stream, version, entry_states),
             results.people,
             results.people_from,
             results.rows_from,
-            slots.rows_of(version),
+            slots.select_rows(version),
             states[:width_of_version],
             on_ladder,
             totals,
             *(states_of_period[:width_of_version] for states_of_period in period_arrays),
-            places,
+            offsets,
             slots.gaps,
-            before[:width_of_version],
+            recorded[:width_of_version],
             mints,
-            *(column[:end] for column in adjusted),
-            _read_starts_of_adjusted(stream, joining, width)[:width_of_version],
-            adjusted_before[:width_of_version],
+            *(column[:adjustment_stop] for column in adjustments),
+            _read_starts_of_adjustments(stream, entry_states, width)[:width_of_version],
+            states_before_adjustments[:width_of_version],
         )
-        if code != OK:
+        if result != OK:
             return None
         switch.end()
-    stream.adjustments = _fill_in_units(stream, adjusted[2].tolist())
+    stream.adjustments = _fill_in_units(stream, adjustments[2].tolist())
     # the points minted in a period are recorded at its last game
-    of_games = _zeros(len(stream.row))
-    of_games[periods.offsets[1:] - 1] = mints
+    mints_by_game = _zeros(len(stream.row))
+    mints_by_game[periods.offsets[1:] - 1] = mints
     counts = np.bincount(arrays.as_numpy(stream.players), minlength=len(stream.names)).astype(np.int64)
-    games, joined, minted = _view_as_columns((counts, on_ladder, of_games))
-    stored = _view_as_columns(np.ascontiguousarray(before[:, slots.entry]))
-    started, total_minted, burned, total_adjusted = map(int, totals[:4])
+
+    started, minted, burned, adjusted = map(int, totals[: loops.NEXT_ADJUSTMENT])
     return Trace(
         stream,
-        states=_view_as_columns(states),
-        games=games,
-        on_ladder=joined,
-        joining=joining,
-        states_before=stored,
-        mints=minted,
-        adjusted_before=_view_as_columns(adjusted_before),
+        states=_view_columns(states),
+        games=arrays.as_column(counts),
+        on_ladder=arrays.as_column(on_ladder),
+        entry_states=entry_states,
+        states_before=_view_columns(np.ascontiguousarray(recorded[:, slots.entry])),
+        mints=arrays.as_column(mints_by_game),
+        states_before_adjustments=_view_columns(states_before_adjustments),
         started=started,
-        minted=total_minted,
+        minted=minted,
         burned=burned,
-        adjusted=total_adjusted,
+        adjusted=adjusted,
     )
 
 
 def _compile_period_loop(stream: Stream, version: Version, totals: Any) -> Callable[..., int | None]:
     """Return the compiled loop over periods for a version."""
     run = compiling.compile_with_rule(loops.run_periods, version.rule, loops.find_rule_parts(version.rule))
-    constants = rule_constants(version)
+    constants = build_rule_arrays(version)
     return lambda *arguments: run(*constants, *arguments)
 
 
 def _make_checked_period_loop(stream: Stream, version: Version, totals: Any) -> Callable[..., int | None]:
     """Return the interpreted loop over periods for a version.
 
-    It turns an error of the rule into a failure of the period, named by the period's first game.
+    The loop turns an error of the rule into a failure of the period, which names the period's first game.
     """
     periods = stream.periods
     assert periods is not None
 
-    def first_row() -> int:
-        return int(stream.row[int(periods.offsets[int(totals[5])])])
+    def find_row() -> int:
+        return int(stream.row[int(periods.offsets[int(totals[loops.CURRENT])])])
 
     def score_period(n: int, before: Any, offsets: Any, rows: Any, _: Any, __: Any, after: Any) -> int:
         results = PeriodResults(before.tolist(), offsets.tolist(), rows.tolist())
-        minted, states = score_period_states(version, stream.ladder, first_row(), results)
-        after[:] = states
+        minted, new_states = score_period_states(version, stream.ladder, find_row(), results)
+        after[:] = new_states
         return minted
 
-    def bring_all_forward(n: int, low: int, states: Any, gaps: Any, _: Any) -> tuple[int, int]:
-        return _bring_all_forward(version, stream.ladder, first_row(), states, gaps[:, low : low + n].tolist())
+    def bring_all_forward(n: int, first_entry: int, states: Any, gaps: Any, _: Any) -> tuple[int, int]:
+        player_gaps = gaps[:, first_entry : first_entry + n].tolist()
+        return _bring_all_forward(version, stream.ladder, find_row(), states, player_gaps)
 
     adjust = _make_checked_adjust(stream, version)
     parts = {"score_period": score_period, "bring_forward": bring_all_forward, "adjust": adjust}
     loop = FunctionType(loops.run_periods.__code__, {**vars(loops), **parts})
 
     def run(*arguments: Any) -> int:
-        code: int = loop((), (), *arguments)
-        if code == loops.OVERFLOW:
-            raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, first_row())
-        if code == loops.ADJUSTMENT_OVERFLOW:
-            raise RuleFailure(stream.ladder, OUT_OF_BOUNDS, position=stream.adjustments[int(totals[4])].position)
-        return code
+        return _check_bounds(stream, loop((), (), *arguments), totals, find_row)
 
     return run
 
@@ -422,56 +472,63 @@ def _make_checked_period_loop(stream: Stream, version: Version, totals: Any) -> 
 def _bring_all_forward(
     version: Version, ladder: str, row: int, states: Any, gaps: Sequence[Sequence[int]]
 ) -> tuple[int, int]:
-    """Bring the states of players forward to a game or period, in place. Return the points minted and burned."""
+    """Bring the states of players forward to a game or period. Updates `states`. Return the points minted and burned.
+
+    `gaps` has two rows by player: whether a season begins, and the elapsed time.
+    """
     minted = burned = 0
     for i, (changes_season, elapsed) in enumerate(zip(*gaps, strict=True)):
-        stored = tuple(int(column[i]) for column in states)
-        state = bring_to_game(version, ladder, row, stored, changes_season, elapsed)
-        for column, number in zip(states, state, strict=True):
+        old_state = tuple(int(column[i]) for column in states)
+        new_state = bring_to_game(version, ladder, row, old_state, changes_season, elapsed)
+        for column, number in zip(states, new_state, strict=True):
             column[i] = number
-        minted += max(state[0] - stored[0], 0)
-        burned += max(stored[0] - state[0], 0)
+        minted += max(new_state[0] - old_state[0], 0)
+        burned += max(old_state[0] - new_state[0], 0)
     return minted, burned
 
 
 # long, because it names every argument of the compiled loop
 def _run_loop(
-    backend: LoopBackend, stream: Stream, joining: Mapping[str, EntryState], keep: bool, earlier: Trace | None
+    backend: LoopBackend,
+    stream: Stream,
+    entry_states: Mapping[str, EntryState],
+    keep_history: bool,
+    earlier: Trace | None,
 ) -> Trace | None:
-    """Return the trace of a stream, run version by version; None if the loop stops. Raises what the loop raises."""
-    known, names, games = len(earlier.points) if earlier else 0, len(stream.names), len(stream.row)
+    """Return the trace of a stream, replayed version by version; None if the loop stops. Raises the loop's errors."""
+    known_players, player_count, game_count = len(earlier.points) if earlier else 0, len(stream.names), len(stream.row)
     width = len(backend.game_arrays[0])
-    states, before = _zero_rows(width, names), _zero_rows(width, len(stream.players) * keep)
-    new_games, mints = _view_as_columns(map(_zeros, (names, games * keep)))
-    adjusted_before = _zero_rows(width, len(stream.adjustments))
-    adjusted = [memoryview(column) for column in _read_adjustments(stream)]
+    states, states_before = _zero_rows(width, player_count), _zero_rows(width, len(stream.players) * keep_history)
+    games_by_player, mints = _view_columns(map(_zeros, (player_count, game_count * keep_history)))
+    states_before_adjustments = _zero_rows(width, len(stream.adjustments))
+    adjustments = [memoryview(column) for column in _read_adjustments(stream)]
     trace = Trace(
         stream,
-        states=_view_as_columns(states),
-        games=new_games,
-        on_ladder=array("b", b"\1" * known + bytes(names - known)),
-        joining=joining,
-        states_before=_view_as_columns(before),
+        states=_view_columns(states),
+        games=games_by_player,
+        on_ladder=array("b", b"\1" * known_players + bytes(player_count - known_players)),
+        entry_states=entry_states,
+        states_before=_view_columns(states_before),
         mints=mints,
-        adjusted_before=_view_as_columns(adjusted_before),
+        states_before_adjustments=_view_columns(states_before_adjustments),
         earlier=earlier,
     )
     if earlier is not None:
-        states[:, :known] = [arrays.as_numpy(column) for column in earlier.states]
-        arrays.as_numpy(trace.games)[:known] = arrays.as_numpy(earlier.games)
+        states[:, :known_players] = [arrays.as_numpy(column) for column in earlier.states]
+        arrays.as_numpy(trace.games)[:known_players] = arrays.as_numpy(earlier.games)
     to_input, to_input_rows = backend.to_input, backend.to_input_rows
-    adjusted_begin = _read_starts_of_adjusted(stream, joining, width)
-    switch = VersionSwitch(stream, states, adjusted_before)
+    adjustment_starts = _read_starts_of_adjustments(stream, entry_states, width)
+    switch = VersionSwitch(stream, states, states_before_adjustments)
     if earlier is not None:
-        switch.version = earlier.rated_by
-    for version, first, last, end in _split_by_version(
+        switch.version = earlier.final_version
+    for version, start, stop, adjustment_stop in _split_by_version(
         stream, stream.version, [adjustment.game for adjustment in stream.adjustments]
     ):
         width_of_version = switch.begin(version)
         arguments = (
-            first,
-            last,
-            to_input_rows(_read_starts(stream, version, joining)),
+            start,
+            stop,
+            to_input_rows(_read_starts(stream, version, entry_states)),
             *map(to_input, (stream.offsets, stream.players)),
             backend.columns,
             0,
@@ -482,68 +539,83 @@ def _run_loop(
             backend.totals,
             *(states_of_game[:width_of_version] for states_of_game in backend.game_arrays),
             to_input_rows(backend.gaps),
-            to_input_rows(before[:width_of_version]),
+            to_input_rows(states_before[:width_of_version]),
             to_input(trace.mints),
             0,
-            *(to_input(column)[:end] for column in adjusted),
-            to_input_rows(adjusted_begin[:width_of_version]),
-            to_input_rows(adjusted_before[:width_of_version]),
+            *(to_input(column)[:adjustment_stop] for column in adjustments),
+            to_input_rows(adjustment_starts[:width_of_version]),
+            to_input_rows(states_before_adjustments[:width_of_version]),
         )
         if backend.run(version, *arguments) != OK:
             return None
         switch.end()
-    stream.adjustments = _fill_in_units(stream, adjusted[2])
-    accounts = (earlier.started, earlier.minted, earlier.burned, earlier.adjusted) if earlier else (0, 0, 0, 0)
-    trace.started, trace.minted, trace.burned, trace.adjusted = map(int.__add__, accounts, map(int, backend.totals[:4]))
+    stream.adjustments = _fill_in_units(stream, adjustments[2])
+    earlier_totals = (earlier.started, earlier.minted, earlier.burned, earlier.adjusted) if earlier else (0, 0, 0, 0)
+    totals = [int(total) + before for total, before in zip(backend.totals, earlier_totals, strict=False)]
+    trace.started, trace.minted, trace.burned, trace.adjusted = totals
     return trace
 
 
-def _split_by_version(
-    stream: Stream, scored_by: Column, adjusted_at: Sequence[int]
-) -> Iterator[tuple[Version, int, int, int]]:
-    """Yield (version, first game, end, number of adjustments up to the end) for each run of games of one version.
+class _VersionRun(NamedTuple):
+    """Consecutive games, or rating periods, that the same version scores; empty if the version only takes effect.
 
-    With rating periods, these are periods instead of games. A version that takes effect but scores nothing has an empty
-    run.
+    start, stop:     the first game, and the game after the last
+    adjustment_stop: the number of adjustments of the stream up to the end of the run
+    """
+
+    version: Version
+    start: int
+    stop: int
+    adjustment_stop: int
+
+
+def _split_by_version(stream: Stream, scored_by: Column, adjustment_indices: Sequence[int]) -> Iterator[_VersionRun]:
+    """Yield the runs of a stream in order.
 
     Args:
-        scored_by: for each game or period, the version that scores it.
-        adjusted_at: for each adjustment of the stream, the game or period that it precedes.
+        scored_by: by game or period, the version that scores it
+        adjustment_indices: by adjustment of the stream, the game or period that it precedes
     """
-    versions, count = stream.versions, len(scored_by)
-    adjusted = [(at, adjustment.version) for at, adjustment in zip(adjusted_at, stream.adjustments, strict=True)]
-    cuts = arrays.change_indices(scored_by) if count and len(versions) > 1 else [0]
-    parts = {(cut, int(scored_by[cut])) for cut in cuts} if count else {*adjusted[:1]} or {(0, 0)}
-    parts |= {*adjusted} if len(versions) > 1 and find_changes(versions) else set()
-    in_order = sorted(parts, key=lambda part: (part[0], versions[part[1]].effective_from or MISSING))
-    numbers, starts = {part: number for number, part in enumerate(in_order)}, [first for first, _ in in_order]
-    places = [numbers.get(part, bisect_right(starts, part[0]) - 1) for part in adjusted]
+    versions, end = stream.versions, len(scored_by)
+    adjustment_runs = [
+        (index, adjustment.version) for index, adjustment in zip(adjustment_indices, stream.adjustments, strict=True)
+    ]
+    version_starts = arrays.change_indices(scored_by) if end and len(versions) > 1 else [0]
+    runs = {(cut, int(scored_by[cut])) for cut in version_starts} if end else {*adjustment_runs[:1]} or {(0, 0)}
+    runs |= {*adjustment_runs} if len(versions) > 1 and find_version_changes(versions) else set()
+    sorted_runs = sorted(runs, key=lambda run: (run[0], versions[run[1]].effective_from or MISSING))
+    index_of_run, starts = {run: number for number, run in enumerate(sorted_runs)}, [start for start, _ in sorted_runs]
+    runs_of_adjustments = [index_of_run.get(run, bisect_right(starts, run[0]) - 1) for run in adjustment_runs]
     # within a rating period, an adjustment may precede a version that was in force earlier
-    places = [min(places[at:]) for at in range(len(places))] if places != sorted(places) else places
-    for number, (first, version) in enumerate(in_order):
-        yield versions[version], first, [*starts, count][number + 1], bisect_right(places, number)
+    if runs_of_adjustments != sorted(runs_of_adjustments):
+        runs_of_adjustments = [min(runs_of_adjustments[index:]) for index in range(len(runs_of_adjustments))]
+    stops = [*starts[1:], end]
+    for number, (start, version) in enumerate(sorted_runs):
+        yield _VersionRun(versions[version], start, stops[number], bisect_right(runs_of_adjustments, number))
 
 
 def _fill_in_units(stream: Stream, units: Sequence[int]) -> list[StreamAdjustment]:
-    """Return the adjustments of a stream; those that stand for a version taking effect get the points it added."""
+    """Return the adjustments of a stream. An adjustment that stands for a version gets the `units` that it changed."""
     return [
         adjustment._replace(units=gained) if adjustment.enters else adjustment
         for adjustment, gained in zip(stream.adjustments, units, strict=True)
     ]
 
 
-def _find_gaps(stream: Stream, joining: Mapping[str, EntryState], earlier: Trace | None) -> Gaps | None:
-    """Measure the gaps before all slots of a stream, and store them in the stream; return None if no rule has state."""
+def _measure_gaps(stream: Stream, entry_states: Mapping[str, EntryState], earlier: Trace | None) -> Gaps | None:
+    """Measure the gaps of a stream and store them in the stream. Return None if no rule has state."""
     if stream.calendar is None:
         return None
-    before = None if earlier is None else earlier.gaps
-    needed = list_needed([version.rule for version in stream.versions])
-    stream.gaps = measure_gaps(stream.calendar, stream.offsets, stream.players, stream.names, joining, before, needed)
+    earlier_gaps = None if earlier is None else earlier.gaps
+    needed_columns = list_needed_columns([version.rule for version in stream.versions])
+    stream.gaps = measure_gaps(
+        stream.calendar, stream.offsets, stream.players, stream.names, entry_states, earlier_gaps, needed_columns
+    )
     return stream.gaps
 
 
 def read_rule_columns(stream: Stream, gaps: Gaps | None) -> Any:
-    """Return the columns that the rules of a stream read, including those about earlier games."""
+    """Return the columns that the rules of a stream read, including columns about earlier games."""
     # a stream without games may have no columns
     if (
         gaps is None
@@ -559,9 +631,9 @@ def read_rule_columns(stream: Stream, gaps: Gaps | None) -> Any:
     return columns
 
 
-def read_steps(gaps: Gaps | None) -> Any:
-    """Return the rows of the gaps that the loop reads."""
-    return _zero_rows(2, 0) if gaps is None else gaps.steps
+def read_gap_rows(gaps: Gaps | None) -> Any:
+    """Return the rows that `loops.bring_states_forward` reads; empty rows without gaps."""
+    return _zero_rows(2, 0) if gaps is None else gaps.loop_rows
 
 
 def _zeros(length: int) -> Any:
@@ -574,91 +646,103 @@ def _zero_rows(width: int, length: int) -> Any:
     return np.zeros((width, length), dtype=np.int64)
 
 
-def _view_as_columns(rows: Iterable[Any]) -> list[Column]:
-    """Return arrays, or the rows of one array, as columns that share their memory."""
+def _view_columns(rows: Iterable[Any]) -> list[Column]:
+    """Return several arrays, or the rows of an array, as columns that share their memory."""
     return [memoryview(row) for row in rows]
 
 
 def _read_adjustments(stream: Stream) -> Iterator[array[int]]:
-    """Yield the adjustments as the loop reads them: game, player, units, and whether a version takes effect."""
+    """Yield four columns about the adjustments for the loop: games, players, units, and whether a version starts."""
     yield array("q", [adjustment.game for adjustment in stream.adjustments])
     yield array("q", [adjustment.player for adjustment in stream.adjustments])
     yield array("q", [max(-UNITS_BEYOND, min(adjustment.units, UNITS_BEYOND)) for adjustment in stream.adjustments])
     yield array("q", [adjustment.enters for adjustment in stream.adjustments])
 
 
-def _read_starts_of_adjusted(stream: Stream, joining: Mapping[str, EntryState], width: int) -> Any:
-    """Return the state with which the player of each adjustment would enter, one row for each state column."""
+def _read_starts_of_adjustments(stream: Stream, entry_states: Mapping[str, EntryState], width: int) -> Any:
+    """Return the state with which the player of each adjustment would enter: a row for each state column."""
     states = [
-        find_starting_state(stream, stream.names[adjustment.player], stream.versions[adjustment.version], joining)
+        find_starting_state(stream, stream.names[adjustment.player], stream.versions[adjustment.version], entry_states)
         for adjustment in stream.adjustments
     ]
-    # a version with fewer state columns fills the first rows
-    return _join_rows([(*state, *[0] * (width - len(state))) for state in states], width)
+    # versions with fewer state columns use the first rows
+    return _stack_states([(*state, *[0] * (width - len(state))) for state in states], width)
 
 
-def _read_starts(stream: Stream, version: Version, joining: Mapping[str, EntryState]) -> Any:
-    """Return the state with which every player of a stream would enter, one row for each state column."""
-    if not joining:
+def _read_starts(stream: Stream, version: Version, entry_states: Mapping[str, EntryState]) -> Any:
+    """Return the state with which every player of a stream would enter: a row for each state column."""
+    if not entry_states:
         return _repeat_state(version.start_state, len(stream.names))
-    return _join_rows(
-        [find_starting_state(stream, name, version, joining) for name in stream.names], version.rule.width
+    return _stack_states(
+        [find_starting_state(stream, name, version, entry_states) for name in stream.names], version.rule.width
     )
 
 
-def _repeat_state(state: State, people: int) -> Any:
-    """Return the same state for `people` players, one row for each state column."""
-    return np.repeat(np.array(state, dtype=np.int64)[:, None], people, axis=1)
+def _repeat_state(state: State, player_count: int) -> Any:
+    """Return the same state for all players: a row for each state column."""
+    return np.repeat(np.array(state, dtype=np.int64)[:, None], player_count, axis=1)
 
 
-def _join_rows(states: Sequence[State], width: int) -> Any:
-    """Return states as an array with one row for each state column."""
+def _stack_states(states: Sequence[State], width: int) -> Any:
+    """Return states as an array with a row for each state column."""
     return np.ascontiguousarray(np.array(states, dtype=np.int64).reshape(len(states), width).T)
 
 
-def replay_together(streams: Iterable[Stream], keep: bool = False) -> None:
-    """Replay the batches of some streams, before processes share the rest of the work.
-
-    With `keep`, the points before all games are kept.
-    """
+def replay_together(streams: Iterable[Stream], keep_history: bool = False) -> None:
+    """Replay the batches of some streams now, before processes share the remaining work."""
     for stream in streams:
         if stream.batch is not None:
             # lists other than running points need the changes of each game
-            _find_outcomes(stream.batch, keep or not stream.ranking.running)
+            _get_outcomes(stream.batch, keep_history or not stream.ranking.running)
 
 
-def _find_outcomes(batch: LadderBatch, keep: bool) -> tuple[Any, ...]:
-    """Return the outcomes of a batch, as `_replay_batch` does; empty if its ladders must be replayed one by one."""
-    outcomes = batch.outcomes
-    if outcomes is None or (outcomes and keep and len(outcomes[-1]) < len(batch.shared.row)):
-        batch.outcomes = _replay_batch(batch, keep) or ()
-    return batch.outcomes or ()
+class BatchOutcomes(NamedTuple):
+    """The outcomes of all ladders of a batch.
 
-
-def _replay_in_batch(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | None:
-    """Return the trace of a ladder without adjustments and earlier seasons; None if it must be replayed by itself.
-
-    The first call replays all ladders of the batch, because a call for each would cost more than its games.
+    totals, results: by ladder, the totals and the result of `loops.run_ladder`
+    states, games, on_ladder: by player, as in `Trace`
+    states_before:   by slot, as in `Trace`
+    mints:           by game, as in `Trace`
     """
-    outcomes = _find_outcomes(batch, keep)
-    if not outcomes:
+
+    totals: Any
+    results: Any
+    states: Sequence[Column]
+    games: Column
+    on_ladder: Column
+    states_before: Sequence[Column]
+    mints: Column
+
+
+def _get_outcomes(batch: LadderBatch, keep_history: bool) -> BatchOutcomes | None:
+    """Return the outcomes of a batch; None if its ladders must be replayed one by one."""
+    outcomes = batch.outcomes
+    if outcomes is None or (outcomes and keep_history and len(outcomes.mints) < len(batch.ladder_games.row)):
+        outcomes = batch.outcomes = _replay_batch(batch, keep_history) or ()
+    result: BatchOutcomes | None = outcomes or None
+    return result
+
+
+def _replay_in_batch(stream: Stream, batch: LadderBatch, keep_history: bool) -> Trace | None:
+    """Return the trace of a ladder without adjustments and earlier seasons; None if it must be replayed alone.
+
+    The first call replays all ladders of the batch, because a call for each ladder would take longer than its games.
+    """
+    outcomes, ladder_games, ladder = _get_outcomes(batch, keep_history), batch.ladder_games, stream.index
+    if outcomes is None or outcomes.results[ladder] != OK:
         return None
-    shared, ladder = batch.shared, stream.index
-    totals, stopped, states, games, on_ladder, before, mints = outcomes
-    if stopped[ladder] != OK:
-        return None
-    first, last = batch.numbered.names_from[ladder], batch.numbered.names_from[ladder + 1]
-    low, high = shared.slot_from[ladder], shared.slot_from[ladder + 1]
-    started, minted, burned, adjusted = totals[ladder][:4].tolist()
+    first_player, end_player = batch.player_numbers.names_from[ladder], batch.player_numbers.names_from[ladder + 1]
+    first_slot, end_slot = ladder_games.slot_from[ladder], ladder_games.slot_from[ladder + 1]
+    started, minted, burned, adjusted = outcomes.totals[ladder][: loops.NEXT_ADJUSTMENT].tolist()
     return Trace(
         stream,
-        states=[column[first:last] for column in states],
-        games=games[first:last],
-        on_ladder=on_ladder[first:last],
-        joining={},
-        states_before=[column[low:high] for column in before],
-        mints=mints[shared.ladder_from[ladder] : shared.ladder_from[ladder + 1]],
-        adjusted_before=[array("q")] * len(states),
+        states=[column[first_player:end_player] for column in outcomes.states],
+        games=outcomes.games[first_player:end_player],
+        on_ladder=outcomes.on_ladder[first_player:end_player],
+        entry_states={},
+        states_before=[column[first_slot:end_slot] for column in outcomes.states_before],
+        mints=outcomes.mints[ladder_games.ladder_from[ladder] : ladder_games.ladder_from[ladder + 1]],
+        states_before_adjustments=[array("q")] * len(outcomes.states),
         started=started,
         minted=minted,
         burned=burned,
@@ -666,48 +750,49 @@ def _replay_in_batch(stream: Stream, batch: LadderBatch, keep: bool) -> Trace | 
     )
 
 
-def _replay_batch(batch: LadderBatch, keep: bool) -> tuple[Any, ...] | None:
-    """Replay all ladders of a batch. Return None if several versions score them.
-
-    Returns:
-        The totals and codes of the ladders; the states, games and `on_ladder` flags of the players; the states before
-        each slot; and the points minted in each game.
-    """
-    shared, numbered, as_numpy = batch.shared, batch.numbered, arrays.as_numpy
-    version = as_numpy(shared.version)
-    scored_by = batch.versions[version[0]]
-    if (version != version[0]).any():
+def _replay_batch(batch: LadderBatch, keep_history: bool) -> BatchOutcomes | None:
+    """Replay all ladders of a batch. Return None if several versions score their games."""
+    ladder_games, player_numbers, as_numpy = batch.ladder_games, batch.player_numbers, arrays.as_numpy
+    version_indices = as_numpy(ladder_games.version)
+    if (version_indices != version_indices[0]).any():
         return None
-    ladders, people = len(shared.ladders), numbered.names_from[len(shared.ladders)]
-    totals, stopped = np.zeros((ladders, 6), dtype=np.int64), np.empty(ladders, dtype=np.int64)
-    width = scored_by.rule.width
-    states, before, no_states = (_zero_rows(width, length) for length in (people, shared.slot_from[ladders] * keep, 0))
-    games, mints, none = map(_zeros, (people, len(shared.row) * keep, 0))
-    on_ladder = np.zeros(people, dtype=np.int8)
-    begin = _repeat_state(scored_by.start_state, people)
-    columns = compiling.protect_from_rule(arrays.stack(batch.columns), scored_by.rule)
-    stopped[:] = NOT_RUN
-    compiling.compile_with_rule(loops.run_ladders, scored_by.rule, loops.find_rule_parts(scored_by.rule))(
-        *rule_constants(scored_by),
-        *map(as_numpy, (shared.ladder_from, shared.slot_from, numbered.names_from, shared.offset, numbered.number)),
-        columns,
-        begin,
+    version = batch.versions[version_indices[0]]
+    rule, width = version.rule, version.rule.width
+    ladder_count = len(ladder_games.ladders)
+    player_count, slot_count = player_numbers.names_from[ladder_count], ladder_games.slot_from[ladder_count]
+    totals, results = _zero_rows(ladder_count, loops.TOTALS_LENGTH), np.full(ladder_count, NOT_RUN, dtype=np.int64)
+    states, states_before = _zero_rows(width, player_count), _zero_rows(width, slot_count * keep_history)
+    games, mints = _zeros(player_count), _zeros(len(ladder_games.row) * keep_history)
+    on_ladder = np.zeros(player_count, dtype=np.int8)
+    compiling.compile_with_rule(loops.run_ladders, rule, loops.find_rule_parts(rule))(
+        *build_rule_arrays(version),
+        *map(as_numpy, (ladder_games.ladder_from, ladder_games.slot_from, player_numbers.names_from)),
+        *map(as_numpy, (ladder_games.offset, player_numbers.number)),
+        compiling.protect_from_rule(arrays.stack(batch.columns), rule),
+        _repeat_state(version.start_state, player_count),
         states,
         games,
         on_ladder,
         totals,
-        stopped,
-        *compiling.allocate_game_arrays(width, max(batch.participants, 0)),
-        before,
+        results,
+        *compiling.allocate_game_arrays(width, max(batch.participants_max, 0)),
+        states_before,
         mints,
-        none,
-        no_states,
+        _zeros(0),
+        _zero_rows(width, 0),
     )
-    games, on_ladder, mints = _view_as_columns((games, on_ladder, mints))
-    return totals, stopped, _view_as_columns(states), games, on_ladder, _view_as_columns(before), mints
+    return BatchOutcomes(
+        totals,
+        results,
+        states=_view_columns(states),
+        games=arrays.as_column(games),
+        on_ladder=arrays.as_column(on_ladder),
+        states_before=_view_columns(states_before),
+        mints=arrays.as_column(mints),
+    )
 
 
-def rule_constants(version: Version) -> tuple[Any, Any]:
-    """Return the constants and the table of a version as arrays for compiled code."""
+def build_rule_arrays(version: Version) -> tuple[Any, Any]:
+    """Return the constants and the table of a version's rule as arrays for compiled code."""
     constants, table = compiling.to_constants(version.constants), compiling.to_constants(rule_table(version.rule))
     return compiling.protect_from_rule(constants, version.rule), compiling.protect_from_rule(table, version.rule)

@@ -1,8 +1,7 @@
-"""Calls into rules. An error is confined to the rule's own ladder, and names the game and the line of the rule.
+"""Call rules. An error of a rule stops only its own ladder, and the message names the game and the line of the rule.
 
-A rule from a package is trusted code with possible bugs. It may raise, return nothing, leave changes out, print, or try
-to end the program; none of that may affect another ladder. (This is no defence against malice: a package runs with all
-rights.)
+Rules from packages may have bugs: they may raise, return nothing, omit changes, print, or try to exit. None of these
+may affect another ladder. This does not protect from malicious packages, which run with all rights of the program.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from sqlalchemy import Connection
 
 from ratings_ledger.ledger.store.log import read_records_at
 from ratings_ledger.projections.contract import UNITS_MAX, Columns, Numbers, Rule, StateValues, Term
+from ratings_ledger.projections.expected_scores import ONE
 from ratings_ledger.projections.facts.columns import Facts
 from ratings_ledger.projections.rulesets.rule_errors import (
     PLAYERS_ARGUMENTS,
@@ -32,15 +32,13 @@ from ratings_ledger.projections.rulesets.rule_errors import (
 )
 from ratings_ledger.projections.rulesets.versions import Version
 
-# An expected score of 1.
-SCORE_ONE = 1 << 32
-
 
 class RuleFailure(Exception):
     """A ladder that cannot be replayed: its rule raised or broke its contract at a game, or points went out of bounds.
 
-    `ladder` is the name of the ladder or of its ruleset. `row` is the row of the game in the facts. It is None for an
-    adjustment, which has a `position`. Both are None if no game caused the failure, for example in ranking a state.
+    ladder:   the name of the ladder or of its ruleset
+    row:      the row of the game in the facts; None if no game caused the failure
+    position: the log position of the adjustment that caused the failure; None otherwise
     """
 
     def __init__(self, ladder: str, message: str, row: int | None = None, position: int | None = None) -> None:
@@ -50,31 +48,34 @@ class RuleFailure(Exception):
         self.position = position
 
     def describe(self, facts: Facts) -> str:
-        """Describe what failed and where, in one line."""
-        where = f" at position {place}" if (place := self.place(facts)) else ""
+        """Return a message that names the ladder, the position and the error."""
+        position = self.find_position(facts)
+        where = f" at position {position}" if position else ""
         return f"{self.ladder}: the rule failed{where}: {self}"
 
-    def place(self, facts: Facts) -> int:
-        """Return the log position of the game or adjustment; 0 without either."""
+    def find_position(self, facts: Facts) -> int:
+        """Return the log position of the game or adjustment; 0 if neither caused the failure."""
         return facts.live_position[self.row] if self.row is not None else self.position or 0
 
 
 def describe_failure(failure: RuleFailure, facts: Facts, connection: Connection) -> str:
-    """Describe what failed and where, in one line, with the id of the game if there is one."""
-    return add_game_id(failure.describe(facts), failure.place(facts), connection)
+    """Return a message that names the ladder, the position, the game and the error."""
+    return add_game_id(failure.describe(facts), failure.find_position(facts), connection)
 
 
 def add_game_id(message: str, position: int, connection: Connection) -> str:
-    """Add the id of the game at a position to the message of a failure, if there is one."""
+    """Add the id of the game at a position to a message that names the position. Other events add nothing."""
     record = read_records_at(connection, [position]).get(position)
     game_id = None if record is None else json.loads(record)["data"].get("game_id")
     where = f"at position {position}"
     return message.replace(where, f"{where} (game {game_id})" if game_id else where, 1)
 
 
-def make_failure(ladder: str, rule: Rule, error: BaseException, row: int | None, what: str = "score") -> RuleFailure:
-    """Turn an error of a rule at a game into the failure of its ladder."""
-    return RuleFailure(ladder, describe_error(error, getattr(rule, what)), row)
+def make_failure(
+    ladder: str, rule: Rule, error: BaseException, row: int | None, function_name: str = "score"
+) -> RuleFailure:
+    """Return the failure of a ladder whose rule raised an error in a function at a game."""
+    return RuleFailure(ladder, describe_error(error, getattr(rule, function_name)), row)
 
 
 def check_game(version: Version, ladder: str, row: int | None, n: int, columns: Columns) -> str | None:
@@ -97,25 +98,27 @@ def score_game(
 ) -> tuple[int, list[int]]:
     """Return the points that the rule mints at a game, and the changes of all players. Raises `RuleFailure`."""
     rule, n = version.rule, len(points)
-    change = array("q", bytes(8 * n))
+    changes = array("q", bytes(8 * n))
     try:
         with redirect_output(rule):
-            minted = read_integer(rule.score(n, points, columns, version.constants, rule_table(rule), change), "score")
-        return minted, check_balance(n, minted, change)
+            minted = read_integer(rule.score(n, points, columns, version.constants, rule_table(rule), changes), "score")
+        return minted, check_balance(n, minted, changes)
     except RULE_ERRORS as error:
         raise make_failure(ladder, rule, error, row) from error
 
 
-def check_balance(n: int, minted: int, change: array[int]) -> list[int]:
-    """Return the changes that a rule filled in. Raises `ContractError` if the books do not balance."""
-    changes = change.tolist()
-    if len(changes) != n:
-        raise ContractError(f"score made {len(changes)} of {n} changes")
+def check_balance(n: int, minted: int, changes: array[int]) -> list[int]:
+    """Return the n changes that a rule filled in as a list. Raises `ContractError` if the books do not balance."""
+    change_list = changes.tolist()
+    if len(change_list) != n:
+        raise ContractError(f"score filled in {len(change_list)} of {n} changes")
     if minted > UNITS_MAX:
         raise ContractError(f"the points grow out of bounds: score minted more than {UNITS_MAX:,} units")
-    if minted < 0 or minted < sum(changes):
-        raise ContractError(f"the books do not balance: score minted {minted}, and the changes sum to {sum(changes)}")
-    return changes
+    if minted < 0 or minted < sum(change_list):
+        raise ContractError(
+            f"the books do not balance: score minted {minted}, but the changes sum to {sum(change_list)}"
+        )
+    return change_list
 
 
 def explain_game(
@@ -127,14 +130,17 @@ def explain_game(
     columns: Columns,
     change: Sequence[int],
 ) -> list[list[Term]]:
-    """Return the terms that explain the changes. Raises `RuleFailure`, also if they do not sum to the changes."""
+    """Return, for every player, the terms that explain the change at a game.
+
+    Raises `RuleFailure` if the rule fails or the terms do not sum to the changes.
+    """
     return _call_explain(version, ladder, row, change, (len(names), names, points, columns, version.params, change))
 
 
 def _call_explain(
     version: Version, ladder: str, row: int, change: Sequence[int], arguments: tuple[Any, ...]
 ) -> list[list[Term]]:
-    """Return a rule's explanation of a game: terms that sum to every player's change."""
+    """Call a rule's `explain` and check that the terms sum to the changes. Raises `RuleFailure`."""
     rule = version.rule
     try:
         with redirect_output(rule):
@@ -146,27 +152,28 @@ def _call_explain(
 
 
 def _check_terms(terms: Any, change: Sequence[int]) -> None:
-    """Raise `ContractError` unless there is a list of terms for each change, and each sums to it."""
+    """Raise `ContractError` unless `terms` has a list for each change, whose terms sum to the change."""
     if (
         not isinstance(terms, list)
         or len(terms) != len(change)
         or not all(isinstance(player_terms, list) for player_terms in terms)
     ):
         raise ContractError(
-            f"explain returned {describe_value(terms)}; a list of terms for each of {len(change)} players is needed"
+            f"explain returned {describe_value(terms)}; it must return a list of terms for each of the "
+            f"{len(change)} players"
         )
     for term in (term for player_terms in terms for term in player_terms):
         if not _is_term(term):
             raise ContractError(
-                f"explain returned {describe_value(term)}; a Term of texts and a whole number is needed"
+                f"explain returned {describe_value(term)}; a term must be a Term of strings and an integer"
             )
     sums = [sum(term.amount for term in player_terms) for player_terms in terms]
     if sums != list(change):
-        raise ContractError(f"explain: the terms sum to {sums}, the changes are {list(change)}")
+        raise ContractError(f"explain returned terms that sum to {sums}, but the changes are {list(change)}")
 
 
 def _is_term(value: Any) -> bool:
-    """Tell whether a value from a rule is a term with members of the types that the contract states."""
+    """Tell whether a value from a rule is a `Term` whose members have the types of the contract."""
     if not isinstance(value, Term) or not all(map(isinstance, value, (str, int, str, str, tuple, tuple))):
         return False
     pair_types = ((str, Fraction), (str, int))
@@ -174,7 +181,7 @@ def _is_term(value: Any) -> bool:
 
 
 def remark_on_game(version: Version, ladder: str, row: int, names: Sequence[str], columns: Columns) -> str | None:
-    """Return the rule's remark on a game as a whole, if it has one. Raises `RuleFailure`."""
+    """Return the rule's remark on a whole game, or None if the rule has no `remark`. Raises `RuleFailure`."""
     rule = version.rule
     if rule.remark is None:
         return None
@@ -183,18 +190,18 @@ def remark_on_game(version: Version, ladder: str, row: int, names: Sequence[str]
             remark = rule.remark(len(names), names, columns, version.params)
         if isinstance(remark, str):
             return remark
-        raise ContractError(f"remark returned {describe_value(remark)}; a text is needed")
+        raise ContractError(f"remark returned {describe_value(remark)}; it must return a string")
     except RULE_ERRORS as error:
         raise make_failure(ladder, rule, error, row, "remark") from error
 
 
-def expected_chance(
+def compute_expected_score(
     version: Version, ladder: str, row: int | None, i: int, j: int, points: Numbers | Columns, columns: Columns
 ) -> int:
-    """Return the expected score of player i against player j, in units of 2^-32, for a rule that predicts results.
+    """Return the expected score of player i against player j, in units of 2^-32. The rule must have a `chance`.
 
-    For a rule with state, `points` are the columns of its state. Raises `RuleFailure`, also for a value that is not
-    strictly between 0 and 1.
+    For a rule with state, `points` are its state columns. Raises `RuleFailure` if the rule fails, or if the score is
+    not strictly between 0 and 1.
     """
     rule = version.rule
     assert rule.chance is not None
@@ -204,8 +211,8 @@ def expected_chance(
             arguments = (points[i], points[j])
         with redirect_output(rule):
             expected = read_integer(rule.chance(*arguments, version.constants, rule_table(rule)), "chance")
-        if not 0 < expected < SCORE_ONE:
-            raise ContractError(f"chance returned {expected}; it has to be strictly between 0 and 2^32 = {SCORE_ONE}")
+        if not 0 < expected < ONE:
+            raise ContractError(f"chance returned {expected}; it must be strictly between 0 and 2^32 = {ONE}")
         return expected
     except RULE_ERRORS as error:
         raise make_failure(ladder, rule, error, row, "chance") from error
@@ -223,7 +230,7 @@ def score_states(
         before: by state column, the states of all players before the game; a rule of contract 1 has one column
         columns: the columns that the rule reads, in the order of `Rule.columns`
 
-    Raises: `RuleFailure`, with the rule's file and line.
+    Raises `RuleFailure`, with the rule's file and line.
     """
     rule, n = version.rule, len(before[0])
     if not rule.state:
@@ -239,11 +246,11 @@ def score_states(
 
 
 class PeriodResults(NamedTuple):
-    """The results of a rating period, as a rule reads them.
+    """The results of a rating period, in the form that a rule reads.
 
-    before: by state column, the states of all players when the period began
-    offsets: the results of player p are at offsets[p] up to offsets[p + 1] in `rows`
-    rows: opponents, games, the rule's columns of the player, and those of the opponent
+    before:  by state column, the states of all players at the start of the period
+    offsets: the results of player p are offsets[p] to offsets[p + 1] in each row of `rows`
+    rows:    the opponents, the games, the rule's columns for the player, and the same columns for the opponent
     """
 
     before: Columns
@@ -254,9 +261,9 @@ class PeriodResults(NamedTuple):
 def score_period_states(
     version: Version, ladder: str, row: int | None, results: PeriodResults
 ) -> tuple[int, list[list[int]]]:
-    """Return the points that the rule mints in a period, and the states of all players after it. Raises `RuleFailure`.
+    """Return the points that the rule mints in a period, and by column the states of all players after it.
 
-    The failure names the game at `row`.
+    Raises `RuleFailure`, which names the game at `row`.
     """
     rule, before = version.rule, results.before
     assert rule.score_period is not None
@@ -269,33 +276,38 @@ def score_period_states(
         raise make_failure(ladder, rule, error, row, "score_period") from error
 
 
-def read_states_after(rule: Rule, before: Columns, after: Columns, minted: int, what: str) -> list[list[int]]:
-    """Return the states that a rule filled in, by column.
+def read_states_after(rule: Rule, before: Columns, after: Columns, minted: int, function_name: str) -> list[list[int]]:
+    """Return the states that a rule filled in, by column, as lists.
 
-    Raises `ContractError` if they are out of bounds, or if the books of column 0 do not balance.
+    Raises `ContractError` if a state is out of bounds, or if the books do not balance for column 0, the points.
     """
     states, n = [list(column) for column in after], len(before[0])
     if [len(column) for column in states] != [n] * rule.width:
         raise ContractError(
-            f"{what} filled in {[len(column) for column in states]} numbers; {[n] * rule.width} are needed"
+            f"{function_name} filled in {[len(column) for column in states]} numbers by column, "
+            f"but it must fill in {[n] * rule.width}"
         )
     for column, values in zip(rule.state, states, strict=True):
         if worst := next((value for value in values if abs(value) > UNITS_MAX), None):
-            raise ContractError(f"{what} made {column.name} {worst:,} units, which is out of bounds ({UNITS_MAX:,})")
+            raise ContractError(
+                f"{function_name} set {column.name} to {worst:,} units, which is out of bounds ({UNITS_MAX:,})"
+            )
     if minted > UNITS_MAX:
-        raise ContractError(f"the points grow out of bounds: {what} minted more than {UNITS_MAX:,} units")
+        raise ContractError(f"the points grow out of bounds: {function_name} minted more than {UNITS_MAX:,} units")
     gained = sum(states[0]) - sum(before[0])
     if minted < 0 or minted < gained:
-        raise ContractError(f"the books do not balance: {what} minted {minted}, and the changes sum to {gained}")
+        raise ContractError(
+            f"the books do not balance: {function_name} minted {minted}, but the changes sum to {gained}"
+        )
     return states
 
 
 def explain_states(
     version: Version, ladder: str, row: int, names: Sequence[str], before: Columns, columns: Columns, after: Columns
 ) -> list[list[Term]]:
-    """Return the terms that explain every player's change of column 0 at a game.
+    """Return, for every player, the terms that explain the change of column 0 at a game.
 
-    Raises `RuleFailure`, also if they do not sum to the change.
+    Raises `RuleFailure` if the rule fails or the terms do not sum to the changes.
     """
     change = subtract(after[0], before[0])
     if not version.rule.state:
@@ -306,9 +318,11 @@ def explain_states(
 def explain_period(
     version: Version, ladder: str, row: int, player: int, names: Sequence[str], results: PeriodResults, after: Columns
 ) -> list[tuple[int, Term]]:
-    """Return the terms that explain a player's change of column 0 in a period, each with the row of its result or -1.
+    """Return the terms that explain a player's change of column 0 in a period, as pairs (result, term).
 
-    Raises `RuleFailure`, also if they do not sum to the change.
+    The result is an index into each row of `results.rows`, or -1 for a term about the whole period.
+
+    Raises `RuleFailure` if the rule fails or the terms do not sum to the change.
     """
     rule, offsets = version.rule, results.offsets
     change = after[0][player] - results.before[0][player]
@@ -317,24 +331,28 @@ def explain_period(
         with redirect_output(rule):
             terms = rule.explain_period(player, names, *results, version.params, after)
         if not isinstance(terms, list) or not all(isinstance(term, tuple) and len(term) == 2 for term in terms):
-            raise ContractError(f"explain_period returned {describe_value(terms)}; a list of (row, Term) is needed")
-        own = range(offsets[player], offsets[player + 1])
+            raise ContractError(
+                f"explain_period returned {describe_value(terms)}; it must return a list of (row, Term) pairs"
+            )
+        player_rows = range(offsets[player], offsets[player + 1])
         for index, term in terms:
             if not _is_term(term):
-                raise ContractError(f"explain_period returned {describe_value(term)}; a Term is needed")
-            if index != -1 and index not in own:
                 raise ContractError(
-                    f"explain_period gave a term for row {describe_value(index)}, which is not the player's"
+                    f"explain_period returned {describe_value(term)}; a term must be a Term of strings and an integer"
+                )
+            if index != -1 and index not in player_rows:
+                raise ContractError(
+                    f"explain_period returned a term for row {describe_value(index)}, which is not the player's result"
                 )
         if (total := sum(term.amount for _, term in terms)) != change:
-            raise ContractError(f"explain_period: the terms sum to {total}, the change is {change}")
+            raise ContractError(f"explain_period returned terms that sum to {total}, but the change is {change}")
     except RULE_ERRORS as error:
         raise make_failure(ladder, rule, error, row, "explain_period") from error
     return terms
 
 
 def subtract(after: Numbers, before: Numbers) -> list[int]:
-    """Return the change of every number of a column."""
+    """Return the differences between two columns, number by number."""
     return [new - old for new, old in zip(after, before, strict=True)]
 
 
@@ -342,22 +360,24 @@ def age_state(version: Version, ladder: str, row: int | None, state: StateValues
     """Return a player's state after `elapsed` days or periods without a counted game. Raises `RuleFailure`."""
     aged = _change_state(version, ladder, row, "age", state, elapsed)
     if aged[0] != state[0]:
-        message = f"age changed {version.rule.state[0].name} from {state[0]} to {aged[0]}; it may change others only"
+        message = (
+            f"age changed {version.rule.state[0].name} from {state[0]} to {aged[0]}; it must not change this column"
+        )
         raise make_failure(ladder, version.rule, ContractError(message), row, "age")
     return aged
 
 
 def begin_season(version: Version, ladder: str, row: int | None, state: StateValues) -> StateValues:
-    """Return the state with which a player begins another season. Raises `RuleFailure`."""
+    """Return the state with which a player starts a new season. Raises `RuleFailure`."""
     return _change_state(version, ladder, row, "new_season", state)
 
 
 def bring_to_game(
     version: Version, ladder: str, row: int | None, state: StateValues, changes_season: int, elapsed: int
 ) -> StateValues:
-    """Bring a player's state from their last game forward to a game. Raises `RuleFailure`.
+    """Return a player's state before a game, given the state after their previous game. Raises `RuleFailure`.
 
-    A new season comes first, if one begins; then the whole time since the last game passes.
+    A new season (if `changes_season`) is applied before the elapsed time.
     """
     if changes_season:
         state = begin_season(version, ladder, row, state)
@@ -365,23 +385,23 @@ def bring_to_game(
 
 
 def enter_version(version: Version, ladder: str, state: StateValues) -> StateValues:
-    """Return a player's state when this version of its ruleset takes effect. Raises `RuleFailure`."""
+    """Return a player's state after this version of a ruleset takes effect. Raises `RuleFailure`."""
     return _change_state(version, ladder, None, "enter", state)
 
 
 def _change_state(
-    version: Version, ladder: str, row: int | None, what: str, state: StateValues, *arguments: int
+    version: Version, ladder: str, row: int | None, function_name: str, state: StateValues, *arguments: int
 ) -> StateValues:
-    """Apply a rule's function `what` to a state; without such a function the state stays."""
+    """Apply a function of a rule to a state. Return the state unchanged if the rule lacks the function."""
     rule = version.rule
-    function = getattr(rule, what)
+    function = getattr(rule, function_name)
     if function is None:
         return state
     try:
         with redirect_output(rule):
-            return read_state(rule, function(state, *arguments, version.constants), what)
+            return read_state(rule, function(state, *arguments, version.constants), function_name)
     except RULE_ERRORS as error:
-        raise make_failure(ladder, rule, error, row, what) from error
+        raise make_failure(ladder, rule, error, row, function_name) from error
 
 
 def find_rank_value(version: Version, ladder: str, state: StateValues) -> int:
@@ -405,28 +425,30 @@ def is_provisional(version: Version, ladder: str, state: StateValues, games: int
         with redirect_output(rule):
             verdict = rule.provisional(state, games, version.params)
         if not isinstance(verdict, bool):
-            raise ContractError(f"provisional returned {describe_value(verdict)}; True or False is needed")
+            raise ContractError(f"provisional returned {describe_value(verdict)}; it must return True or False")
         return verdict
     except RULE_ERRORS as error:
         raise make_failure(ladder, rule, error, None, "provisional") from error
 
 
-def draw_chance(
+def compute_draw_probability(
     version: Version, ladder: str, row: int | None, i: int, j: int, before: Columns, columns: Columns
 ) -> int:
     """Return the probability that players i and j draw, in units of 2^-32; 0 if the rule has no `draw`.
 
-    Raises `RuleFailure`, also if it leaves no room for a win or a loss beside `chance`.
+    Raises `RuleFailure` if the rule fails, or if the probability is too high for the expected score.
     """
     rule = version.rule
     if rule.draw is None:
         return 0
-    expected = expected_chance(version, ladder, row, i, j, before, columns)
+    expected = compute_expected_score(version, ladder, row, i, j, before, columns)
     try:
         with redirect_output(rule):
-            drawn = read_integer(rule.draw(i, j, before, columns, version.constants, rule_table(rule)), "draw")
-        if drawn < 0 or not drawn < 2 * min(expected, SCORE_ONE - expected):
-            raise ContractError(f"draw returned {drawn}, which leaves no win or no loss where chance is {expected}")
-        return drawn
+            probability = read_integer(rule.draw(i, j, before, columns, version.constants, rule_table(rule)), "draw")
+        if probability < 0 or not probability < 2 * min(expected, ONE - expected):
+            raise ContractError(
+                f"draw returned {probability}, which leaves no room for a win or a loss: chance returned {expected}"
+            )
+        return probability
     except RULE_ERRORS as error:
         raise make_failure(ladder, rule, error, row, "draw") from error

@@ -1,4 +1,4 @@
-"""Read the columns of rules in bulk: the input of their checks and scoring functions."""
+"""Read the columns that rules use, for many games at once: the input of their checks and scoring functions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from ratings_ledger.projections.facts.local_days import local_days
 from ratings_ledger.projections.rulesets.columns import Reading, find_reading
 from ratings_ledger.projections.rulesets.versions import Version
 
-SMALL = {"place", "status", "seats", "tied"}
-CHUNK_SIZE = 1_000_000  # values that are converted from one type to another at once
+NARROW_COLUMNS = {"place", "status", "seats", "tied"}  # their values fit into 16 bits
+CHUNK_SIZE = 1_000_000  # values to convert at a time, which bounds the memory of a conversion
 
 
 class GameSlots:
-    """Consecutive games: their rows, their numbers of participants, and the slots of all participants."""
+    """The games to read columns for.
+
+    row:  by game, its row in the facts
+    size: by game, the number of counted participants
+    slot: the counted participants of all games, game by game, as indices into the facts
+    """
 
     def __init__(self, row: Column, size: Column, slot: Column) -> None:
         self.row, self.size, self.slot = row, size, slot
@@ -28,47 +33,52 @@ class GameSlots:
 def read_columns_of_rules(
     facts: Facts, versions: Sequence[Version], games: GameSlots, version: Column
 ) -> Sequence[Column]:
-    """Return the columns that the rules read, in the order of the rule that reads the most.
+    """Return the columns that the rules of several versions read, as rows by slot.
 
-    `version` indexes the versions that score the games.
+    The rows have the order of the rule that reads the most columns. `version` has for each game an index of `versions`.
     """
     readings = [find_reading(version.rule.columns, version.ruleset) for version in versions]
     distinct_readings = sorted(set(readings), key=lambda reading: len(reading.columns))
     if len(distinct_readings) == 1:
         return read_columns(facts, distinct_readings[0], games)  # type: ignore[no-any-return]
     row, size, slot = map(arrays.as_numpy, (games.row, games.size, games.slot))
-    read_by = np.array([distinct_readings.index(reading) for reading in readings])[arrays.as_numpy(version)]
+    reading_of_game = np.array([distinct_readings.index(reading) for reading in readings])[arrays.as_numpy(version)]
     columns: Any = np.full((len(distinct_readings[-1].columns), len(slot)), NONE, dtype=np.int64)
     for index, reading in enumerate(distinct_readings):
-        is_own = read_by == index
-        slots = np.repeat(is_own, size)
-        own_games = GameSlots(*map(arrays.as_column, (row[is_own], size[is_own], slot[slots])))
-        columns[: len(reading.columns), slots] = read_columns(facts, reading, own_games)
-    stacked: Sequence[Column] = columns
-    return stacked
+        is_read_by_rule = reading_of_game == index
+        slot_is_read = np.repeat(is_read_by_rule, size)
+        games_of_reading = GameSlots(
+            *map(arrays.as_column, (row[is_read_by_rule], size[is_read_by_rule], slot[slot_is_read]))
+        )
+        columns[: len(reading.columns), slot_is_read] = read_columns(facts, reading, games_of_reading)
+    result: Sequence[Column] = columns
+    return result
 
 
 def read_columns(facts: Facts, reading: Reading, games: GameSlots) -> Any:
-    """Return the columns that a rule reads as rows of one numpy array, of the narrowest type."""
+    """Return the columns that a rule reads as the rows of a numpy array of the narrowest type that holds them."""
     names = reading.columns
-    wide = any(name in facts.of_kind or name in STATE_RULE_COLUMNS or name.startswith(NUMBERS) for name in names)
+    needs_64_bits = any(
+        name in facts.of_kind or name in STATE_RULE_COLUMNS or name.startswith(NUMBERS) for name in names
+    )
     row, size, slot = map(arrays.as_numpy, (games.row, games.size, games.slot))
-    kind: Any = np.int64 if wide else np.int16 if set(names) <= SMALL else np.int32
-    matrix = np.empty((len(names), len(slot)), dtype=kind)
+    dtype: Any = np.int64 if needs_64_bits else np.int16 if set(names) <= NARROW_COLUMNS else np.int32
+    matrix = np.empty((len(names), len(slot)), dtype=dtype)
     for column, name in zip(matrix, names, strict=True):
         if name == "seats":
-            seats = np.array([cell.seats for cell in facts.cells], dtype=kind)
+            seats = np.array([cell.seats for cell in facts.cells], dtype=dtype)
             cell, end = arrays.as_numpy(facts.cell), 0
-            for first in range(0, len(row), CHUNK_SIZE):
-                part = np.repeat(seats[cell[row[first : first + CHUNK_SIZE]]], size[first : first + CHUNK_SIZE])
-                column[end : end + len(part)] = part
-                end += len(part)
+            for begin in range(0, len(row), CHUNK_SIZE):
+                chunk = np.repeat(seats[cell[row[begin : begin + CHUNK_SIZE]]], size[begin : begin + CHUNK_SIZE])
+                column[end : end + len(chunk)] = chunk
+                end += len(chunk)
         elif name == "tied":
-            counted = arrays.zeros("q", len(slot))
-            about = (games.slot, games.row, games.size, facts.start, facts.count, facts.place, facts.replaced, counted)
-            compiling.run_loop(count_tied, *about, as_compiled=compiling.is_worthwhile(len(row)))
-            column[:] = arrays.as_numpy(counted)
+            tied = arrays.zeros("q", len(slot))
+            arguments = (games.slot, games.row, games.size, facts.start, facts.count, facts.place, facts.replaced, tied)
+            compiling.run_loop(count_tied, *arguments, as_compiled=compiling.is_worthwhile(len(row)))
+            column[:] = arrays.as_numpy(tied)
         elif name in facts.of_kind:
+            # the columns of a game type have rows only for games of the type, so their slots are shifted
             shift = arrays.as_numpy(facts.kind_start)[row] - arrays.as_numpy(facts.start)[row]
             column[:] = arrays.as_numpy(facts.of_kind[name])[slot + np.repeat(shift, size)]
         elif name in HISTORY_COLUMNS:
@@ -92,72 +102,70 @@ def read_columns(facts: Facts, reading: Reading, games: GameSlots) -> Any:
                 column[:] = read_optional_column(facts, name, slot)
             else:
                 source = arrays.as_numpy(getattr(facts, name))
-                for first in range(0, len(slot), CHUNK_SIZE):
-                    column[first : first + CHUNK_SIZE] = source[slot[first : first + CHUNK_SIZE]]
+                for begin in range(0, len(slot), CHUNK_SIZE):
+                    column[begin : begin + CHUNK_SIZE] = source[slot[begin : begin + CHUNK_SIZE]]
                     if len(slot) > CHUNK_SIZE:
                         facts.release_pages()
             if name == "seconds_played":
-                for at in np.flatnonzero(column == NONE).tolist() if facts.clock_seconds else ():
-                    column[at] = facts.clock_seconds.get(int(slot[at]), NONE)
+                for index in np.flatnonzero(column == NONE).tolist() if facts.clock_seconds else ():
+                    column[index] = facts.clock_seconds.get(int(slot[index]), NONE)
     return matrix
 
 
 def read_optional_column(facts: Facts, name: str, slot: Any) -> Any:
-    """Return the values at some slots of a column that may end early or be missing."""
-    usual = find_optional_column(name).default
+    """Return the values of an optional column at some slots. Slots past the end of the column have the default."""
+    default = find_optional_column(name).default
     source = arrays.as_numpy(facts.optional.get(name, array("q")))
     if len(source) == 0:
-        return np.full(len(slot), usual, dtype=np.int64)
-    inside = slot < len(source)
-    return source[slot] if inside.all() else np.where(inside, source[np.where(inside, slot, 0)], usual)
+        return np.full(len(slot), default, dtype=np.int64)
+    is_stored = slot < len(source)
+    return source[slot] if is_stored.all() else np.where(is_stored, source[np.where(is_stored, slot, 0)], default)
 
 
 def find_battles(facts: Facts, row: Any) -> Any:
-    """Return for some games whether they are battles, in which sides have their own scores."""
-    kinds = np.array([facts.texts[cell.kind] == "battle" for cell in facts.cells], dtype=bool)
-    return kinds[arrays.as_numpy(facts.cell)[row]]
+    """Return for each game whether it is a battle, a game whose sides have their own scores."""
+    is_battle = np.array([facts.texts[cell.kind] == "battle" for cell in facts.cells], dtype=bool)
+    return is_battle[arrays.as_numpy(facts.cell)[row]]
 
 
 def _read_battle_column(facts: Facts, name: str, games: GameSlots) -> tuple[Any, Any]:
-    """Return which participants are in battles, and their values of a column."""
+    """Return a mask of the slots in battles, and the values of a battle column at these slots."""
     row, size, slot = map(arrays.as_numpy, (games.row, games.size, games.slot))
-    battles = find_battles(facts, row)
-    inside = np.repeat(battles, size)
-    shift = (arrays.as_numpy(facts.kind_start)[row] - arrays.as_numpy(facts.start)[row])[battles]
-    at = slot[inside] + np.repeat(shift, size[battles])
-    return inside, arrays.as_numpy(facts.of_kind[name])[at] if len(at) else at
+    is_battle = find_battles(facts, row)
+    in_battle = np.repeat(is_battle, size)
+    shifts = (arrays.as_numpy(facts.kind_start)[row] - arrays.as_numpy(facts.start)[row])[is_battle]
+    indices = slot[in_battle] + np.repeat(shifts, size[is_battle])
+    return in_battle, arrays.as_numpy(facts.of_kind[name])[indices] if len(indices) else indices
 
 
 def _read_teams(facts: Facts, games: GameSlots) -> Any:
-    """Return the numbers of the participants' sides, from 0 on in the order of their participants."""
+    """Return the side of each slot, numbered from 0 in the order of the participants; `MISSING` without sides."""
     teams = read_optional_column(facts, "team", arrays.as_numpy(games.slot)).astype(np.int64)
     teams[teams == NONE] = MISSING
-    inside, side = _read_battle_column(facts, "side", games)
-    if len(side):
+    in_battle, sides = _read_battle_column(facts, "side", games)
+    if len(sides):
         row, size = map(arrays.as_numpy, (games.row, games.size))
-        battles = find_battles(facts, row)
-        first = arrays.as_numpy(facts.of_kind["side"])[arrays.as_numpy(facts.kind_start)[row[battles]]]
-        teams[inside] = side != np.repeat(first, size[battles])
+        is_battle = find_battles(facts, row)
+        first_side = arrays.as_numpy(facts.of_kind["side"])[arrays.as_numpy(facts.kind_start)[row[is_battle]]]
+        teams[in_battle] = sides != np.repeat(first_side, size[is_battle])
     return teams
 
 
 def _read_scores(facts: Facts, name: str, games: GameSlots, reading: Reading) -> Any:
-    """Return the scores in units, of players or of sides; members share their side's score except in battles.
+    """Return the `score` or `side_score` of each slot in units. The two differ only in battles.
 
-    Scores that are finer than these units, or too large, occur only in games that do not count for that reason.
+    Scores that are too fine or too large for these units occur only in games that `eligibility` excludes.
     """
     slot = arrays.as_numpy(games.slot)
-    score, decimals = (
-        read_optional_column(facts, "score", slot).astype(np.int64),
-        read_optional_column(facts, "score_decimals", slot),
-    )
-    is_exact = (score != MISSING) & (decimals < TOO_LARGE)
+    raw_scores = read_optional_column(facts, "score", slot).astype(np.int64)
+    decimals = read_optional_column(facts, "score_decimals", slot)
+    is_exact = (raw_scores != MISSING) & (decimals < TOO_LARGE)
     scores = np.full(len(slot), MISSING, dtype=np.int64)
     scores[is_exact] = (
-        reading.score_sign * score[is_exact] * (reading.score_unit // 10 ** decimals[is_exact].astype(np.int64))
+        reading.score_sign * raw_scores[is_exact] * (reading.score_unit // 10 ** decimals[is_exact].astype(np.int64))
     )
-    inside, points = _read_battle_column(facts, "game_points" if name == "score" else "side_points", games)
-    scores[inside] = reading.score_sign * points * reading.score_unit
+    in_battle, points = _read_battle_column(facts, "game_points" if name == "score" else "side_points", games)
+    scores[in_battle] = reading.score_sign * points * reading.score_unit
     return scores
 
 
@@ -172,17 +180,18 @@ def count_tied(
     replaced: Any,
     tied: Any,
 ) -> None:
-    """Fill in for every slot the number of seats at its place in its game; a seat that changed hands counts once.
+    """Fill in `tied`: for every slot, the number of seats in its game that share its place.
 
-    The slots of all games follow each other; game g has `sizes[g]` of them.
+    A replaced participant is not counted, because the substitute has the same seat. `slot` lists the slots of all games
+    in a row; game g has `sizes[g]` slots.
     """
-    at = 0
-    for g in range(len(row)):
-        first = start[row[g]]
-        for k in range(at, at + sizes[g]):
-            seats = 0
-            for participant in range(first, first + count[row[g]]):
-                if not replaced[participant] and place[participant] == place[slot[k]]:
-                    seats += 1
-            tied[k] = seats
-        at += sizes[g]
+    first_slot = 0
+    for game in range(len(row)):
+        first_participant = start[row[game]]
+        for slot_index in range(first_slot, first_slot + sizes[game]):
+            seats_at_place = 0
+            for participant in range(first_participant, first_participant + count[row[game]]):
+                if not replaced[participant] and place[participant] == place[slot[slot_index]]:
+                    seats_at_place += 1
+            tied[slot_index] = seats_at_place
+        first_slot += sizes[game]

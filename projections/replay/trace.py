@@ -1,14 +1,14 @@
-"""A trace: the result of a replay. Steps, changes and earlier points are read from it without scoring again.
+"""The result of a replay: a trace, from which steps, changes and earlier points are read without scoring again.
 
-It holds the points of all players before each of their games and adjustments, and at the end. A trace may continue an
-earlier one.
+A trace holds the points of all players before each of their games and adjustments, and at the end. A trace may continue
+an earlier one.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -24,25 +24,26 @@ from ratings_ledger.projections.replay.ladders import (
     LazyColumns,
     Stream,
     StreamAdjustment,
-    VersionStart,
+    VersionChange,
     carry_columns,
-    find_changes,
-    make_entry,
+    find_version_changes,
+    make_version_entry,
 )
 from ratings_ledger.projections.replay.rule_calls import begin_season, enter_version
 from ratings_ledger.projections.rulesets.versions import Version
 
-PARTS_MAX = 8
-PART_SLOTS = 10_000_000  # the slots of a trace that are sorted at once
+PARTS_MAX = 8  # a trace with more parts is compacted
+PART_SLOTS = 10_000_000  # how many slots to sort at a time, which bounds memory
 
 
 class Step(NamedTuple):
-    """A change of one player's points by a game, an adjustment, a new season or a new version.
+    """A change of one player's points by a game, an adjustment, a new season, a new version or a rating period.
 
-    game, row, version: of a game: its number on the ladder, its row in the facts, and the version that scored it
-    position, occurred_at: of an adjustment, or of a version that takes effect
-    cause: "season", "version" or "period"; empty for games and adjustments. A new season has the `row` of its first
-           game
+    cause:   "season", "version" or "period"; empty for games and adjustments
+    game:    for a game, its number on the ladder
+    row:     the row in the facts: of the game, the first game of the season, or the player's last game in the period
+    version: for a game, the version that scored it
+    position, occurred_at: of the adjustment, or of the version that takes effect
     """
 
     game: int | None
@@ -77,7 +78,7 @@ class TracePosition(NamedTuple):
 
 
 class _StoredState(NamedTuple):
-    """A player's state before a game or adjustment, the version that applies, and whether it is one of their steps."""
+    """A player's state before a game or adjustment, the version that applies, and whether `Trace.steps` includes it."""
 
     state: State
     is_step: bool
@@ -85,7 +86,7 @@ class _StoredState(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """The slots of a stream sorted by player: those of player p are `order[start[p]:end[p]]`."""
+    """The slots of a stream sorted by player. The slots of player p are `order[start[p]:end[p]]`."""
 
     start: Column
     end: Column
@@ -96,28 +97,27 @@ class Slots(NamedTuple):
 class Trace:
     """A replayed stream. Players are numbered as in the stream.
 
-    states:   by state column and player, the states at the end. Column 0 holds the points, and only these change by
-              adjustments. A version whose rule has fewer columns than another's fills the first ones
-    games:    by player, the number of games
-    on_ladder: by player, 0 for players who have not joined the ladder yet
-    joining:  by player id, the states with which players enter who are not new
-    states_before: by state column, the states of every participant of every game before it, in the order of the stream
-    mints:    by game, the minted points; `states_before` and `mints` are empty unless they were kept
-    adjusted_before: by state column, the states before every adjustment
-    started, minted, burned, adjusted: the totals of the trial balance; `started` sums the points that players began
-              with
-    earlier:  the trace that this one continues, or None. The stream's first players are those of the earlier trace, and
-              its games and adjustments follow those of the earlier trace. Points and totals are those of both
+    states:    by state column and player, the states at the end. Column 0 holds the points; adjustments change only
+               points. If the rules of versions differ in width, a narrower rule uses the first columns
+    games:     by player, the number of games
+    on_ladder: by player, 1 once the player has joined the ladder
+    entry_states: by player id, the states of players who do not enter like new ones
+    states_before: by state column and slot, the states before each game; empty without history
+    mints:     by game, the minted points; empty without history
+    states_before_adjustments: by state column and adjustment, the states before the adjustment
+    started, minted, burned, adjusted: the totals of the trial balance; `started` sums the points of players who joined
+    earlier:   the trace that this one continues. Its players come first in the stream. The stream has only the later
+               games and adjustments, while states, games and totals include the earlier ones
     """
 
     stream: Stream
     states: Sequence[Column]
     games: Column
     on_ladder: Column
-    joining: Mapping[str, EntryState]
+    entry_states: Mapping[str, EntryState]
     states_before: Sequence[Column]
     mints: Column
-    adjusted_before: Sequence[Column]
+    states_before_adjustments: Sequence[Column]
     started: int = 0
     minted: int = 0
     burned: int = 0
@@ -132,7 +132,7 @@ class Trace:
 
     @property
     def before(self) -> Column:
-        """Return the points of every participant of every game before it."""
+        """Return the points before each game, by slot."""
         return self.states_before[0]
 
     def state(self, player: int) -> State:
@@ -141,42 +141,47 @@ class Trace:
 
     @cached_property
     def gaps(self) -> Gaps:
-        """Return the gaps before all slots; their end is that of the whole trace."""
+        """Return the gaps before all slots of the stream. Their end values include the earlier part."""
         stream = self.stream
         if stream.gaps is not None:
             return stream.gaps
         assert stream.calendar is not None
         earlier = self.earlier.gaps if self.earlier else None
-        return measure_gaps(stream.calendar, stream.offsets, stream.players, stream.names, self.joining, earlier)
+        return measure_gaps(stream.calendar, stream.offsets, stream.players, stream.names, self.entry_states, earlier)
 
-    def leave(self, player: int) -> EntryState:
-        """Return the state with which a player enters the ladder of the next season."""
+    def find_next_entry(self, player: int) -> EntryState:
+        """Return the state with which a player enters the next season's ladder."""
         state, entered = self.state(player), self.entered
         if self.stream.calendar is None:
             return EntryState(state, entered=entered)
-        last_day, last_season, played = self.gaps.end
+        last_day, last_season, played = self.gaps.end_values
         return EntryState(state, played[player], last_day[player], last_season[player], entered)
 
     @property
-    def is_kept(self) -> bool:
-        """Tell whether the points before all games were kept."""
+    def has_history(self) -> bool:
+        """Tell whether the trace holds the states before each game."""
         return len(self.mints) == len(self.stream.row)
 
     @property
-    def count(self) -> int:
+    def game_count(self) -> int:
         """Return the number of games."""
-        return len(self.stream.row) + (self.earlier.count if self.earlier else 0)
+        return len(self.stream.row) + self.earlier_games
 
     @property
-    def adjustments(self) -> int:
+    def earlier_games(self) -> int:
+        """Return the number of games in the earlier trace."""
+        return self.earlier.game_count if self.earlier else 0
+
+    @property
+    def adjustment_count(self) -> int:
         """Return the number of adjustments."""
-        return len(self.stream.adjustments) + (self.earlier.adjustments if self.earlier else 0)
+        return len(self.stream.adjustments) + (self.earlier.adjustment_count if self.earlier else 0)
 
     @property
     def step_count(self) -> int:
         """Return the number of steps of all players."""
-        own = len(self.stream.players) + len(self.stream.adjustments)
-        return own + (self.earlier.step_count if self.earlier else 0)
+        earlier_steps = self.earlier.step_count if self.earlier else 0
+        return earlier_steps + len(self.stream.players) + len(self.stream.adjustments)
 
     @property
     def last_row(self) -> int | None:
@@ -188,168 +193,151 @@ class Trace:
 
     def row_of(self, game: int) -> int:
         """Return the row of a game in the facts."""
-        begin = self.earlier.count if self.earlier else 0
-        if self.earlier and game < begin:
+        if self.earlier and game < self.earlier_games:
             return self.earlier.row_of(game)
-        row: int = self.stream.row[game - begin]
+        row: int = self.stream.row[game - self.earlier_games]
         return row
 
     def rows_from(self, game: int) -> Iterator[int]:
-        """Yield the rows of the games from one on."""
-        begin = 0
-        if self.earlier:
-            begin = self.earlier.count
-            if game < begin:
-                yield from self.earlier.rows_from(game)
-        yield from self.stream.row[max(game - begin, 0) :]
+        """Yield the rows in the facts of a game and all later games."""
+        if self.earlier and game < self.earlier_games:
+            yield from self.earlier.rows_from(game)
+        yield from self.stream.row[max(game - self.earlier_games, 0) :]
 
     @property
     def last_version(self) -> Version | None:
         """Return the version that scored the last game; None without games."""
         if not len(self.stream.row):
             return self.earlier.last_version if self.earlier else None
-        last: int = self.stream.version[len(self.stream.row) - 1]
-        return self.stream.versions[last]
+        version: int = self.stream.version[len(self.stream.row) - 1]
+        return self.stream.versions[version]
 
     def first_moment(self, facts: Facts) -> tuple[int, str] | None:
-        """Return when the ladder begins, and whether with a `game` or an `adjustment`; None if it has neither."""
-        both = [self.stream.first_moment(facts), self.earlier.first_moment(facts) if self.earlier else None]
-        return min((first for first in both if first), default=None)
+        """Return the time and kind ("game" or "adjustment") of the ladder's first entry; None for an empty ladder."""
+        moments = [self.stream.first_moment(facts), self.earlier.first_moment(facts) if self.earlier else None]
+        return min((moment for moment in moments if moment), default=None)
 
-    def place(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
-        """Return how many games and adjustments come before a (time, position), at most the first `limit` games."""
-        begin = 0 if self.earlier is None else self.earlier.count
-        games, adjustments = self.stream.place(facts, moment, None if limit is None else max(limit - begin, 0))
+    def count_before(self, facts: Facts, moment: tuple[int, int], limit: int | None = None) -> tuple[int, int]:
+        """Return how many games and adjustments come before a (time, position); at most `limit` games."""
+        own_limit = None if limit is None else max(limit - self.earlier_games, 0)
+        games, adjustments = self.stream.count_before(facts, moment, own_limit)
         if self.earlier is None:
             return games, adjustments
         if not games and not adjustments:
-            return self.earlier.place(facts, moment, None if limit is None else min(limit, begin))
-        return self.earlier.count + games, self.earlier.adjustments + adjustments
+            return self.earlier.count_before(facts, moment, None if limit is None else min(limit, self.earlier_games))
+        return self.earlier_games + games, self.earlier.adjustment_count + adjustments
 
     @cached_property
     def changes(self) -> Column:
-        """Return the change of points of every participant of every game, in the order of the stream."""
-        changes, adjusted = (
-            arrays.zeros("q", len(self.before)),
-            [adjustment.player for adjustment in self.stream.adjustments],
-        )
-        self._run(
+        """Return the change of points by each game, by slot."""
+        changes = arrays.zeros("q", len(self.before))
+        self._run_loop(
             loops.compute_changes,
             self.stream.players,
             self.before,
-            self._adjusted_at,
-            array("q", adjusted),
-            self.adjusted_before[0],
-            _copy_column(self.points),
+            self._adjustment_slots,
+            array("q", [adjustment.player for adjustment in self.stream.adjustments]),
+            self.states_before_adjustments[0],
+            _copy_to_array(self.points),
             changes,
         )
         return changes
 
     @cached_property
-    def _adjusted_at(self) -> Column:
+    def _adjustment_slots(self) -> Column:
         """Return the slot that follows each adjustment of the stream."""
         return array("q", [self.stream.offsets[adjustment.game] for adjustment in self.stream.adjustments])
 
-    def _run(self, loop: Callable[..., None], *arguments: Any) -> None:
+    def _find_adjustments(self, player: int) -> list[int]:
+        """Return the indices of a player's adjustments in the stream."""
+        return [index for index, adjustment in enumerate(self.stream.adjustments) if adjustment.player == player]
+
+    def _run_loop(self, loop: Callable[..., None], *arguments: Any) -> None:
         compiling.run_loop(loop, *arguments, as_compiled=compiling.is_worthwhile(len(self.stream.row)))
 
     @cached_property
     def slots(self) -> Slots:
         """Return the stream's slots sorted by player."""
         players = self.stream.players
-        first, order = array("q", bytes(8 * (len(self.points) + 1))), array("i", bytes(4 * len(players)))
-        self._run(loops.sort_slots, players, first, order)
-        return Slots(memoryview(first)[:-1], memoryview(first)[1:], order)
+        bounds, sorted_slots = array("q", bytes(8 * (len(self.points) + 1))), array("i", bytes(4 * len(players)))
+        self._run_loop(loops.sort_slots, players, bounds, sorted_slots)
+        return Slots(memoryview(bounds)[:-1], memoryview(bounds)[1:], sorted_slots)
 
-    def slots_from(self) -> Column:
-        """Return where the slots of every player begin if sorted by player, and where the last ones end."""
-        first = array("q", bytes(8 * (len(self.points) + 1)))
-        self._run(loops.count_slots, self.stream.players, first)
-        return first
+    def find_slot_bounds(self) -> Column:
+        """Return the bounds of each player's slots in an order by player, without sorting the slots."""
+        bounds = array("q", bytes(8 * (len(self.points) + 1)))
+        self._run_loop(loops.count_slots, self.stream.players, bounds)
+        return bounds
 
-    def slots_in_parts(self, first: Column) -> Iterator[Column]:
-        """Yield the stream's slots sorted by player, those of some players at a time to save memory."""
-        low, players = 0, len(first) - 1
-        while low < players:
-            high = max(low + 1, bisect_right(first, first[low] + PART_SLOTS) - 1)
-            some, order = first[low : high + 1], arrays.zeros("i", first[high] - first[low])
-            self._run(loops.sort_some_slots, self.stream.players, low, some, order)
-            yield order
-            low = high
+    def sort_slots_in_parts(self, bounds: Column) -> Iterator[Column]:
+        """Yield the stream's slots sorted by player in parts, which saves memory."""
+        first_player, player_count = 0, len(bounds) - 1
+        while first_player < player_count:
+            end_player = max(first_player + 1, bisect_right(bounds, bounds[first_player] + PART_SLOTS) - 1)
+            part_bounds = bounds[first_player : end_player + 1]
+            sorted_slots = arrays.zeros("i", bounds[end_player] - bounds[first_player])
+            self._run_loop(loops.sort_some_slots, self.stream.players, first_player, part_bounds, sorted_slots)
+            yield sorted_slots
+            first_player = end_player
 
     def steps(self, player: int, last: int | None = None) -> list[Step]:
-        """Return the steps of a player in order, all or only the `last` ones.
+        """Return the steps of a player in order; with `last`, only this many of the latest.
 
-        All steps of one player are cached, because most queries read them several times.
+        All steps of the last player are cached, because most queries read them several times.
         """
         last_player, steps = self._last_steps
         if last is None and last_player == player:
             return steps
-        own = self._steps(player, last)
-        after = [*(step.before for step in own[1:]), self.points[player]]
-        steps = [step._replace(change=then - step.before) for step, then in zip(own, after, strict=True)]
+        unscored = self._list_steps(player, last)
+        points_after = [*(step.before for step in unscored[1:]), self.points[player]]
+        steps = [step._replace(change=after - step.before) for step, after in zip(unscored, points_after, strict=True)]
         if last is None:
             self._last_steps = player, steps
         return steps
 
     def states_after(self, player: int, steps: Sequence[Step]) -> list[tuple[State, Version]]:
-        """Return a player's state after each of the steps, with its version; empty if no rule has state."""
+        """Return a player's state and its version after each of the steps; empty if no rule has state."""
         if not any(version.rule.state for version in self.stream.versions):
             return []
-        whole = self.whole()
-        stored = whole._read_stored_states(whole.stream.numbers[self.stream.persons[player]])
-        states, done, version = list[tuple[State, Version]](), 0, stored[0].version
+        trace = self.join_parts()
+        stored_states = trace._read_stored_states(trace.stream.numbers[self.stream.persons[player]])
+        states, index, version = list[tuple[State, Version]](), 0, stored_states[0].version
         for step in steps:
-            state = stored[done].state
+            state = stored_states[index].state
             if step.cause == "season":
-                version = stored[done].version
-                state = begin_season(version, whole.stream.ladder, step.row, state[: version.rule.width])
+                version = stored_states[index].version
+                state = begin_season(version, trace.stream.ladder, step.row, state[: version.rule.width])
             elif step.cause != "period":
-                while not stored[done].is_step:
-                    done += 1
-                version = version if not step.cause and step.game is None else stored[done].version
-                done += 1
-                if step.game is None or whole.stream.periods is None:  # a period changes what its games leave alone
-                    state = stored[done].state
+                while not stored_states[index].is_step:
+                    index += 1
+                version = version if not step.cause and step.game is None else stored_states[index].version
+                index += 1
+                if step.game is None or trace.stream.periods is None:  # a period changes the state, not its games
+                    state = stored_states[index].state
             states.append(((step.before + step.change, *state[1 : version.rule.width]), version))
         return states
 
     def _read_stored_states(self, player: int) -> list[_StoredState]:
         """Return a player's states before each of their games and adjustments, and at the end."""
         stream, slots = self.stream, self.slots
-        own = slots.order[slots.start[player] : slots.end[player]]
-        parts = [
-            (
-                (slot, len(stream.adjustments)),
-                self.states_before,
-                slot,
-                True,
-                stream.version[_find_game_of_slot(stream, slot)],
-            )
-            for slot in own
-        ] + [
-            (
-                (self._adjusted_at[at], at),
-                self.adjusted_before,
-                at,
-                bool(adjustment.units or not adjustment.enters),
-                adjustment.version,
-            )
-            for at, adjustment in enumerate(stream.adjustments)
-            if adjustment.player == player
-        ]
-        parts.sort(key=lambda part: part[0])
-        return [
-            *(
-                _StoredState(tuple(int(column[at]) for column in columns), is_step, stream.versions[version])
-                for _, columns, at, is_step, version in parts
-            ),
-            _StoredState(self.state(player), False, self.rated_by),
-        ]
+        own_slots = slots.order[slots.start[player] : slots.end[player]]
+        keyed_states = []
+        for slot in own_slots:
+            version = stream.versions[stream.version[_find_game(stream, slot)]]
+            state = tuple(int(column[slot]) for column in self.states_before)
+            keyed_states.append(((slot, len(stream.adjustments)), _StoredState(state, True, version)))
+        for index in self._find_adjustments(player):
+            adjustment = stream.adjustments[index]
+            state = tuple(int(column[index]) for column in self.states_before_adjustments)
+            stored = _StoredState(state, _is_step(adjustment), stream.versions[adjustment.version])
+            keyed_states.append(((self._adjustment_slots[index], index), stored))
+        keyed_states.sort(key=lambda keyed_state: keyed_state[0])
+        return [*(stored for _, stored in keyed_states), _StoredState(self.state(player), False, self.final_version)]
 
     def games_after(self, player: int, steps: Sequence[Step]) -> list[int]:
-        """Return a player's number of games after each of the steps, including games before the ladder; empty if no
-        rule has state.
+        """Return a player's number of games after each of the steps; empty if no rule has state.
+
+        Games that the player's entry state brings along are included.
         """
         if not any(version.rule.state for version in self.stream.versions):
             return []
@@ -357,88 +345,87 @@ class Trace:
         return [games := games + (step.game is not None) for step in steps]
 
     def last_points(self, player: int, last: int) -> list[int]:
-        """Return a player's points after each of the `last` steps, in order."""
+        """Return a player's points after each of the `last` latest steps, in order."""
         start, end = self.slots.start[player], self.slots.end[player]
-        has_more = any(version.rule.new_season for version in self.stream.versions)
-        if has_more or end - start < last or any(adjustment.player == player for adjustment in self.stream.adjustments):
+        has_seasons = any(version.rule.new_season for version in self.stream.versions)
+        if has_seasons or end - start < last or self._find_adjustments(player):
             return [step.before + step.change for step in self.steps(player, last)]
-        # Between games nothing changes, so the points after a game are those before the next one.
+        # between games nothing changes, so the points after a game are the points before the next game
         return [*(self.before[slot] for slot in self.slots.order[end - last + 1 : end]), self.points[player]]
 
-    def _steps(self, player: int, last: int | None) -> list[Step]:
-        """Return the steps of a player with all changes 0."""
-        stream, slots, earlier = self.stream, self.slots, self.earlier
-        begin, start, end = earlier.count if earlier else 0, slots.start[player], slots.end[player]
-        some = array("q", slots.order[start if last is None else max(start, end - last) : end])
-        games = arrays.find_spans(stream.offsets, some)
-        take = arrays.take
-        befores, rows, versions = take(self.before, some), take(stream.row, games), take(stream.version, games)
+    def _list_steps(self, player: int, last: int | None) -> list[Step]:
+        """Return the steps of a player without their changes, which `steps` fills in."""
+        stream, slots, earlier, earlier_games = self.stream, self.slots, self.earlier, self.earlier_games
+        start, end = slots.start[player], slots.end[player]
+        own_slots = array("q", slots.order[start if last is None else max(start, end - last) : end])
+        games = arrays.find_spans(stream.offsets, own_slots)
+        points_before, rows = arrays.take(self.before, own_slots), arrays.take(stream.row, games)
+        versions = arrays.take(stream.version, games)
         parts = [
-            self._steps_at_slot(slot, Step(begin + game, before, 0, row, stream.versions[version]))
-            for slot, game, before, row, version in zip(some, games, befores, rows, versions, strict=True)
+            self._list_steps_at_slot(slot, Step(earlier_games + game, before, 0, row, stream.versions[version]))
+            for slot, game, before, row, version in zip(own_slots, games, points_before, rows, versions, strict=True)
         ]
-        for at in reversed([at for at, adjustment in enumerate(stream.adjustments) if adjustment.player == player]):
-            adjustment = stream.adjustments[at]
-            if adjustment.units or not adjustment.enters:
+        for index in reversed(self._find_adjustments(player)):
+            adjustment = stream.adjustments[index]
+            if _is_step(adjustment):
                 parts.insert(
                     bisect_left(games, adjustment.game),
-                    [_make_adjustment_step(adjustment, self.adjusted_before[0][at])],
+                    [_make_adjustment_step(adjustment, self.states_before_adjustments[0][index])],
                 )
         steps = [*chain.from_iterable(parts)]
-        left = None if last is None else last - len(steps)
-        if earlier and player < len(earlier.points) and (left is None or left > 0):
-            steps = earlier._steps(player, left) + steps
+        missing = None if last is None else last - len(steps)
+        if earlier and player < len(earlier.points) and (missing is None or missing > 0):
+            steps = earlier._list_steps(player, missing) + steps
         return steps if last is None else steps[-last:]
 
-    def _steps_at_slot(self, slot: int, step: Step) -> list[Step]:
-        """Return the steps of a player at a slot: that of a new season, if any, then the game's."""
+    def _list_steps_at_slot(self, slot: int, step: Step) -> list[Step]:
+        """Return a player's steps at a slot: the step of a new season, if one begins, and the game's step."""
         version = step.version
         if self.stream.periods is not None:
-            return self._steps_at_period(slot, step)
+            return self._list_steps_in_period(slot, step)
         if version is None or version.rule.new_season is None or not self.gaps.column("changes_season")[slot]:
             return [step]
-        stored = tuple(column[slot] for column in self.states_before[: version.rule.width])
-        points = begin_season(version, self.stream.ladder, step.row, stored)[0]
+        state = tuple(column[slot] for column in self.states_before[: version.rule.width])
+        points = begin_season(version, self.stream.ladder, step.row, state)[0]
         if points == step.before:
             return [step]
-        moved = points - step.before
-        season = Step(None, step.before, moved, step.row, cause="season")
-        return [season, step._replace(before=points, change=step.change - moved)]
+        season_change = points - step.before
+        season = Step(None, step.before, season_change, step.row, cause="season")
+        return [season, step._replace(before=points, change=step.change - season_change)]
 
-    def _steps_at_period(self, slot: int, step: Step) -> list[Step]:
-        """Return a game's step without change and, after the player's last game in a period, the step of the period."""
+    def _list_steps_in_period(self, slot: int, step: Step) -> list[Step]:
+        """Return a game's step; after the player's last game in a period, also the step of the period."""
         periods, stream = self.stream.periods, self.stream
         assert periods is not None
-        game = _find_game_of_slot(stream, slot)
+        game = _find_game(stream, slot)
         end = stream.offsets[int(periods.offsets[int(periods.of_game[game]) + 1])]
-        number = stream.players[slot]
-        at = bisect_right(self.slots.order, slot, self.slots.start[number], self.slots.end[number])
-        if at < self.slots.end[number] and self.slots.order[at] < end:
+        player = stream.players[slot]
+        next_index = bisect_right(self.slots.order, slot, self.slots.start[player], self.slots.end[player])
+        if next_index < self.slots.end[player] and self.slots.order[next_index] < end:
             return [step]
         period = Step(None, step.before, step.change, step.row, cause="period")
         return [step._replace(change=0), period]
 
     def players_of(self, game: int) -> Column:
         """Return the counted players of a game, given its number on the ladder."""
-        begin = self.earlier.count if self.earlier else 0
-        if self.earlier and game < begin:
+        if self.earlier and game < self.earlier_games:
             return self.earlier.players_of(game)
-        offsets = self.stream.offsets
-        return self.stream.players[offsets[game - begin] : offsets[game - begin + 1]]
+        offsets, own_game = self.stream.offsets, game - self.earlier_games
+        return self.stream.players[offsets[own_game] : offsets[own_game + 1]]
 
     def players_of_all(self, games: Sequence[int]) -> list[Sequence[int]]:
-        """Return the counted players of several games, given in ascending order."""
-        begin = self.earlier.count if self.earlier else 0
-        before = bisect_left(games, begin)
-        players_by_game = self.earlier.players_of_all(games[:before]) if self.earlier and before else []
-        own, take = array("q", [game - begin for game in games[before:]]), arrays.take
-        starts, ends = take(self.stream.offsets, own), take(self.stream.offsets, arrays.shift(own, 1))
+        """Return the counted players of each of several games, given in ascending order."""
+        earlier_games = self.earlier_games
+        earlier_count = bisect_left(games, earlier_games)
+        players_by_game = self.earlier.players_of_all(games[:earlier_count]) if self.earlier and earlier_count else []
+        own_games, take = array("q", [game - earlier_games for game in games[earlier_count:]]), arrays.take
+        starts, ends = take(self.stream.offsets, own_games), take(self.stream.offsets, arrays.shift(own_games, 1))
         sizes = array("q", [end - start for start, end in zip(starts, ends, strict=True)])
         players = take(self.stream.players, arrays.span_indices(starts, sizes)).tolist()
-        last = 0
+        position = 0
         for size in sizes:
-            players_by_game.append(players[last : last + size])
-            last += size
+            players_by_game.append(players[position : position + size])
+            position += size
         return players_by_game
 
     def last_row_of(self, player: int) -> int | None:
@@ -456,47 +443,45 @@ class Trace:
         assert periods is not None
         if slots.start[player] == slots.end[player]:
             return None
-        return int(periods.last[periods.of_game[_find_game_of_slot(self.stream, slots.order[slots.end[player] - 1])]])
+        return int(periods.last[periods.of_game[_find_game(self.stream, slots.order[slots.end[player] - 1])]])
 
-    def _make_step(self, begin: int, game: int, before: int, change: int) -> Step:
+    def _make_step(self, earlier_games: int, game: int, before: int, change: int) -> Step:
         stream = self.stream
-        return Step(begin + game, before, change, stream.row[game], stream.versions[stream.version[game]])
+        return Step(earlier_games + game, before, change, stream.row[game], stream.versions[stream.version[game]])
 
     def every_step(self) -> Iterator[tuple[int, Step]]:
-        """Yield (player, step) for every game and adjustment, in order; within a game by id."""
-        begin = 0
+        """Yield (player, step) for every step of all players, in order; within a game by player id."""
+        earlier_games = self.earlier_games
         if self.earlier:
             yield from self.earlier.every_step()
-            begin = self.earlier.count
         stream, changes = self.stream, self.changes
         adjustments = iter([*enumerate(stream.adjustments), (len(stream.adjustments), None)])
-        at, adjustment = next(adjustments)
+        index, adjustment = next(adjustments)
         for game in range(len(stream.row) + 1):
             while adjustment is not None and adjustment.game == game:
-                if adjustment.units or not adjustment.enters:
-                    yield adjustment.player, _make_adjustment_step(adjustment, self.adjusted_before[0][at])
-                at, adjustment = next(adjustments)
+                if _is_step(adjustment):
+                    yield adjustment.player, _make_adjustment_step(adjustment, self.states_before_adjustments[0][index])
+                index, adjustment = next(adjustments)
             if game < len(stream.row):
                 for slot in range(stream.offsets[game], stream.offsets[game + 1]):
-                    for step in self._steps_at_slot(
-                        slot, self._make_step(begin, game, self.before[slot], changes[slot])
-                    ):
-                        yield stream.players[slot], step
+                    step = self._make_step(earlier_games, game, self.before[slot], changes[slot])
+                    for step_at_slot in self._list_steps_at_slot(slot, step):
+                        yield stream.players[slot], step_at_slot
 
     def is_like(self, other: Trace) -> bool:
-        """Tell whether two traces have the same games, order, points and totals, part by part."""
+        """Tell whether two traces have the same parts, with equal games, points and totals."""
         if self is other:
             return True
         left, right = self.stream, other.stream
         return (
             (left.names, left.versions, left.adjustments) == (right.names, right.versions, right.adjustments)
-            and self._accounts() == other._accounts()
-            and all(map(arrays.equal, self._columns(), other._columns()))
+            and self._list_totals() == other._list_totals()
+            and all(map(arrays.equal, self._list_columns(), other._list_columns()))
             and (self.earlier is None) == (other.earlier is None)
             and (self.earlier is None or other.earlier is None or self.earlier.is_like(other.earlier))
         )
 
-    def _columns(self) -> tuple[Column, ...]:
+    def _list_columns(self) -> tuple[Column, ...]:
         stream = self.stream
         return (
             stream.offsets,
@@ -507,140 +492,141 @@ class Trace:
             *self.states,
             self.games,
             self.mints,
-            *self.adjusted_before,
+            *self.states_before_adjustments,
         )
 
-    def _accounts(self) -> tuple[int, ...]:
+    def _list_totals(self) -> tuple[int, ...]:
         return self.started, self.minted, self.burned, self.adjusted
 
     @cached_property
     def entered(self) -> int:
-        """Return since when the version is in force that took effect last; `MISSING` for an empty trace."""
-        version, own = self.last_version, self.stream.adjustments[-1:]
-        since = [
-            self.stream.entered,
-            *(self.stream.versions[adjustment.version].effective_from for adjustment in own if adjustment.enters),
-        ]
-        since += [
-            change.since
-            for change in find_changes(self.stream.versions)
-            if own and change.instant <= own[0].occurred_at
-        ]
-        since += [version.effective_from] if version is not None else []
-        since += [self.earlier.entered] if self.earlier is not None else []
-        return max(instant for instant in since if instant is not None)
+        """Return the start of the latest version that has taken effect in this trace; `MISSING` for an empty trace."""
+        starts: list[int | None] = [self.stream.entered]
+        if self.stream.adjustments:
+            last = self.stream.adjustments[-1]
+            changes = find_version_changes(self.stream.versions)
+            starts += [change.since for change in changes if change.instant <= last.occurred_at]
+            if last.enters:
+                starts.append(self.stream.versions[last.version].effective_from)
+        if self.last_version is not None:
+            starts.append(self.last_version.effective_from)
+        if self.earlier is not None:
+            starts.append(self.earlier.entered)
+        return max(instant for instant in starts if instant is not None)
 
     @cached_property
-    def rated_by(self) -> Version:
+    def final_version(self) -> Version:
         """Return the version whose state columns the players have at the end."""
         stream = self.stream
         in_force = [version for version in stream.versions if (version.effective_from or MISSING) == self.entered]
         return self.last_version or stream.versions[0] if len(in_force) != 1 else in_force[0]
 
-    def enter_until(self, instant: int) -> Trace:
-        """Return this trace with the versions that take effect after the last game, up to an instant.
+    def apply_versions_until(self, instant: int) -> Trace:
+        """Apply the versions that take effect after the last game and up to an instant. Return the extended trace.
 
         Raises `RuleFailure`.
         """
-        trace, opens = self, self.stream.open_from
-        # Within a rating period, a version takes effect when the period closes.
-        instant = instant if opens is None else min(instant, opens)
-        for change in find_changes(self.stream.versions):
+        trace, open_from = self, self.stream.open_from
+        # a version that comes into force within a rating period takes effect when the period closes
+        instant = instant if open_from is None else min(instant, open_from)
+        for change in find_version_changes(self.stream.versions):
             if self.entered < change.since and change.instant <= instant and self.step_count:
                 trace = _enter_version_at_end(trace, change)
         return trace
 
     def compact(self) -> Trace:
-        """Join the parts behind the first if there are many, because each query about a player reads all of them.
+        """Join all parts but the first if there are many, because each query about a player reads all parts.
 
-        The first part is the longest, perhaps in a file, and is not copied.
+        The first part is not copied, because it is the longest and may be in a file.
         """
-        parts = self._parts()
+        parts = self._list_parts()
         return _join_parts(parts[1:]) if len(parts) > PARTS_MAX else self
 
-    def whole(self) -> Trace:
-        """Return this trace in one part, with players numbered in the order in which they joined."""
-        return self if self.earlier is None else _join_parts(self._parts())
+    def join_parts(self) -> Trace:
+        """Return this trace as a single part, with players numbered in the order in which they joined."""
+        return self if self.earlier is None else _join_parts(self._list_parts())
 
-    def _parts(self) -> list[Trace]:
-        return [*(self.earlier._parts() if self.earlier else ()), self]
+    def _list_parts(self) -> list[Trace]:
+        return [*(self.earlier._list_parts() if self.earlier else ()), self]
 
     def state_of(self, person: int, games: int, adjustments: int) -> State | None:
-        """Return a person's state after the first `games` and `adjustments`; None if not on the ladder yet."""
+        """Return a person's state after the first `games` and `adjustments`; None if the person has not joined yet."""
         number, earlier = self.stream.numbers.get(person), self.earlier
-        if number is None or (games == self.count and adjustments == self.adjustments):
+        if number is None or (games == self.game_count and adjustments == self.adjustment_count):
             return None if number is None else self.state(number)
-        if earlier and games <= earlier.count and adjustments <= earlier.adjustments:
+        if earlier and games <= earlier.game_count and adjustments <= earlier.adjustment_count:
             return earlier.state_of(person, games, adjustments)
         if earlier:
-            games, adjustments = games - earlier.count, adjustments - earlier.adjustments
+            games, adjustments = games - earlier.game_count, adjustments - earlier.adjustment_count
         slots, end = self.slots, self.stream.offsets[games]
-        at = bisect_left(slots.order, end, slots.start[number], slots.end[number])
-        own = [index for index, adjustment in enumerate(self.stream.adjustments) if adjustment.player == number]
+        position = bisect_left(slots.order, end, slots.start[number], slots.end[number])
+        own_adjustments = self._find_adjustments(number)
         is_known = earlier is not None and number < len(earlier.points)
-        if not (is_known or at > slots.start[number] or any(index < adjustments for index in own)):
+        if not (is_known or position > slots.start[number] or any(index < adjustments for index in own_adjustments)):
             return None
-        # The state before the next game is the one after these.
-        slot = slots.order[at] if at < slots.end[number] else len(self.before)
+        # the player's state now is their state before the next game or adjustment
+        slot = slots.order[position] if position < slots.end[number] else len(self.before)
         state = [
             int(before[slot] if slot < len(before) else states[number])
             for before, states in zip(self.states_before, self.states, strict=True)
         ]
-        later = next((index for index in own if index >= adjustments and self._adjusted_at[index] <= slot), None)
-        if later is not None:
-            return tuple(int(column[later]) for column in self.adjusted_before)
+        next_adjustment = next(
+            (index for index in own_adjustments if index >= adjustments and self._adjustment_slots[index] <= slot), None
+        )
+        if next_adjustment is not None:
+            return tuple(int(column[next_adjustment]) for column in self.states_before_adjustments)
         return tuple(state)
 
     def last_game_of(self, person: int, games: int) -> tuple[int, int | None]:
-        """Return how many of the first `games` a person played, and the row of the last one in the facts.
+        """Return how many of the first `games` a person played, and the row in the facts of the last; None without any.
 
-        The row is None before the first game. Games from before the ladder are not included.
+        Games that the person's entry state brings along are not included.
         """
-        number, earlier = self.stream.numbers.get(person), self.earlier
-        begin = earlier.count if earlier else 0
+        number, earlier, earlier_games = self.stream.numbers.get(person), self.earlier, self.earlier_games
         if number is None:
             return 0, None
-        before = (
-            earlier.last_game_of(person, min(games, begin)) if earlier and number < len(earlier.points) else (0, None)
-        )
-        if games <= begin:
-            return before
-        slots, end = self.slots, self.stream.offsets[games - begin]
-        at = bisect_left(slots.order, end, slots.start[number], slots.end[number])
-        if at == slots.start[number]:
-            return before
-        game = _find_game_of_slot(self.stream, slots.order[at - 1])
-        return before[0] + at - slots.start[number], self.stream.row[game]
+        earlier_result: tuple[int, int | None] = (0, None)
+        if earlier and number < len(earlier.points):
+            earlier_result = earlier.last_game_of(person, min(games, earlier_games))
+        if games <= earlier_games:
+            return earlier_result
+        slots, end = self.slots, self.stream.offsets[games - earlier_games]
+        position = bisect_left(slots.order, end, slots.start[number], slots.end[number])
+        if position == slots.start[number]:
+            return earlier_result
+        game = _find_game(self.stream, slots.order[position - 1])
+        return earlier_result[0] + position - slots.start[number], self.stream.row[game]
 
     def up_to(self, games: int, adjustments: int) -> Trace:
         """Return the trace of the ladder's first `games` and `adjustments`."""
-        if games == self.count and adjustments == self.adjustments:
+        if games == self.game_count and adjustments == self.adjustment_count:
             return self
         earlier = self.earlier
-        if earlier and games <= earlier.count and adjustments <= earlier.adjustments:
+        if earlier and games <= earlier.game_count and adjustments <= earlier.adjustment_count:
             return earlier.up_to(games, adjustments)
-        known, minted, adjusted, started = 0, 0, 0, 0
+        known_players, minted, adjusted, started = 0, 0, 0, 0
         if earlier:
-            games, adjustments, known = games - earlier.count, adjustments - earlier.adjustments, len(earlier.points)
+            games, adjustments = games - earlier.game_count, adjustments - earlier.adjustment_count
+            known_players = len(earlier.points)
             minted, adjusted, started = earlier.minted, earlier.adjusted, earlier.started
         end, slots = self.stream.offsets[games], self.slots
-        states, played, following = self._rewind_states(end, adjustments)
-        # Players are numbered in the order in which they joined, so those who had not played yet come last.
+        states, played, next_positions = self._rewind_states(end, adjustments)
+        # players are numbered in the order in which they joined, so players without games yet come last
         joined = bisect_left(
-            range(len(played)), True, known, key=lambda player: slots.start[player] == following[player]
+            range(len(played)), True, known_players, key=lambda player: slots.start[player] == next_positions[player]
         )
         stream = self.stream.up_to(games, adjustments, joined)
         numbers = array("i", [*range(joined), *(self.stream.numbers[person] for person in stream.persons[joined:])])
         trace = Trace(
             stream,
-            [arrays.take(column, numbers) for column in states],
-            arrays.take(played, numbers),
-            array("b", b"\1" * len(numbers)),
-            self.joining,
-            [column[:end] for column in self.states_before],
-            self.mints[:games],
-            [column[:adjustments] for column in self.adjusted_before],
-            started=started + arrays.total(arrays.take(self.began, numbers[known:])),
+            states=[arrays.take(column, numbers) for column in states],
+            games=arrays.take(played, numbers),
+            on_ladder=array("b", b"\1" * len(numbers)),
+            entry_states=self.entry_states,
+            states_before=[column[:end] for column in self.states_before],
+            mints=self.mints[:games],
+            states_before_adjustments=[column[:adjustments] for column in self.states_before_adjustments],
+            started=started + arrays.total(arrays.take(self.opening_points, numbers[known_players:])),
             minted=minted
             + arrays.total(self.mints[:games])
             + sum(max(adjustment.units, 0) for adjustment in stream.adjustments if adjustment.enters),
@@ -648,44 +634,48 @@ class Trace:
             earlier=earlier,
         )
         trace.burned = trace.started + trace.minted + trace.adjusted - arrays.total(trace.points)
-        trace.slots = Slots(
-            arrays.take(slots.start, numbers),
-            arrays.take(following, numbers),
-            slots.order,
-        )
+        trace.slots = Slots(arrays.take(slots.start, numbers), arrays.take(next_positions, numbers), slots.order)
         return trace
 
     def _rewind_states(self, end: int, adjustments: int) -> tuple[Sequence[Column], Column, Column]:
-        """Return the states and games of all players after the first slots and adjustments, and their next slots."""
-        states, games, slots = [*map(_copy_column, self.states)], _copy_column(self.games), self.slots
-        following = arrays.rewind(
+        """Return the states and game counts of all players after the slots before `end` and the first `adjustments`.
+
+        Also returns, by player, the position of the next slot in `slots.order`.
+        """
+        states, games, slots = [*map(_copy_to_array, self.states)], _copy_to_array(self.games), self.slots
+        next_positions = arrays.rewind(
             states, games, start=slots.start, end=slots.end, order=slots.order, before=self.states_before, slot=end
         )
-        for at in range(len(self._adjusted_at) - 1, adjustments - 1, -1):
-            player = self.stream.adjustments[at].player
-            later = following[player] < slots.end[player]
-            if not later or self._adjusted_at[at] <= slots.order[following[player]]:
-                for column, before in zip(states, self.adjusted_before, strict=True):
-                    column[player] = before[at]
-        return states, games, following
+        for index in range(len(self._adjustment_slots) - 1, adjustments - 1, -1):
+            player = self.stream.adjustments[index].player
+            plays_later = next_positions[player] < slots.end[player]
+            if not plays_later or self._adjustment_slots[index] <= slots.order[next_positions[player]]:
+                for column, states_before in zip(states, self.states_before_adjustments, strict=True):
+                    column[player] = states_before[index]
+        return states, games, next_positions
 
     @cached_property
-    def began(self) -> Column:
+    def opening_points(self) -> Column:
         """Return the points of all players before the stream's first game and adjustment."""
-        points, first = _copy_column(self.points), array("q", [NONE]) * len(self.points)
-        self._run(loops.find_first_slots, self.stream.players, first)
-        for player, slot in enumerate(first):
+        points, first_slots = _copy_to_array(self.points), array("q", [NONE]) * len(self.points)
+        self._run_loop(loops.find_first_slots, self.stream.players, first_slots)
+        for player, slot in enumerate(first_slots):
             if slot != NONE:
                 points[player] = self.before[slot]
-        for at in reversed(range(len(self._adjusted_at))):
-            player = self.stream.adjustments[at].player
-            if first[player] == NONE or self._adjusted_at[at] <= first[player]:
-                points[player] = self.adjusted_before[0][at]
+        for index in reversed(range(len(self._adjustment_slots))):
+            player = self.stream.adjustments[index].player
+            if first_slots[player] == NONE or self._adjustment_slots[index] <= first_slots[player]:
+                points[player] = self.states_before_adjustments[0][index]
         return points
 
 
-def _find_game_of_slot(stream: Stream, slot: int) -> int:
+def _find_game(stream: Stream, slot: int) -> int:
     return bisect_right(stream.offsets, slot) - 1
+
+
+def _is_step(adjustment: StreamAdjustment) -> bool:
+    """Tell whether an adjustment is a step; a version that changes no points is not."""
+    return bool(adjustment.units or not adjustment.enters)
 
 
 def _make_adjustment_step(adjustment: StreamAdjustment, before: int) -> Step:
@@ -695,31 +685,28 @@ def _make_adjustment_step(adjustment: StreamAdjustment, before: int) -> Step:
     )
 
 
-def _enter_version_at_end(trace: Trace, change: VersionStart) -> Trace:
-    """Return a trace in which a version takes effect at the end."""
-    stream, (old, new) = trace.stream, (trace.stream.versions[number] for number in (change.before, change.version))
+def _enter_version_at_end(trace: Trace, change: VersionChange) -> Trace:
+    """Return a trace extended by a version that takes effect at the end. Raises `RuleFailure`."""
+    stream, (old, new) = trace.stream, (trace.stream.versions[number] for number in (change.previous, change.version))
     before = [trace.state(player) for player in range(len(stream.names))]
     carried = [tuple(carry_columns(state[: old.rule.width], old, new)) for state in before]
     after = [enter_version(new, stream.ladder, state) for state in carried]
     gains = [new_state[0] - old_state[0] for new_state, old_state in zip(after, before, strict=True)]
-    entries = [make_entry(stream, player, len(stream.row), change, units) for player, units in enumerate(gains)]
-    entered = replace(
+    entries = [make_version_entry(stream, player, len(stream.row), change, units) for player, units in enumerate(gains)]
+    extended = replace(
         trace,
-        stream=replace(stream, adjustments=[*stream.adjustments, *entries], known=None),
+        stream=replace(stream, adjustments=[*stream.adjustments, *entries], trace=None),
         states=_to_columns(after, stream.width),
-        adjusted_before=[
-            arrays.concatenate("q", both)
-            for both in zip(trace.adjusted_before, _to_columns(before, stream.width), strict=True)
-        ],
+        states_before_adjustments=_join_columns([trace.states_before_adjustments, _to_columns(before, stream.width)]),
         minted=trace.minted + sum(max(units, 0) for units in gains),
         burned=trace.burned + sum(max(-units, 0) for units in gains),
     )
-    entered.slots = trace.slots
-    return entered
+    extended.slots = trace.slots
+    return extended
 
 
 def _to_columns(states: Sequence[State], width: int) -> list[Column]:
-    """Return states by column; columns that a version does not have are 0."""
+    """Return states as `width` columns. Columns that the states lack are 0."""
     columns = np.zeros((width, len(states)), dtype=np.int64)
     for column, numbers in zip(columns, zip(*states, strict=True), strict=False):
         column[:] = numbers
@@ -727,62 +714,67 @@ def _to_columns(states: Sequence[State], width: int) -> list[Column]:
 
 
 def _join_parts(parts: Sequence[Trace]) -> Trace:
-    """Join successive parts of a trace into one, which continues the trace that the first of them continues."""
+    """Join successive parts of a trace into a single part, which continues what the first part continues."""
     earlier = parts[0].earlier
-    known = len(earlier.points) if earlier else 0
+    known_players = len(earlier.points) if earlier else 0
     last, streams = parts[-1], [part.stream for part in parts]
     played = [stream for stream in streams if len(stream.row)]
-    first = _find_first_slots(parts)
-    # Number players by their first games; players with adjustments only come last, in their previous order.
-    new_players = sorted(range(known, len(last.points)), key=lambda number: first.get(number, 2**63))
-    order = [*range(known), *new_players]
-    number = array("i", bytes(4 * len(order)))
-    for new, old in enumerate(order):
-        number[old] = new
+    first_slots = _find_first_slots(parts)
+    # number players by their first games; players who have only adjustments come last, in their previous order
+    new_players = sorted(range(known_players, len(last.points)), key=lambda player: first_slots.get(player, 2**63))
+    new_order = [*range(known_players), *new_players]
+    new_numbers = array("i", bytes(4 * len(new_order)))
+    for new, old in enumerate(new_order):
+        new_numbers[old] = new
     offsets, adjustments, slots, games = [array("q", [0])], list[StreamAdjustment](), 0, 0
     for stream in streams:
         offsets.append(arrays.shift(stream.offsets[1:], slots))
         adjustments += [
-            adjustment._replace(game=adjustment.game + games, player=number[adjustment.player])
+            adjustment._replace(game=adjustment.game + games, player=new_numbers[adjustment.player])
             for adjustment in stream.adjustments
         ]
         slots, games = slots + len(stream.players), games + len(stream.row)
-    players = arrays.take(number, arrays.concatenate("i", [stream.players for stream in streams]))
-    whole = Stream(
-        last.stream.ladder,
-        last.stream.rule,
-        last.stream.versions,
-        [last.stream.names[old] for old in order],
-        arrays.concatenate("q", offsets),
-        players,
-        LazyColumns(lambda: [arrays.concatenate("q", same) for same in zip(*(s.columns for s in played), strict=True)]),
-        arrays.concatenate("h", [stream.version for stream in streams]),
-        arrays.concatenate("q", [stream.row for stream in streams]),
-        adjustments,
-        [last.stream.persons[old] for old in order],
+    players = arrays.take(new_numbers, arrays.concatenate("i", [stream.players for stream in streams]))
+    joined = Stream(
+        ladder=last.stream.ladder,
+        rule=last.stream.rule,
+        versions=last.stream.versions,
+        names=[last.stream.names[old] for old in new_order],
+        offsets=arrays.concatenate("q", offsets),
+        players=players,
+        columns=LazyColumns(lambda: _join_columns(stream.columns for stream in played)),
+        version=arrays.concatenate("h", [stream.version for stream in streams]),
+        row=arrays.concatenate("q", [stream.row for stream in streams]),
+        adjustments=adjustments,
+        persons=[last.stream.persons[old] for old in new_order],
+        seeds=last.stream.seeds,
     )
-    whole.seeds, calendars = last.stream.seeds, [stream.calendar for stream in streams if stream.calendar is not None]
-    if calendars:
-        whole.calendar = Calendar(*(arrays.concatenate("q", same) for same in zip(*calendars, strict=True)))
+    if calendars := [stream.calendar for stream in streams if stream.calendar is not None]:
+        joined.calendar = Calendar(*_join_columns(calendars))
     return Trace(
-        whole,
-        [array("q", [column[old] for old in order]) for column in last.states],
-        array("q", [last.games[old] for old in order]),
-        last.on_ladder,
-        last.joining,
-        [arrays.concatenate("q", same) for same in zip(*(part.states_before for part in parts), strict=True)],
-        arrays.concatenate("q", [part.mints for part in parts]),
-        [arrays.concatenate("q", same) for same in zip(*(part.adjusted_before for part in parts), strict=True)],
-        last.started,
-        last.minted,
-        last.burned,
-        last.adjusted,
-        earlier,
+        joined,
+        states=[array("q", [column[old] for old in new_order]) for column in last.states],
+        games=array("q", [last.games[old] for old in new_order]),
+        on_ladder=last.on_ladder,
+        entry_states=last.entry_states,
+        states_before=_join_columns(part.states_before for part in parts),
+        mints=arrays.concatenate("q", [part.mints for part in parts]),
+        states_before_adjustments=_join_columns(part.states_before_adjustments for part in parts),
+        started=last.started,
+        minted=last.minted,
+        burned=last.burned,
+        adjusted=last.adjusted,
+        earlier=earlier,
     )
+
+
+def _join_columns(parts: Iterable[Sequence[Column]]) -> list[Column]:
+    """Concatenate the columns of several parts, column by column."""
+    return [arrays.concatenate("q", columns) for columns in zip(*parts, strict=True)]
 
 
 def _find_first_slots(parts: Sequence[Trace]) -> dict[int, int]:
-    """Return the first slot of every player who has one."""
+    """Return the first slot of every player with games, numbered across all parts."""
     first_slots: dict[int, int] = {}
     begin = 0
     for part in parts:
@@ -793,5 +785,5 @@ def _find_first_slots(parts: Sequence[Trace]) -> dict[int, int]:
     return first_slots
 
 
-def _copy_column(column: Column) -> array[int]:
+def _copy_to_array(column: Column) -> array[int]:
     return array("q", memoryview(arrays.in_memory(column)).tobytes())

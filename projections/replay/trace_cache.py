@@ -1,11 +1,13 @@
-"""The cache of traces: files that keep the result of a long ladder's replay for later runs.
+"""Cache the traces of long ladders in files, so that later runs need not replay the ladders.
 
-    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/traces/LADDER-POSITION-REST-PROGRAM     a file of columns
+Each trace is a file of columns:
 
-A trace depends on one exact history (the chain hash at its position), on the versions that scored it and on this
-program's rules; its name includes digests of all of them. It is continued after later events. Ladders with rules from
-packages are always replayed, because changes of these rules cannot be detected. `verify` and `rebuild --check` replay
-without the cache, and deleting it changes no result.
+    ~/.cache/ratings-ledger/LEDGER-ID-PLACE/traces/LADDER-POSITION-INPUTS-PROGRAM
+
+A trace depends on the exact history (the chain hash at its position), on the versions that scored it and on this
+program's rules. The file's name has digests of all three. After later events, a cached trace is continued. Ladders with
+rules from packages are never cached, because changes of these rules cannot be detected. `verify` and `rebuild --check`
+replay without the cache. Deleting the cache changes no result.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ from ratings_ledger.projections.rulesets.versions import Version
 # replaying a shorter ladder takes less time than reading its trace
 TRACED_GAMES = 20_000
 
-COLUMNS = {
+COLUMN_CODES = {
     "row": "q",
     "version": "h",
     "offset": "q",
@@ -71,11 +73,11 @@ COLUMNS = {
     "games": "q",
     "first": "q",
     "slot": "i",
-    "adjusted_before": "q",
+    "states_before_adjustments": "q",
     "began": "q",
 }
-# for each state column from the second one on: the states at the end, and those before every game and adjustment
-STATE_COLUMNS = "state {}", "before {}", "adjusted_before {}"
+# for each state column after the first: the states at the end, before every game, and before every adjustment
+STATE_COLUMN_NAMES = "state {}", "before {}", "states_before_adjustments {}"
 TOTALS = ("started", "minted", "burned", "adjusted")
 # the folders of all modules that determine points
 DECIDING_FOLDERS = (
@@ -106,7 +108,7 @@ def can_be_cached(facts: Facts, versions: Sequence[Version]) -> bool:
 def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace | None:
     """Return the cached trace of a ladder, continued up to these facts; None if no cached trace fits.
 
-    A damaged file is deleted and logged.
+    Deletes and logs damaged files.
     """
     if facts.cache is None or not can_be_cached(facts, versions):
         return None
@@ -123,25 +125,25 @@ def find_trace(facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace 
             continue
         except Unreadable:
             continue
-        if file is not None and file.about["names"] == _hash_names(facts, file.columns["person"]):
-            since = TraceInputs(**file.about["replayed"])
-            with suppress(RuleFailure):  # a full replay names the game
-                return continue_trace(_read_trace(file, facts, ladder, versions), since, facts, ladder, versions)
+        if file is not None and file.about["names"] == _digest_names(facts, file.columns["person"]):
+            inputs = TraceInputs(**file.about["replayed"])
+            with suppress(RuleFailure):  # the full replay names the failed game
+                return continue_trace(_read_trace(file, facts, ladder, versions), inputs, facts, ladder, versions)
     return None
 
 
 def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None:
-    """Write the trace of a long ladder to the cache, and delete the ladder's older traces."""
+    """Write the trace of a long ladder to the cache and delete the ladder's older traces."""
     stream = trace.stream
     if facts.cache is None or facts.proposed or len(stream.row) < TRACED_GAMES or not can_be_cached(facts, versions):
         return
     folder = facts.cache / TRACES
-    # the columns that the rule reads are not cached, but read again from the facts when needed
+    # the columns that the rule reads are not cached; they are read from the facts again when needed
     stream.columns, stream.batch = LazyColumns(partial(_read_rule_columns, facts, stream.ladder, versions)), None
     file_name = _make_file_name(stream.ladder, versions, facts.position, facts.chain_hash)
     persons = array("i", stream.persons)
-    first = trace.slots_from()
-    parts: dict[str, Iterable[Column]] = {
+    slot_bounds = trace.find_slot_bounds()
+    column_parts: dict[str, Iterable[Column]] = {
         "row": [stream.row],
         "version": [stream.version],
         "offset": [stream.offsets],
@@ -151,82 +153,84 @@ def store_trace(facts: Facts, trace: Trace, versions: Sequence[Version]) -> None
         "person": [persons],
         "points": [trace.points],
         "games": [trace.games],
-        "first": [first],
-        "slot": trace.slots_in_parts(first),
-        "adjusted_before": [trace.adjusted_before[0]],
-        "began": [trace.began],
+        "first": [slot_bounds],
+        "slot": trace.sort_slots_in_parts(slot_bounds),
+        "states_before_adjustments": [trace.states_before_adjustments[0]],
+        "began": [trace.opening_points],
     }
-    for column in range(1, len(trace.states)):
+    for index in range(1, len(trace.states)):
         for name, state_columns in zip(
-            STATE_COLUMNS, (trace.states, trace.states_before, trace.adjusted_before), strict=True
+            STATE_COLUMN_NAMES, (trace.states, trace.states_before, trace.states_before_adjustments), strict=True
         ):
-            parts[name.format(column)] = [state_columns[column]]
-    columns = {column: (code, parts[column]) for column, code in _list_codes(versions).items()}
+            column_parts[name.format(index)] = [state_columns[index]]
+    columns = {index: (code, column_parts[index]) for index, code in _list_codes(versions).items()}
     about = {total: getattr(trace, total) for total in TOTALS} | {
         "name": file_name,
         "ladder": stream.ladder,
         "inserted": stream.adjustments,
-        "names": _hash_names(facts, persons),
+        "names": _digest_names(facts, persons),
         "replayed": read_trace_inputs(facts, stream.ladder, versions)._asdict(),
     }
-    files = list(files_in(folder, f"-{_hash_program()}", _hash(stream.ladder)))
+    files = list(files_in(folder, f"-{_digest_program()}", _digest(stream.ladder)))
     if any(position > facts.position and position in facts.hashes for position, _ in files):
         return
     try:
-        prune_files(folder, _hash_program())
+        prune_files(folder, _digest_program())
         write_file(folder / file_name, encode_columns(columns, about))
     except OSError as error:
-        logger.warning("ratings: the trace in %s cannot be written: %s", folder, error.strerror)
+        logger.warning("ratings: cannot write a trace into the cache %s: %s", folder, error.strerror)
         return
     for _, path in files:
         if path.name != file_name:
             delete_file(path)
 
 
-def find_wrong_traces(facts: Facts, plain: Facts) -> Iterator[tuple[str, Path]]:
-    """Yield the ladders whose cached trace differs from a replay of `plain`, with the file, which is deleted.
+def find_wrong_traces(facts: Facts, uncached_facts: Facts) -> Iterator[tuple[str, Path]]:
+    """Yield (ladder, file) for each cached trace that differs from a replay. Deletes these files.
 
-    `plain` are the same facts without a cache.
+    `uncached_facts` are the same facts without a cache.
     """
     if facts.cache is None:
         return
-    for _, path in list(files_in(facts.cache / TRACES, f"-{_hash_program()}")):
+    for _, path in list(files_in(facts.cache / TRACES, f"-{_digest_program()}")):
         ladder = str(about_file(path).get("ladder"))
         versions = facts.rulesets.get(ladder.partition("/")[0])
         if versions is None or (trace := find_trace(facts, ladder, versions)) is None:
             continue
-        stream = build_streams(plain, versions, only=parse_name(ladder).values).get(ladder)
-        if stream is None or not trace.whole().is_like(replay(stream)):
+        stream = build_streams(uncached_facts, versions, only=parse_name(ladder).values).get(ladder)
+        if stream is None or not trace.join_parts().is_like(replay(stream)):
             delete_file(path)
             yield ladder, path
 
 
 def _make_file_name(ladder: str, versions: Sequence[Version], position: int, chain_hash: bytes) -> str:
-    """Return the file name of a trace: its ladder, its position, and digests of everything else it depends on."""
-    scored_by = [(version.ruleset.model_dump_json(), version.effective_from, version.position) for version in versions]
-    rest = _hash(json.dumps([chain_hash.hex(), scored_by]))
-    return f"{_hash(ladder)}-{position}-{rest}-{_hash_program()}"
+    """Return the file name of a trace: a digest of the ladder, the position, and digests of all other inputs."""
+    version_keys = [
+        (version.ruleset.model_dump_json(), version.effective_from, version.position) for version in versions
+    ]
+    input_digest = _digest(json.dumps([chain_hash.hex(), version_keys]))
+    return f"{_digest(ladder)}-{position}-{input_digest}-{_digest_program()}"
 
 
-def _hash(text: str) -> str:
+def _digest(text: str) -> str:
     """Return a short digest of a text."""
     return sha256(text.encode()).hexdigest()[:24]
 
 
 def _list_codes(versions: Sequence[Version]) -> dict[str, str]:
-    """Return the types of the columns in a file, by name."""
+    """Return the type codes of the columns in a trace's file, by name."""
     further_columns = range(1, max(version.rule.width for version in versions))
-    return COLUMNS | {name.format(column): "q" for column in further_columns for name in STATE_COLUMNS}
+    return COLUMN_CODES | {name.format(column): "q" for column in further_columns for name in STATE_COLUMN_NAMES}
 
 
-def _hash_names(facts: Facts, persons: Column) -> str:
-    """Return the hash of the ids of some persons, which are only numbers in the columns."""
-    return _hash(json.dumps([facts.players[person] for person in persons]))
+def _digest_names(facts: Facts, persons: Column) -> str:
+    """Return a digest of the ids of persons, because the columns hold only the numbers of persons."""
+    return _digest(json.dumps([facts.players[person] for person in persons]))
 
 
 @cache
-def _hash_program() -> str:
-    """Return the digest of all modules that determine points, including the module for column files."""
+def _digest_program() -> str:
+    """Return a digest of all modules that determine points, including the module for column files."""
     digest = sha256()
     for path in list_deciding_modules():
         digest.update(path.name.encode() + path.read_bytes())
@@ -240,114 +244,116 @@ def list_deciding_modules() -> list[Path]:
 
 
 def _open_trace_file(path: Path, facts: Facts, versions: Sequence[Version]) -> ColumnFile | None:
-    """Return the opened file of a trace, which facts and their snapshots share; None if it does not exist.
+    """Return the opened file of a trace; None if the file does not exist. Raises `Damaged`, `Unreadable`.
 
-    Raises `Damaged`, `Unreadable`.
+    Facts and their snapshots share the opened file.
     """
     if path not in facts.segments:
-        opened = open_file(path)
-        if opened is None:
+        new_file = open_file(path)
+        if new_file is None:
             return None
         try:
-            _set_limits(opened, facts, versions)
-        except (ValueError, LookupError, TypeError) as problem:
-            raise Damaged(f"{path.name} does not hold a trace: {problem}", path) from None
-        facts.segments[path] = opened
+            _check_columns(new_file, facts, versions)
+        except (ValueError, LookupError, TypeError) as error:
+            raise Damaged(f"{path.name} does not hold a trace: {error}", path) from None
+        facts.segments[path] = new_file
     file: ColumnFile = facts.segments[path]
     if facts.unchecked is None:
         file.check()
     return file
 
 
-def _set_limits(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> None:
-    """Limit the numbers of the columns to valid values. Raises `ValueError` if the columns do not match each other."""
+def _check_columns(file: ColumnFile, facts: Facts, versions: Sequence[Version]) -> None:
+    """Set the valid range of each column's numbers. Raises `ValueError` if the columns do not match each other."""
     columns = file.columns
-    games, slots, people = len(columns["row"]), len(columns["player"]), len(columns["person"])
+    game_count, slot_count, player_count = len(columns["row"]), len(columns["player"]), len(columns["person"])
     lengths = {
-        "version": games,
-        "offset": games + 1,
-        "mint": games,
-        "before": slots,
-        "slot": slots,
-        "points": people,
-        "games": people,
-        "first": people + 1,
-        "began": people,
-        "adjusted_before": len(file.about["inserted"]),
+        "version": game_count,
+        "offset": game_count + 1,
+        "mint": game_count,
+        "before": slot_count,
+        "slot": slot_count,
+        "points": player_count,
+        "games": player_count,
+        "first": player_count + 1,
+        "began": player_count,
+        "states_before_adjustments": len(file.about["inserted"]),
     }
-    ends = {
+    limits = {
         "row": len(facts.cell),
         "version": len(versions),
-        "player": people,
+        "player": player_count,
         "person": len(facts.players),
-        "slot": slots,
-        "games": games + 1,
-        "offset": slots + 1,
-        "first": slots + 1,
+        "slot": slot_count,
+        "games": game_count + 1,
+        "offset": slot_count + 1,
+        "first": slot_count + 1,
     }
-    for name, end in ends.items():
-        columns[name].within(0, end)
-    for number in range(1, max(version.rule.width for version in versions)):
-        of_column = people, slots, lengths["adjusted_before"]
-        lengths |= {name.format(number): length for name, length in zip(STATE_COLUMNS, of_column, strict=True)}
-    for name in file.codes.keys() - ends.keys() - {"mint"}:
-        columns[name].within(-UNITS_MAX, UNITS_MAX + 1)
+    for name, limit in limits.items():
+        columns[name].limit_to(0, limit)
+    for index in range(1, max(version.rule.width for version in versions)):
+        state_lengths = player_count, slot_count, lengths["states_before_adjustments"]
+        lengths |= {name.format(index): length for name, length in zip(STATE_COLUMN_NAMES, state_lengths, strict=True)}
+    for name in file.codes.keys() - limits.keys() - {"mint"}:
+        columns[name].limit_to(-UNITS_MAX, UNITS_MAX + 1)
     if not (
         file.codes == _list_codes(versions)
         and all(len(columns[name]) == length for name, length in lengths.items())
         and all(isinstance(file.about[name], int) for name in TOTALS)
         and all(
-            0 <= game <= games and 0 <= player < people and 0 <= version < len(versions)
+            0 <= game <= game_count and 0 <= player < player_count and 0 <= version < len(versions)
             for game, player, _, version, *_ in file.about["inserted"]
         )
     ):
-        raise ValueError("its columns do not match")
+        raise ValueError("the lengths or types of its columns do not match")
 
 
 def _read_rule_columns(facts: Facts, ladder: str, versions: Sequence[Version]) -> Sequence[Column]:
-    """Return the columns that the rule of a ladder reads."""
+    """Return the columns that the rules of a ladder read."""
     return build_streams(facts, versions, only=parse_name(ladder).values)[ladder].columns
 
 
 def _read_trace(file: ColumnFile, facts: Facts, ladder: str, versions: Sequence[Version]) -> Trace:
-    """Build the trace from a file."""
+    """Build the trace of a ladder from its file."""
     columns, about = file.columns, file.about
     persons = [*columns["person"]]
 
-    def fetch() -> Sequence[Column]:
-        # the facts may have more games than the trace, but the ladder starts with the same ones
+    def read_columns() -> Sequence[Column]:
+        # the facts may have more games than the trace, but the ladder starts with the same games
         return [column[: len(columns["player"])] for column in _read_rule_columns(facts, ladder, versions)]
 
     stream = Stream(
         ladder,
         versions[0].rule,
         list(versions),
-        [facts.players[person] for person in persons],
-        columns["offset"],
-        columns["player"],
-        LazyColumns(fetch),
-        columns["version"],
-        columns["row"],
+        names=[facts.players[person] for person in persons],
+        offsets=columns["offset"],
+        players=columns["player"],
+        columns=LazyColumns(read_columns),
+        version=columns["version"],
+        row=columns["row"],
+        adjustments=[StreamAdjustment(*members) for members in about["inserted"]],
         persons=persons,
     )
-    stream.adjustments = [StreamAdjustment(*inserted) for inserted in about["inserted"]]
     # `continue_trace` only accepts a trace whose seeds have not changed
     stream.seeds = find_seeded_states(facts, ladder, versions)
     if any(version.rule.state for version in versions):
         stream.calendar = read_calendar(facts, stream.row, versions[0].ruleset)
     further_columns = range(1, stream.width)
-    states, before, adjusted = ([columns[name.format(column)] for column in further_columns] for name in STATE_COLUMNS)
+    states, before_games, before_adjustments = (
+        [columns[name.format(column)] for column in further_columns] for name in STATE_COLUMN_NAMES
+    )
     trace = Trace(
         stream,
         states=[columns["points"], *states],
         games=columns["games"],
         on_ladder=array("b", b"\1" * len(persons)),
-        joining=stream.seeds,
-        states_before=[columns["before"], *before],
+        entry_states=stream.seeds,
+        states_before=[columns["before"], *before_games],
         mints=columns["mint"],
-        adjusted_before=[columns["adjusted_before"], *adjusted],
+        states_before_adjustments=[columns["states_before_adjustments"], *before_adjustments],
         **{total: about[total] for total in TOTALS},
     )
-    trace.began = columns["began"]
+    trace.opening_points = columns["began"]
     trace.slots = Slots(columns["first"][:-1], columns["first"][1:], columns["slot"])
     return trace

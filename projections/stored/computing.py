@@ -159,7 +159,7 @@ def build_ladder(
 
 def to_ladder_failure(ladder: str, ladders: Ladders, error: RuleFailure) -> LadderFailure:
     """Convert a rule failure to plain data that can be passed between processes."""
-    return LadderFailure(ladder, int(error.place(ladders.facts)), str(error))
+    return LadderFailure(ladder, int(error.find_position(ladders.facts)), str(error))
 
 
 def compute(

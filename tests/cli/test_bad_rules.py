@@ -53,7 +53,7 @@ BAD = {
     "leaves": ("check", "SystemExit: a rule has had enough (leaves.py, line 9)"),
     "exits": ("score", "SystemExit: os._exit(0) would end the program (exits.py, line 9)"),
     "prints": ("nowhere", ""),
-    "explains-nothing": ("explain", "explain returned nothing; a list of terms for each of"),
+    "explains-nothing": ("explain", "explain returned nothing; it must return a list of terms for each of the"),
     "remembers": ("nowhere", "for the same game (remembers.py, line 8), at drawn game 1"),
 }  # fmt: skip
 # one of each way to fail
@@ -309,9 +309,8 @@ def test_missing_explanation_is_reported(ratings: Ratings, ledger: Callable[[str
     db = ledger("explains-nothing")
     told = ratings("explain", "g-1", "bad", db=db)
     assert (told.exit_code, told.stdout) == (1, "")
-    assert (
-        "explain returned nothing; a list of terms for each of 3 players is needed (explains_nothing.py" in told.stderr
-    )
+    message = "explain returned nothing; it must return a list of terms for each of the 3 players (explains_nothing.py"
+    assert message in told.stderr
     assert ratings("standings", "bad", db=db).exit_code == 0
 
 

@@ -230,7 +230,7 @@ def test_unbalanced_books_are_not_explained(ratings: Ratings, published: str) ->
         told = ratings("explain", "d-0", "own", db=published)
     assert (told.exit_code, told.stdout) == (1, "")
     assert (
-        "the books do not balance: score minted 1, and the changes sum to 2 (test_own_chances.py, line" in told.stderr
+        "the books do not balance: score minted 1, but the changes sum to 2 (test_own_chances.py, line" in told.stderr
     )
 
 

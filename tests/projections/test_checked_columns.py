@@ -37,7 +37,7 @@ SMALL_BLOCK = 16
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even short columns have several blocks, of which few are held."""
     monkeypatch.setattr(stored_columns, "BLOCK_BYTES", SMALL_BLOCK)
-    monkeypatch.setattr(stored_columns, "BLOCKS_HELD", 2)
+    monkeypatch.setattr(stored_columns, "BLOCKS_KEPT_MAX", 2)
 
 
 def column(path: Path, numbers: list[int], code: str) -> StoredColumn:
@@ -87,7 +87,7 @@ def test_read_columns_are_as_written(tmp_path_factory: pytest.TempPathFactory, d
         elif what == "all":
             assert [*found] == [*found.whole()] == wanted
         elif last > first:
-            assert [*found.changed({first: 7})] == [*wanted[:first], 7, *wanted[first + 1 :]]
+            assert [*found.copy_with({first: 7})] == [*wanted[:first], 7, *wanted[first + 1 :]]
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -194,7 +194,7 @@ def test_numbers_out_of_range_are_damage(tmp_path: Path, cuts: list[int] | None)
         column(tmp_path / "numbers", numbers, "i") if cuts is None else chain(tmp_path, numbers, "i", None, cuts)
     )
     for one in [found] if cuts is None else found.bases:
-        one.within(0, 3)
+        one.limit_to(0, 3)
     assert (found[0], found[2]) == (0, 2)
     for ask in (lambda: found[1], lambda: found[1:3], lambda: found.whole(), lambda: found[3], lambda: found[-1]):
         with pytest.raises(Damaged):
@@ -238,7 +238,7 @@ def test_questions_read_parts_and_are_right(
                 with caplog.at_level(logging.WARNING):
                     assert answered(Snapshot(ledger, *at, cache=cache), ask) == right
                 met.update("told" for line in caplog.messages if "is not used" in line or "is rebuilt" in line)
-                met.update("while asking" for line in caplog.messages if "what is kept" in line)
+                met.update("while asking" for line in caplog.messages if "a damaged file" in line)
                 met[harm(tmp_path / "caches", chance)] += 1
                 if chance.random() < 0.5:
                     cache = LadderCache()

@@ -157,7 +157,7 @@ def test_all_games_at_once_read_like_each_alone(reading: Reading) -> None:
         for name, numbers in zip(COLUMNS, found.tolist(), strict=True):
             alone = [number for row, mine in enumerate(column(facts, name, reading)) if row in rows for number in mine]
             assert numbers == alone, name
-        some = facts.only(arrays.as_column(rows))
+        some = facts.select_rows(arrays.as_column(rows))
         assert [column(some, name, reading) for name in COLUMNS] == [
             [mine for row, mine in enumerate(column(facts, name, reading)) if row in rows] for name in COLUMNS
         ]
@@ -198,7 +198,7 @@ def test_sealed_segments_keep_columns_of_sides(tmp_path: Path, monkeypatch: pyte
     seen = set[str]()
     for part in segments.read_games_of_cells(opened, every):
         rows = [find_row_at(facts.first_position, at) for at in part.rows["first_position"].tolist()]
-        alone = facts.only(arrays.as_column(np.array(rows)))
+        alone = facts.select_rows(arrays.as_column(np.array(rows)))
         other = Facts(0, b"")
         for name in ("numbers.length", "numbers.points", "club", "home", "team", "score", "score_decimals"):
             there = alone.optional[name]

@@ -103,9 +103,9 @@ KERNELS: dict[str, tuple[Callable[..., int], str]] = {
     "exponent": (exponent, "OverflowError: the result is not a number, or too large"),
     "square_root": (square_root, "ValueError: the square root of a negative number"),
     "too_large": (too_large, "OverflowError: a number is too large for exact arithmetic"),
-    "out_of_bounds": (out_of_bounds, "score made k 20,000,000,000,000,000 units, which is out of bounds"),
+    "out_of_bounds": (out_of_bounds, "score set k to 20,000,000,000,000,000 units, which is out of bounds"),
     "past_the_end": (past_the_end, "IndexError: "),
-    "unbalanced": (unbalanced, "the books do not balance: score minted 0, and the changes sum to 1"),
+    "unbalanced": (unbalanced, "the books do not balance: score minted 0, but the changes sum to 1"),
 }
 
 

@@ -30,7 +30,9 @@ def done(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     def counting_traces(trace: Any, *arguments: Any) -> Any:
         result = continued(trace, *arguments)
         if result is not None and result is not trace:
-            counts["behind the end" if result.earlier and result.earlier.count >= trace.count else "a part again"] += 1
+            counts[
+                "behind the end" if result.earlier and result.earlier.game_count >= trace.game_count else "a part again"
+            ] += 1
         return result
 
     def counting_followed(*arguments: Any) -> Any:

@@ -241,9 +241,9 @@ def test_long_ladder_that_is_read_after_writes_is_replayed_whole_at_most_twice(
     whole_replays = list[bool]()
     replay = ladders_at.replay
 
-    def replay_whole(stream: Stream, *, keep: bool) -> Trace:
-        whole_replays.append(keep)
-        return replay(stream, keep=keep)
+    def replay_whole(stream: Stream, *, keep_history: bool) -> Trace:
+        whole_replays.append(keep_history)
+        return replay(stream, keep_history=keep_history)
 
     monkeypatch.setattr(ladders_at, "replay", replay_whole)
     monkeypatch.setattr(ladders_at, "SHORT_GAMES", 0)

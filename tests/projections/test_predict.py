@@ -213,7 +213,7 @@ def test_rules_see_the_planned_game(ratings: Ratings, db: str, monkeypatch: pyte
     assert ruleset is not None
     version, problems = bind(ruleset)
     assert version is not None, problems
-    arrival = forecast.Arrival((0, 0), (0, 0), 3, MISSING, 1, False)
+    arrival = forecast.Arrival((0, 0), (0, 0), is_new=False, games_before=3, first_of_season=1)
     game = forecast.PlannedGame(["anna", "ben", "cleo"], [1, 0, 1], [arrival] * 3, 0, {}, 2025)
     assert forecast._score(version, "own", game, 1, "win") == [0, 0, 0]
     assert dict(zip(names, games[-1], strict=True)) == {

@@ -87,10 +87,10 @@ def test_kept_traces_know_the_games_elsewhere(db: str, tmp_path: Path, monkeypat
                 found, _ = ladders.rank(ladders.trace(LADDER))
                 assert found.visible_states is not None
                 marks.append({row.player: found.visible_states.of(row.player).provisional for row in found.rows})
-            assert [*kept.trace(LADDER).whole().gaps.column("games_before")] == [
+            assert [*kept.trace(LADDER).join_parts().gaps.column("games_before")] == [
                 *whole.trace(LADDER).gaps.column("games_before")
             ]
-            assert kept.trace(LADDER).whole().is_like(whole.trace(LADDER))
+            assert kept.trace(LADDER).join_parts().is_like(whole.trace(LADDER))
             assert marks[0] == marks[1] == {"anna": False, "ben": True}
 
 

@@ -72,8 +72,8 @@ def scanned(records: list[str]) -> tuple[Facts, list[bool]]:
     """The facts of a page that was scanned, and which of its records were plain."""
     facts = Facts(0, b"")
     found = bulk_decoding.Scanner().scan(page(records), 0)
-    bulk_decoding.take_page(facts, found, apply_event, bulk_decoding.Numbers())
-    return facts, [bool(plain) for plain in found.plain]
+    bulk_decoding.decode_page(facts, found, apply_event, bulk_decoding.FactNumbers())
+    return facts, [bool(plain) for plain in found.is_plain]
 
 
 @pytest.fixture(params=["interpreted", "compiled"], autouse=True)
@@ -106,7 +106,7 @@ def test_plain_game_matches_decoder(case, members):
 def test_page_that_names_more_than_there_is_room_for(monkeypatch):
     """Given a page with many times as many players, labels and cells as a scanner has room for at first, it makes room
     within the page, and all games are what the decoder makes of them."""
-    monkeypatch.setattr(bulk_decoding, "CELLS_FIRST", 2)
+    monkeypatch.setattr(bulk_decoding, "CELLS_GROWTH", 2)
     seats = [[{"place": 1, "player": f"p-{n}-{seat}"} for seat in range(40)] for n in range(130)]
     records = [record(n, own, group=f"g-{n}") for n, own in enumerate(seats, 1)]
     assert sum(map(len, seats)) > record_scanner.NAMES_MAX
@@ -168,7 +168,7 @@ IMPOSSIBLE = {
 def test_impossible_label_makes_page_unsound(members):
     """A label that no event can have makes the page unsound."""
     found = bulk_decoding.Scanner().scan(page([record(1, PLAIN["places"], **members)]), 0)
-    assert not found.sound
+    assert not found.has_valid_names
 
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)
@@ -179,7 +179,7 @@ def test_impossible_game_is_left_to_decoder(case):
     """
     records = [record(1, IMPOSSIBLE[case]), record(2, PLAIN["places"])]
     found = bulk_decoding.Scanner().scan(page(records), 0)
-    assert not found.plain[0] or not found.sound
+    assert not found.is_plain[0] or not found.has_valid_names
     facts = one_by_one(records)
     counts = case == "one score"
     assert list(facts.unread) == ([] if counts else [1])
@@ -196,7 +196,7 @@ def test_impossible_time_is_not_plain(at):
     odd = record(1, PLAIN["places"]).replace("2010-02-28T19:30:00.000000Z", at).replace(
         '"occurred_at":"2010-03-05T19:30:00.000000Z"', f'"occurred_at":"{at}"')  # fmt: skip
     assert at in odd
-    assert not bulk_decoding.Scanner().scan(page([odd]), 0).plain[0]
+    assert not bulk_decoding.Scanner().scan(page([odd]), 0).is_plain[0]
 
 
 def test_other_records_are_not_plain():
@@ -209,7 +209,7 @@ def test_other_records_are_not_plain():
         whole.replace('"place":1', '"place":12345678901234567890'), "", "{", '{"data":{', '{"by":"', "[]", "null",
     ):  # fmt: skip
         found = bulk_decoding.Scanner().scan(page([odd]), 0)
-        assert not found.plain.any(), odd
+        assert not found.is_plain.any(), odd
 
 
 def test_random_games_match_decoder():
@@ -263,13 +263,13 @@ def test_damaged_bytes_match_decoder(mode, at_length):
         except StoreDamaged:
             outcomes["no text"] += 1
             continue
-        if not found.plain[0] or not found.sound:
+        if not found.is_plain[0] or not found.has_valid_names:
             outcomes["left"] += 1
             continue
         wanted = one_by_one([text.decode()])
         assert not wanted.unread, (text, wanted.unread)
         facts = Facts(0, b"")
-        bulk_decoding.take_page(facts, found, apply_event, bulk_decoding.Numbers())
+        bulk_decoding.decode_page(facts, found, apply_event, bulk_decoding.FactNumbers())
         assert told(facts) == told(wanted), text
         outcomes["same"] += 1
     assert outcomes["left"] > rounds // 2

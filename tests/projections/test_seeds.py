@@ -251,7 +251,8 @@ def test_a_seed_is_a_start_and_nothing_else(number: int) -> None:
         }
         assert found.adjusted == 0
         assert found.started == sum(
-            (one.seeds[name].begin(ladder) or [0])[0] if name in one.seeds else start for name in found.stream.names
+            (one.seeds[name].find_state(ladder) or [0])[0] if name in one.seeds else start
+            for name in found.stream.names
         )
 
 

@@ -132,7 +132,7 @@ def test_correction_three_periods_back_changes_what_it_must_and_nothing_else(
     early = [ladders.at(one.begin - 1) for ladders in (one.before, one.after)]
     assert len({ladders.standings(one.ladder).digest for ladders in early}) == 1
     old = one.before.trace(one.ladder)
-    games, adjustments = own.place(one.after.facts, (one.begin, 0))
+    games, adjustments = own.count_before(one.after.facts, (one.begin, 0))
     assert games > 0
     assert own.up_to(games, adjustments).is_like(old.up_to(games, adjustments))
     for other, (_, games_of_other, _) in SYSTEMS.items():

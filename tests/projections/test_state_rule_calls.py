@@ -110,13 +110,13 @@ def grows(n, before, columns, constants, table, after):
     [
         (raises, "IndexError: list index out of range (test_state_rule_calls.py, line "),
         (not_a_number, "OverflowError: the result is not a number, or too large (test_state_rule_calls.py, line "),
-        (mints(4), "the books do not balance: score minted 4, and the changes sum to 5 (test_state_rule_calls.py"),
-        (mints(-1), "the books do not balance: score minted -1, and the changes sum to 5 (test_state_rule_calls.py"),
+        (mints(4), "the books do not balance: score minted 4, but the changes sum to 5 (test_state_rule_calls.py"),
+        (mints(-1), "the books do not balance: score minted -1, but the changes sum to 5 (test_state_rule_calls.py"),
         (mints(UNITS_MAX + 1), "the points grow out of bounds: score minted more than "),
-        (fills(1, UNITS_MAX + 1), "score made k 10,000,000,000,000,001 units, which is out of bounds"),
+        (fills(1, UNITS_MAX + 1), "score set k to 10,000,000,000,000,001 units, which is out of bounds"),
         (fills(1, 2**63), "OverflowError: "),
         (fills(0, 1.5), "TypeError: "),
-        (grows, "score filled in [3, 4] numbers; [3, 3] are needed (test_state_rule_calls.py, line "),
+        (grows, "score filled in [3, 4] numbers by column, but it must fill in [3, 3] (test_state_rule_calls.py"),
         (lambda *arguments: None, "score returned nothing; a whole number is needed (test_state_rule_calls.py"),
     ],
 )  # fmt: skip
@@ -141,9 +141,9 @@ def test_wrong_score_of_period_is_a_failure():
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        (None, "explain returned nothing; a list of terms for each of 3 players is needed"),
-        ([[Term("x", 1, "")], [], []], "explain: the terms sum to [1, 0, 0], the changes are ["),
-        ([["x"], [], []], "explain returned 'x'; a Term of texts and a whole number is needed"),
+        (None, "explain returned nothing; it must return a list of terms for each of the 3 players"),
+        ([[Term("x", 1, "")], [], []], "explain returned terms that sum to [1, 0, 0], but the changes are ["),
+        ([["x"], [], []], "explain returned 'x'; a term must be a Term of strings and an integer"),
         ([[Term("x", 0, "", values=(("k", 1.5),))], [], []], "explain returned Term(term='x'"),
         ([[Term("x", 0, "", values=((1, 2),))], [], []], "explain returned Term(term='x'"),
     ],
@@ -160,10 +160,10 @@ def test_wrong_explanation_is_a_failure(terms: Any, message: str):
 @pytest.mark.parametrize(
     ("terms", "message"),
     [
-        (None, "explain_period returned nothing; a list of (row, Term) is needed"),
-        ([(0, "x")], "explain_period returned 'x'; a Term is needed"),
-        ([(2, Term("x", 1, ""))], "explain_period gave a term for row 2, which is not the player's"),
-        ([(-1, Term("x", 1, ""))], "explain_period: the terms sum to 1, the change is "),
+        (None, "explain_period returned nothing; it must return a list of (row, Term) pairs"),
+        ([(0, "x")], "explain_period returned 'x'; a term must be a Term"),
+        ([(2, Term("x", 1, ""))], "explain_period returned a term for row 2, which is not the player's result"),
+        ([(-1, Term("x", 1, ""))], "explain_period returned terms that sum to 1, but the change is "),
     ],
 )
 def test_wrong_explanation_of_period_is_a_failure(terms: Any, message: str):
@@ -196,7 +196,7 @@ def test_states_between_games():
     ("age", "message"),
     [
         (lambda state, elapsed, constants: (state[0] + 1, state[1]),
-         "age changed rating from 1600000000 to 1600000001; it may change others only"),
+         "age changed rating from 1600000000 to 1600000001; it must not change this column"),
         (lambda state, elapsed, constants: state[:1], "age returned (1600000000,); a tuple of 2 whole numbers"),
         (lambda state, elapsed, constants: list(state), "age returned [1600000000, 12000000]; a tuple of 2 whole"),
         (lambda state, elapsed, constants: (state[0], 0.5), "age returned 0.5; a whole number is needed"),
@@ -215,13 +215,13 @@ def test_chances_of_players_with_states():
     """Chances read the columns of states, and a draw leaves room for both results."""
     version = bound(BY_GAME)
     given = (version, "own/all", 7, 0, 2, START, PLACES)
-    likely = rule_calls.expected_chance(*given)
+    likely = rule_calls.compute_expected_score(*given)
     assert round(11 * likely / ONE, 6) == 1
-    assert rule_calls.draw_chance(*given) == likely // 2
-    assert rule_calls.draw_chance(broken(draw=None), *given[1:]) == 0
+    assert rule_calls.compute_draw_probability(*given) == likely // 2
+    assert rule_calls.compute_draw_probability(broken(draw=None), *given[1:]) == 0
     greedy = broken(draw=lambda i, j, *others: 2 * likely)
-    assert failure_of(lambda: rule_calls.draw_chance(greedy, *given[1:])).startswith(
-        f"draw returned {2 * likely}, which leaves no win or no loss where chance is {likely}"
+    assert failure_of(lambda: rule_calls.compute_draw_probability(greedy, *given[1:])).startswith(
+        f"draw returned {2 * likely}, which leaves no room for a win or a loss: chance returned {likely}"
     )
 
 
@@ -231,4 +231,4 @@ def test_wrong_verdicts_are_failures():
     assert told.startswith("rank_by returned 0.5; a whole number is needed")
     unsure = broken(provisional=lambda state, games, params: 1)
     told = failure_of(lambda: rule_calls.is_provisional(unsure, "own/all", STATE, 0))
-    assert told.startswith("provisional returned 1; True or False is needed")
+    assert told.startswith("provisional returned 1; it must return True or False")

@@ -87,17 +87,17 @@ def explains_nothing(n, names, before, columns, params, after):
 WRONG = {
     "keeps a count": ({"score": counts_calls}, "", "for the same game (test_state_trials.py, line "),
     "writes to its input": ({"score": writes_to_input}, "", "score wrote to its input (test_state_trials.py, line "),
-    "explains nothing": ({"explain": explains_nothing}, "", "explain: the terms sum to [0, 0"),
+    "explains nothing": ({"explain": explains_nothing}, "", "explain returned terms that sum to [0, 0"),
     "grows old wrongly": ({"age": lambda state, elapsed, constants: (0, state[1])}, "", "age changed rating from "),
     "is in no season": ({"new_season": lambda state, constants: None}, "", "new_season returned nothing; a tuple of 2"),
     "enters as text": ({"enter": lambda state, constants: ("a", 1)}, "", "enter returned 'a'; a whole number is"),
     "ranks by halves": ({"rank_by": lambda state, params: 0.5}, "", "rank_by returned 0.5; a whole number is needed"),
     "is never sure": ({"provisional": lambda state, games, params: games}, "", "provisional returned "),
     "expects too much": ({"chance": lambda i, j, *rest: 2**32 - 2, "draw": None}, "", "they must sum to 2^32"),
-    "draws too often": ({"draw": lambda i, j, *rest: 2**32}, "", "draw returned 4294967296, which leaves no win"),
+    "draws too often": ({"draw": lambda i, j, *rest: 2**32}, "", "draw returned 4294967296, which leaves no room"),
     "draws unevenly": ({"draw": lambda i, j, *rest: 1000 * i, "chance": lambda *rest: 2**31}, "", "must be the same"),
     "period without books": ({"score_period": unbalanced}, WEEKLY, "the books do not balance: score_period minted 0"),
-    "period explained by nothing": ({"explain_period": lambda *rest: []}, WEEKLY, "explain_period: the terms sum to 0"),
+    "period explained by no terms": ({"explain_period": lambda *rest: []}, WEEKLY, "terms that sum to 0"),
     "ages the rating": ({"age": lambda state, elapsed, constants: (0, 1)}, WEEKLY, "age changed rating from "),
     "adds two numbers": ({"adds": True}, "", "a rule with adds = True keeps only points, not 2 numbers"),
     "samples too little": ({"sample": lambda n, random, params: [[1]]}, "", "sample drew columns of [1] numbers; 1"),
@@ -178,7 +178,7 @@ def test_columns_of_state_stay_within_bounds(monkeypatch: pytest.MonkeyPatch) ->
     """A trial puts some players far ahead, where a rule must not go out of bounds."""
     grows = BY_GAME._replace(state=(State("rating", SCALE), State("k", SCALE)), score=doubles)
     (problem,) = tried(monkeypatch, grows).problems
-    assert "score made k " in problem
+    assert "score set k to " in problem
     assert "which is out of bounds" in problem
 
 
