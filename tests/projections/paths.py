@@ -74,10 +74,10 @@ def _digests(facts: Facts, as_of: int | None) -> Iterator[tuple[str, str]]:
         try:
             every = ladders.streams(ruleset_id)
         except RuleFailure as problem:
-            yield ruleset_id, problem.told(facts)
+            yield ruleset_id, problem.describe(facts)
             continue
         for name, stream in sorted(every.items()):
             try:
                 yield name, ladders.rank_stream(stream).digest
             except RuleFailure as problem:
-                yield name, problem.told(facts)
+                yield name, problem.describe(facts)

@@ -132,7 +132,7 @@ def test_slots_sorted_in_parts_are_those_sorted_at_once(
     counts = {}
     for counts_max in (1, 300, 10_000):
         monkeypatch.setattr(tracing, "PART_SLOTS", counts_max)
-        parts = [*trace.sort_slots_in_parts(trace.slots_from())]
+        parts = [*trace.sort_slots_in_parts(trace.find_slot_bounds())]
         assert [slot for part in parts for slot in part] == [*trace.slots.order]
         counts[counts_max] = len(parts)
     assert (counts[1], counts[10_000]) == (len(PLAYERS), 1)

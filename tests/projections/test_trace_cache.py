@@ -74,7 +74,7 @@ def everything(facts: Facts, ladder: str, as_of: int | None) -> Any:
             found.append(dict(sorted(own.items())))
         found += [explained(explain_game(then, ladder, "g", row)) for row in range(0, len(facts.cell), 7)]
     except RuleFailure as failure:
-        return failure.told(facts)
+        return failure.describe(facts)
     return found
 
 
